@@ -1,4 +1,4 @@
-"""Specscope's engine: token ids in, steps out. All that a script, a notebook or a method of one's own needs is here.
+"""Specscope's engine: token ids in, steps out. This module has all that a script, a notebook or a new method needs.
 
 from decoding import load
 engine = load()  # SmolLM2 where it is installed, else pocket
@@ -62,7 +62,7 @@ __all__ = [
     "write_trace",
 ]
 
-# Imported when it is asked for: most of it brings torch, which a screen that replays records does without.
+# Imported when asked for: most of it imports torch, which replaying records does not need.
 _LATER = {
     ".chat": ("Chat",),
     ".engine": ("Engine", "Result"),

@@ -11,7 +11,7 @@ more guesses, but the output no longer has the target's distribution.
 
 Nodes with equal paths (disjoint entries of an n-gram pool) are one position in the text, and are walked together.
 
-A rule gets its numbers from `Answers`. `OneByOne` computes them on a CPU where a walk asks for them;
+A rule gets its numbers from `TargetAnswers`. `OneByOne` computes them on a CPU where a walk asks for them;
 `accept_at_once.Fetched` has what a device computed for all nodes. The ranks of a parallel run send each other the
 tokens that their own rules chose (`parallel.py`).
 """
@@ -49,7 +49,7 @@ class Remainder(Protocol):
         ...
 
 
-class Answers(Protocol):
+class TargetAnswers(Protocol):
     """What the target answers about the nodes of a tree."""
 
     @property
@@ -67,7 +67,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AcceptanceRule:
     """How the guesses of a step are accepted."""
 
     sampling: Sampling
@@ -79,7 +79,7 @@ class Rule:
         """Return the number of the seed for the token after a node of that depth."""
         return self.draws.at(self.position + depth)
 
-    def accept(self, draft: Draft, answers: Answers) -> Accepted:
+    def accept(self, draft: Draft, answers: TargetAnswers) -> Accepted:
         """Decide which path is accepted and which tokens are committed."""
         if self.sampling.greedy:
             return walk(draft, greedy(answers.argmax))
@@ -134,7 +134,7 @@ def greedy(argmax: Sequence[int] | Mapping[int, int]) -> Choose:
     return lambda node, depth, guesses: argmax[node]
 
 
-def sampled(draft: Draft, answers: Answers, draws: Draws) -> Choose:
+def sampled(draft: Draft, answers: TargetAnswers, draws: Draws) -> Choose:
     """Sample every token from the target's distribution, testing sampled guesses first."""
 
     def choose(node: int, depth: int, guesses: Sequence[int]) -> int:
@@ -183,20 +183,24 @@ def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (..., V), (..
 
 
 class OneByOne:
-    """Answers of a CPU, which computes a distribution when a walk reaches its node."""
+    """TargetAnswers of a CPU, which computes a distribution when a walk reaches its node."""
 
     def __init__(
-        self, draft: Draft, rule: Rule, probabilities: Callable[[Any], torch.Tensor], argmax: Sequence[int] = ()
+        self,
+        draft: Draft,
+        rule: AcceptanceRule,
+        probabilities: Callable[[Any], torch.Tensor],
+        argmax: Sequence[int] = (),
     ) -> None:
         """`probabilities` returns the target's p at a node, (V,), or at a list of nodes, (n, V)."""
         self.argmax, self.probabilities, self._draft, self._rule = argmax, probabilities, draft, rule
 
     def at(self, node: int, depth: int) -> Remainder:
-        """As in `Answers`."""
+        """As in `TargetAnswers`."""
         return _Distribution(self._draft, self.probabilities(node), lambda: self._rule.uniform(depth))
 
     def longest(self) -> int:
-        """As in `Answers`."""
+        """As in `TargetAnswers`."""
         draft = self._draft
         guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
         if not guesses or self._rule.typical is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .accept import Remainder, Rule, longest, positions, residual, typical_shares
+from .accept import AcceptanceRule, Remainder, longest, positions, residual, typical_shares
 from .model.download import fetch
 from .model.queued_tree import closure_on, deepest, depths_on
 from .model.upload import upload
@@ -27,17 +27,21 @@ from .types import Draft, Role, Verdict
 if TYPE_CHECKING:
     from .model.captured import Judged, Outputs, StepBuffer
 
-Guess = Callable[[torch.Tensor], torch.Tensor]  # (H,) hidden state -> ids that a method's heads guess after it
-Test = tuple[int, int, torch.Tensor]  # a sampled guess, the node at which it is tested, and its q
+_Test = tuple[int, int, torch.Tensor]  # a sampled guess, the node at which it is tested, and its q
 
 
 class Judge:
     """What the host asks about a step's logits, and how it decides by the answers."""
 
     def __init__(
-        self, proposal: Proposal, rule: Rule, guess: Guess | None = None, guess_key: Hashable = None, count: int = 0
+        self,
+        proposal: Proposal,
+        rule: AcceptanceRule,
+        guess: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        guess_key: Hashable = None,
+        count: int = 0,
     ) -> None:
-        """`count` of the likeliest tokens at every node are the method's to see; `guess_key`: as in `Method`."""
+        """`count` of the likeliest tokens at every node are for the method; `guess` and `guess_key`: as in `Method`."""
         self._proposal, self._rule, self._guess, self._count = proposal, rule, guess, count
         greedy = rule.sampling.greedy
         drawn = range(0 if greedy else deepest(proposal.parents) + 1)
@@ -149,11 +153,11 @@ class Fetched:
         self.tests: dict[int, tuple[float, float, int]] = {}  # a guess's odds, and what is drawn if it is rejected
 
     def at(self, node: int, depth: int) -> Remainder:
-        """As in `Answers`."""
+        """As in `TargetAnswers`."""
         return _Prepared(self.drawn[node], self.tests)
 
     def longest(self) -> int:
-        """As in `Answers`."""
+        """As in `TargetAnswers`."""
         return self.end
 
 
@@ -222,7 +226,7 @@ class Uploaded:
         return closure_on(self._proposal.parents, self._device)
 
 
-def _tests(proposal: Proposal) -> list[list[Test]]:
+def _tests(proposal: Proposal) -> list[list[_Test]]:
     """Return the tests of sampled guesses: those that come first at their position, second, ..."""
     q = proposal.q or ()
     if all(row is None for row in q):

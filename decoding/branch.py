@@ -1,9 +1,8 @@
-"""What if a step had written something else: a run that goes on from there, beside the one that was recorded.
+"""What if a step had written something else: a run that continues a recorded one with other tokens.
 
-The text of the branch is the other run's prompt, what that had committed in front of the step, the accepted part of the
-step up to the place, and the forced tokens. All of it is the branch's prompt. A method begins with it as it begins with
-any prompt, and rebuilds from it what it knows: windows, pools and tables of the other run are not carried over. Tokens
-that are drawn go on at their place among the numbers of the seed.
+The branch's prompt is the other run's prompt, what that run had committed before the step, the step's tokens that are
+kept, and the forced tokens. A method begins with it as with any prompt: windows, pools and tables of the other run are
+not carried over. Draws continue at their positions among the numbers of the seed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .tree import path_to
 from .types import Branch, Role, Step, Trace
 
 _LONGEST_TEXT = 1024  # characters of a forced text
-# What a branch takes from the other run, and a caller cannot choose.
+# Options that a branch takes from the other run, so that a caller cannot choose them.
 _GIVEN = ("stop", "end_tokens", "reference", "prefill_chunk")
 
 
@@ -35,7 +34,7 @@ def build_branch(
     name: str,
     options: DecodeOptions,
 ) -> Request:
-    """Check a branch, and make the request of its run."""
+    """Check the arguments of `Engine.branch`, and make the request of its run."""
     if not isinstance(trace, Trace):
         raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
     header = trace.header
@@ -70,14 +69,14 @@ def build_branch(
 def _forced(
     loaded: Loaded, step: Step, node: int | None, token: int | str | None, keep: int | None
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """What stays of the step's tokens, and what is written behind it."""
+    """Return the tokens of the step that are kept, and those that are written after them."""
     if (node is None) == (token is None):
         raise ParamError("give either the node of a guess or a token")
     if token is not None:
         kept = len(step.emitted) - 1 if keep is None else check_count("keep", keep, 0, len(step.emitted))
         return step.emitted[:kept], _tokens(loaded, token)
     if keep is not None:
-        raise ParamError("a node has its place in the tree: leave keep out")
+        raise ParamError("a node has its position in the tree: leave keep out")
     if not step.tokens:
         raise ParamError("the guesses of this run were not recorded: give a token, or record light or full")
     node = check_count("node", node, 1, len(step.tokens) - 1) if len(step.tokens) > 1 else 0
@@ -92,7 +91,7 @@ def _forced(
 
 
 def _tokens(loaded: Loaded, token: int | str) -> Sequence[int]:
-    """The ids of what is forced."""
+    """Return the ids of the forced token or text."""
     if not isinstance(token, str):
         return [check_count("token", token, 0, loaded.model.card.vocabulary - 1)]
     if not token or len(token) > _LONGEST_TEXT:

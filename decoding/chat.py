@@ -1,10 +1,10 @@
-"""The caches of a conversation, stored from one run to the next, so that each turn reads only new text.
+"""The caches of a conversation, kept between runs, so that each turn reads only new text.
 
     chat = Chat()
     engine.decode(first_turn, chat=chat, ...)    # reads the whole prompt
     engine.decode(second_turn, chat=chat, ...)   # the first turn and its answer are in the cache already
 
-Only the texts are compared: the common prefix of both prompts is reused, as far as it is still in the cache.
+The longest common prefix of the stored text and the new prompt is reused, if the cache still has it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .session_pool import SessionPool
 
 
 class Chat:
-    """The cache of each model with its text, and the methods' memories. Only one run at a time can use the caches."""
+    """The cache of each model with its text, and the methods' memories. One run at a time can use the caches."""
 
     def __init__(self) -> None:
         self.memory: dict[str, Any] = {}  # by method
@@ -29,12 +29,12 @@ class Chat:
     def acquire(
         self, use: str, session_pool: SessionPool, model: Model, prompt: Sequence[int], room: int, largest_step: int
     ) -> Session:
-        """A session that stores the longest possible prefix of the prompt; its last token is a run's first root."""
+        """Return a session that stores as much of the prompt as possible, but not its last token, the root."""
         with self._lock:
             owner, session, text = self._stored.pop(use, (None, None, ()))
         if owner is not model or session is None or session.capacity < room or session.largest_step < largest_step:
             session = None  # free the old cache before the new one is allocated
-            # The next turn is longer: with room for it, this one's text need not be read again.
+            # The next turn is longer: with room for it, this turn's text need not be read again.
             session, text = session_pool.acquire(model, max(room, min(2 * room, model.card.context)), largest_step), ()
         pairs = zip(text, prompt[:-1], strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -20,8 +20,8 @@ class Clock:
         self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         self._start = time.perf_counter()
         self._spent = {"draft": 0.0, "forward": 0.0, "accept": 0.0, "commit": 0.0}
-        self._events: list[torch.cuda.Event] = []  # at the start, in front of the target's pass, and behind it
-        self._drafting = 0.0  # what the host needed to queue the work between the first two
+        self._events: list[torch.cuda.Event] = []  # at the start, before the target's pass, and after it
+        self._drafting = 0.0  # time that the host took to queue the work between the first two
         self._mark()
 
     @contextmanager
@@ -52,7 +52,7 @@ class Clock:
             self._events.append(event)
 
     def stop(self) -> Timing:
-        """The step's timing. Called after acceptance has brought tokens to the host, so the events have passed."""
+        """Return the step's timing. Acceptance has brought tokens to the host by then, so the events have passed."""
         total = time.perf_counter() - self._start
         spent = self._spent
         if len(self._events) == 3:

@@ -23,23 +23,23 @@ class Codec:
     ) -> None:
         self.tokenizer: Any = tokenizer
         self._end_tokens = None if end_tokens is None else frozenset(end_tokens)
-        self._pieces = dict[int, str]()  # display texts of tokens: transformers takes long to find one
+        self._pieces = dict[int, str]()  # display texts of tokens, cached since transformers is slow
         self._bytes_of = _byte_letters() if tokenizer is not None and _is_byte_level(tokenizer) else None
 
     def encode(self, prompt: str) -> list[int]:
-        """A text's ids, with the special tokens that the model expects around a prompt."""
+        """Return a text's ids, with the special tokens that the model expects around a prompt."""
         if self.tokenizer is None:
             raise ParamError("this model has no tokenizer: give the prompt as token ids")
         return self._ids(prompt)
 
     def encode_part(self, text: str) -> list[int]:
-        """The ids of a part of a text: no special tokens stand around it."""
+        """Return the ids of a part of a text, without special tokens around it."""
         if self.tokenizer is None:
             raise ParamError("this model has no tokenizer: give the token's id")
         return self._ids(text, add_special_tokens=False)
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
-        """A conversation's ids through the model's own template, ready for the assistant's answer."""
+        """Return a conversation's ids by the model's template, up to where the assistant's answer begins."""
         if not self.has_chat_template:
             raise ParamError("this model has no chat template: give the prompt as plain text")
         for message in messages:
@@ -50,7 +50,7 @@ class Codec:
         return self._ids(text, add_special_tokens=False)
 
     def render(self, messages: list[dict[str, str]]) -> str:
-        """Write a conversation through the model's own template, up to where the assistant's answer begins."""
+        """Return a conversation's text by the model's template, up to where the assistant's answer begins."""
         try:
             text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author: it may raise anything
@@ -62,7 +62,7 @@ class Codec:
         try:
             ids: list[int] = self.tokenizer.encode(_writable(text), **options)
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # of compiled code, and no Exception
+            if type(error).__name__ != "PanicException":  # raised by compiled code, and not an Exception
                 raise
             reason = " ".join(str(error).split())[:100]
             raise ParamError(f"the model's tokenizer fails on this text ({reason})") from None
@@ -70,18 +70,18 @@ class Codec:
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether the model was made for conversations, and says in which form it reads them."""
+        """Return True if the model has a template for conversations."""
         return self.tokenizer is not None and bool(self.tokenizer.chat_template)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Plain text of some tokens, special ones left out."""
+        """Return the text of some tokens, without special ones."""
         if self.tokenizer is None:
             return " ".join(map(str, ids))
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
     def continuation(self, before: Sequence[int], ids: Sequence[int]) -> str:
-        """The text of `ids` after the tokens `before`: on their own, some tokenizers drop a leading space."""
+        """Return the text of `ids` after the tokens `before`: decoded alone, they may lose a leading space."""
         if self.tokenizer is None:
             return self.decode(ids)
         head = list(before[-8:])
@@ -89,16 +89,15 @@ class Codec:
         return whole[len(lead) :] if whole.startswith(lead) else self.decode(ids)
 
     def piece(self, token: int) -> str:
-        """The display text of a token: its text, or its bytes as <0xE2> where they are not whole characters."""
+        """Return a token's display text: its characters, or its bytes as <0xE2> if they are not whole characters."""
         if self.tokenizer is None:
             return f" {token}"
-        known = self._pieces.get(token)
-        if known is None:
+        if token not in self._pieces:
             raw = self.tokenizer.convert_ids_to_tokens(token)
             if raw is None:
                 return f"<{token}>"
-            known = self._pieces[token] = self._spelled(token, raw)
-        return known
+            self._pieces[token] = self._spelled(token, raw)
+        return self._pieces[token]
 
     def _spelled(self, token: int, raw: str) -> str:
         if self._bytes_of is None or token in self.tokenizer.all_special_ids or set(raw) - self._bytes_of.keys():
@@ -111,7 +110,7 @@ class Codec:
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """The ids that end a text: those that were given, else the tokenizer's own."""
+        """Return the ids that end a text: those given, else the tokenizer's."""
         if self._end_tokens is not None:
             return self._end_tokens
         end = getattr(self.tokenizer, "eos_token_id", None)
@@ -119,7 +118,7 @@ class Codec:
 
 
 def _writable(text: str) -> str:
-    """Text that UTF-8 can hold: lone surrogates, which a browser or a shell may send, become question marks."""
+    """Make a text valid in UTF-8: lone surrogates, which a browser or a shell may send, become question marks."""
     return text.encode(errors="replace").decode()
 
 
@@ -130,7 +129,7 @@ def _is_byte_level(tokenizer: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def _byte_letters() -> dict[str, int]:
-    """The letters that byte-level tokenizers write for bytes: printable Latin-1 as it is, the rest from 256 up."""
+    """Return the byte of every letter of byte-level tokenizers: Latin-1 if printable, else a letter from 256 up."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = {chr(byte): byte for byte in printable}

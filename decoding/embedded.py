@@ -1,4 +1,4 @@
-"""Where the embedded family lies, models that a fresh clone can run with nothing to download, and SmolLM2's parts."""
+"""The paths of the embedded family, models that run without a download, and of SmolLM2's parts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ ROOT = Path(__file__).parents[1]
 _HOME, _REAL = ASSETS / "pocket", ASSETS / "smollm2"
 
 TARGET, DRAFTER, MEDUSA_2 = "pocket", "pocket-drafter", "pocket-medusa-2"
-SMOLLM2, SMOLLM2_DRAFTER = "smollm2", "smollm2-drafter"  # of the first only the parts lie here
-FOLDERS = {  # names that stand for folders everywhere
+SMOLLM2, SMOLLM2_DRAFTER = "smollm2", "smollm2-drafter"  # only the parts of the first are here
+FOLDERS = {  # of models, by names that are allowed wherever a folder is
     TARGET: _HOME / "target",
     DRAFTER: _HOME / "drafter",
-    MEDUSA_2: _HOME / "medusa-2" / "backbone",  # the target as it has become while its heads learnt with it
+    MEDUSA_2: _HOME / "medusa-2" / "backbone",  # the target as trained together with its heads
     SMOLLM2_DRAFTER: _REAL / "drafter",
 }
-DTYPE = "float32"  # unless another is named: equal texts are worth more than speed where people learn
+DTYPE = "float32"  # the default: for teaching, equal texts matter more than speed
 _STORE = stored(_HOME / "datastore.safetensors")
 PARTS = {  # what methods need beside a model
     TARGET: {
@@ -44,13 +44,13 @@ NOTE = "a model of 6.5 million parameters that speaks a small language of its ow
 
 
 def drafter_of(model: str) -> str | None:
-    """The drafter that comes with a model; None where there is none."""
+    """Return the drafter that comes with a model, or None."""
     drafter = _DRAFTERS.get(model)
     return drafter if drafter == DRAFTER or (drafter and FOLDERS[drafter].is_dir()) else None
 
 
 def suite() -> Path:
-    """The file of the held-out questions, or ParamError where this copy holds none."""
+    """Return the file of the held-out questions; ParamError if this copy has none."""
     if not TASKS.is_file():
         raise ParamError("this copy holds no questions of the embedded family: name a file with --tasks")
     return TASKS

@@ -1,4 +1,4 @@
-"""The public face: an engine holds a model (and a drafter), checks what it is asked for, and runs it."""
+"""The public interface: an engine holds a model (and a drafter) and runs decoding methods on it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Engine(Loaded):
     """Runs decoding methods on a model. Make one with `decoding.load`."""
 
     def as_turn(self, text: str) -> Prompt:
-        """A text as a turn of a chat, where the model has a template for it; the text itself elsewhere.
+        """Return a text as a turn of a chat if the model has a chat template, else the text itself.
 
-        A table continues texts: of what answers look like it has counted too little.
+        A table only continues texts: it has counted too few answers to chat.
         """
         chats = self.codec.has_chat_template and self.model.card.family != "table"
         return [{"role": "user", "content": text}] if chats else text
@@ -48,9 +48,9 @@ class Engine(Loaded):
         max_new_tokens: int = 128,
         **options: Unpack[DecodeOptions],
     ) -> Run:
-        """Start a run: iterate over it for its steps. All arguments are checked here, before the first step.
+        """Start a run: iterate over it to take its steps. All arguments are checked here, before the first step.
 
-        `params` are the method's settings by name, `sampling` those of `Sampling`; `DecodeOptions` names the rest.
+        `params` are the method's settings by name, and `sampling` those of `Sampling`; `DecodeOptions` has the rest.
         """
         return Run(build_request(self, prompt, method, params, sampling, max_new_tokens, options), self)
 
@@ -65,21 +65,21 @@ class Engine(Loaded):
         name: str = "",
         **options: Unpack[DecodeOptions],
     ) -> Run:
-        """Start a run that goes on from a step of another one as if that had written something else there.
+        """Start a run that continues another one from a step in which different tokens are written.
 
-        Give `node`, a guess of the step's tree: the guesses on the way to it and it are written. Or give `token`, an id
-        or a text: it is written behind the first `keep` tokens that the step wrote, instead of its last one if `keep`
-        is left out. Method, settings and seed are the other run's, and so is the end of its length. The method begins
-        with the text alone, and without what earlier runs learnt. `name` is what the header calls the other run.
+        Give `node`, a guess of the step's tree, to write that guess and those on the path to it. Or give `token`, an id
+        or a text, to write it after the first `keep` tokens of the step; without `keep` it replaces the step's last
+        token. Method, settings, seed and total length are the other run's. The method starts with the text alone,
+        without what earlier runs learnt. `name` is the other run's name in the header.
         """
         return Run(build_branch(self, trace, step, node, token, keep, name, options), self)
 
     def prepare(self, method: str | type[Method], progress: Callable[[str, float], None]) -> None:
-        """Make now what a method needs and what its first run would otherwise wait for."""
+        """Make the parts that a method needs, for which its first run would otherwise wait."""
         self.parts.take(find_method(method).needs, progress)
 
     def part(self, name: str, progress: Callable[[str, float], None] | None = None) -> Any:
-        """One of the parts that this engine was loaded with, by the name in a method's `needs`."""
+        """Return one of this engine's parts, by its name in a method's `needs`."""
         needs = frozenset({name})
         if missing := self.parts.missing(needs, has_draft=False):
             raise ParamError(f"this engine lacks {missing}")
@@ -94,14 +94,14 @@ class Engine(Loaded):
         max_new_tokens: int = 128,
         **options: Unpack[DecodeOptions],
     ) -> Result:
-        """Run to the end; takes what `decode` takes."""
+        """Run to the end, with the arguments of `decode`."""
         run = self.decode(prompt, method, params, sampling, max_new_tokens, **options)
         for _ in run:
             pass
         return Result(run.summary.text, run.ids, run.trace, run.summary)
 
     def rescore(self, trace: Trace, progress: Callable[[str, float], None] | None = None) -> Rescore:
-        """Check every emitted token of a run against one plain pass over its text."""
+        """Check every emitted token of a run by reading its text in one plain pass."""
         if not isinstance(trace, Trace):
             raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
         return rescore(trace, self.model, self.session_pool, progress)

@@ -9,7 +9,7 @@ SpecscopeError (a ValueError)
 ├── TraceError            a trace file is damaged, of another version, or hostile
 │   ├── NotJsonError      a line of it is not JSON                           decoding/trace/json_line.py
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
-│   ├── MisfitError       it holds other than what the views read            viz
+│   ├── MisfitError       its content is not what the views read             viz
 │   └── TooLongError      it makes a larger HTML page than was asked for     viz
 ├── ExtraError            a package is missing that an extra of the installation brings (an ImportError too)
 ├── RankError             another process of a run cannot be reached, or does something else
@@ -29,7 +29,7 @@ class ParamError(SpecscopeError):
 
 
 class OptionError(ParamError, TypeError):
-    """A keyword that there is not: Python itself would call that a TypeError."""
+    """An unknown keyword, for which Python itself would raise a TypeError."""
 
 
 class ModelError(SpecscopeError):
@@ -37,11 +37,11 @@ class ModelError(SpecscopeError):
 
 
 class ModelMissingError(ModelError):
-    """A model is not on this machine. Its sentence names no folder, so that visitors of a page may read it."""
+    """A model is not on this machine. The message names no folder, so that visitors of a page may read it."""
 
 
 class UnfitError(ModelError):
-    """What a drafter's files say does not fit its model, or what its weights are; `flag` names the entry."""
+    """A drafter's configuration does not fit its model or its weights; `flag` names the entry."""
 
     def __init__(self, flag: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -49,7 +49,7 @@ class UnfitError(ModelError):
 
 
 class ExtraError(SpecscopeError, ImportError):
-    """A package is not installed that only an extra brings."""
+    """A package that only an extra installs is missing."""
 
 
 class RankError(SpecscopeError):

@@ -1,21 +1,21 @@
-"""The exchange between the ranks of a run, once a step: their choices, and whether the run must end.
+"""The exchange between the ranks of a run: once per step, the tokens chosen at the nodes and a stop flag.
 
-A rank sends, 4 bytes a number:
+A rank sends, in 4 bytes each:
 
-    state   whether the run must end, for what reason, and whether this rank has read its share at all
-    draft   a checksum of the tree: ranks whose trees differ must not go on
-    argmax  the likeliest token at every node of which the rank's choice counts: it is the lowest that reads the node
-    drawn   when sampling, the token drawn at those of these nodes that the walk can reach; -1 where none was drawn
+    state   whether the run must end, for what reason, and whether this rank has read its share
+    draft   a checksum of the tree: ranks whose trees differ must not continue
+    argmax  the likeliest token at every node where the rank's choice counts, being the lowest rank that reads the node
+    drawn   when sampling, the token drawn at those of these nodes that a walk can reach; -1 where none was drawn
 
-Methods learn from the likeliest tokens when sampling too, hence both. All ranks send as much as the one with the most
-nodes, so that one all_gather takes it all.
+Methods learn from the likeliest tokens when sampling as well, hence both. All ranks send as many numbers as the one
+with the most nodes, so that one all_gather is enough.
 
-A method splits if all that is asked of a node is a token. These do not, and are refused:
+A method can be split if a token is all that a rule needs to know about a node. These cannot, and are refused:
 
     a drafter that samples (draft_model and ouroboros when sampling): judging a guess takes all of p and q
-    the target's hidden state (medusa), which the rank alone has that read the last accepted node
+    the target's hidden state (medusa), which only the rank has that read the last accepted node
     hidden states between the target's layers (kangaroo, eagle3): guesses are made from those of the whole text
-    the likeliest tokens at every node (token_recycling), of which a rank sees those of its own share alone
+    the likeliest tokens at every node (token_recycling), which a rank has for its share only
     typical acceptance, which takes all of p at every guess
 """
 
@@ -37,11 +37,11 @@ from .shares import Shares
 from .types import Draft, Role
 
 _REASONS = (None, "cancelled", "time")  # why a run must end, by number
-_UNREAD = len(_REASONS)  # added to it by a rank that was interrupted before it had read its share
+_UNREAD = len(_REASONS)  # a rank adds it to the number if it was interrupted before it had read its share
 
 
 def hindrance(method: type[Method], params: Params, sampling: Sampling) -> str | None:
-    """Why the trees of a method cannot be read by several ranks, if so."""
+    """Return why several ranks cannot read the trees of a method together, if they cannot."""
     if method.needs & TAPPING:
         return "it reads hidden states of the whole text, of which no rank has all in time"
     if "hidden" in method.needs:
@@ -63,25 +63,25 @@ class Choices(NamedTuple):
 
 
 class Exchange:
-    """The exchange of one run, and what it has come to."""
+    """The exchange of one run."""
 
     def __init__(self, ranks: Ranks, interruption: Callable[[], str | None], *, sampling: bool) -> None:
-        """`interruption` says why this rank must end, if it must."""
+        """`interruption` returns why this rank must end, if it must."""
         self.ranks, self._interruption, self._sampling = ranks, interruption, sampling
         self._reason: str | None = None
 
     def agreed(self) -> str | None:
-        """Why the run must end, if it must: the same on all ranks, since all of them have heard it in one step."""
+        """Return why the run must end, if it must; the same on all ranks, since they learn it in the same step."""
         return self._reason
 
     def interrupted(self) -> bool:
-        """Whether this rank must end, which the others do not know before the next exchange."""
+        """Return True if this rank must end, which the others learn in the next exchange."""
         return self._interruption() is not None
 
     def choices(
         self, draft: Draft, shares: Shares, argmax: Mapping[int, int] | None, drawn: Mapping[int, int]
     ) -> Choices | None:
-        """Exchange the choices at nodes; None if a rank was interrupted before it had any, as `argmax` None says."""
+        """Exchange the choices at the nodes. None if a rank was interrupted, whose `argmax` is None."""
         nodes = [[node for node, by in enumerate(shares.readers) if by[0] == rank] for rank in range(self.ranks.count)]
         walked = [[node for node in of if self._sampling and draft.roles[node] is not Role.EXPLORE] for of in nodes]
         width = max(map(len, map(operator.add, nodes, walked)))
@@ -95,17 +95,17 @@ class Exchange:
         self._reason = _REASONS[max(state % _UNREAD for state, *_ in rows)]
         if any(state >= _UNREAD for state, *_ in rows):
             return None
-        found = Choices([-1] * len(draft.tokens), [-1] * (self._sampling * len(draft.tokens)))
+        choices = Choices([-1] * len(draft.tokens), [-1] * (self._sampling * len(draft.tokens)))
         for (_, _, *sent), by_argmax, by_draw in zip(rows, nodes, walked, strict=True):
             for node, token in zip(by_argmax, sent, strict=False):
-                found.argmax[node] = token
+                choices.argmax[node] = token
             for node, token in zip(by_draw, sent[len(by_argmax) :], strict=False):
-                found.drawn[node] = token
-        return found
+                choices.drawn[node] = token
+        return choices
 
 
 def refuse_distributions(draft: Draft) -> None:
-    """Raise ParamError for a draft that tokens alone cannot judge, of a method that `hindrance` does not know."""
+    """Raise ParamError for a draft that tokens alone cannot judge, of a method that `hindrance` allows."""
     if draft.entry is not None or any(q is not None for q in draft.q or ()):
         raise ParamError("guesses with a distribution or hidden states are not split over ranks: decode without ranks")
 

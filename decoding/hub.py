@@ -15,21 +15,21 @@ from .errors import ModelError, ModelMissingError
 
 _WANTED: dict[str, Any] = {
     "allow_patterns": ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
-    # Weights that are there twice: in the form of the model's makers, or for other programs.
+    # Second copies of the weights, in the form of the model's makers or for other programs.
     "ignore_patterns": ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"],
 }
 _ID = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w.-]{1,100}))?", re.ASCII)
 
 
 class HubId(NamedTuple):
-    """A repository of the hub, and its revision; None is what its main branch holds now."""
+    """A repository of the hub, and its revision; None is the present state of its main branch."""
 
     name: str
     revision: str | None
 
     @property
     def pinned(self) -> bool:
-        """Whether it is one commit."""
+        """Return True if the revision is a commit."""
         return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class HubId(NamedTuple):
 
 
 def parse_id(text: str, *, owned: bool = False) -> HubId | None:
-    """The id that a text is, or None; `owned` ones name an owner too, as all but the oldest models do."""
+    """Parse a hub id; None if the text is not one. `owned` ids must name an owner, as all but the oldest models do."""
     match = _ID.fullmatch(text)
     if match is None or (owned and "/" not in match[1]) or ".." in text:
         return None
@@ -45,17 +45,19 @@ def parse_id(text: str, *, owned: bool = False) -> HubId | None:
 
 
 def find(hub_id: HubId, what: str, progress: Callable[[str, float], None], *, download: bool = True) -> Path:
-    """The folder of a repository's files: without `download`, as it is on this machine. `what` is for errors."""
+    """Return the folder of a repository's files; without `download`, only if it is on this machine.
+
+    `what` names the repository's content in an error.
+    """
     if download:
         return fetch(hub_id.name, progress, revision=hub_id.revision)
-    found = fetched(hub_id.name, revision=hub_id.revision)
-    if found is None:
-        raise ModelMissingError(f"{what} {str(hub_id)[:200]!r} is not on this machine: choose another one")
-    return found
+    if folder := fetched(hub_id.name, revision=hub_id.revision):
+        return folder
+    raise ModelMissingError(f"{what} {str(hub_id)[:200]!r} is not on this machine: choose another one")
 
 
 def fetch(hub_id: str, progress: Callable[[str, float], None], *, revision: str | None = None) -> Path:
-    """The folder of a model's files, fetched now where they are not on this machine. Raises ModelError."""
+    """Return the folder of a model's files, fetching those that are not on this machine. Raises ModelError."""
     from huggingface_hub import snapshot_download
 
     progress(f"fetching {hub_id}", 0.0)
@@ -67,7 +69,7 @@ def fetch(hub_id: str, progress: Callable[[str, float], None], *, revision: str 
 
 
 def fetched(hub_id: str, *, revision: str | None = None) -> Path | None:
-    """The folder of a model's files that were fetched before; None where there is none."""
+    """Return the folder of a model's files if they have been fetched before, else None."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -79,9 +81,9 @@ def fetched(hub_id: str, *, revision: str | None = None) -> Path | None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all weights are there: a tokenizer alone may have been fetched, or the rest broken off.
+    """Return True if all weights are present: the download may have been of a tokenizer alone, or interrupted.
 
-    Heads and datastores have a file of another name.
+    Heads and datastores have files of other names.
     """
     index = folder / "model.safetensors.index.json"
     try:
@@ -94,7 +96,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _bar(hub_id: str, progress: Callable[[str, float], None]) -> type:
-    """A progress bar of the kind that the hub's client wants, which reports bytes and draws nothing."""
+    """Make a progress bar for the hub's client that reports bytes and draws nothing."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]  # it brings no types
@@ -107,7 +109,7 @@ def _bar(hub_id: str, progress: Callable[[str, float], None]) -> type:
             """Draw nothing."""
 
         def update(self, n: float | None = 1) -> bool | None:
-            """Count on, and report how many bytes are here."""
+            """Count on, and report how many bytes have been fetched."""
             updated: bool | None = super().update(n)
             if self._counts_bytes and self.total:
                 size = f"{self.n / 1e6:.0f} of {self.total / 1e6:.0f} MB"

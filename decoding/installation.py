@@ -1,4 +1,4 @@
-"""What an installation may lack: packages of its extras, since pip brings the engine alone, and a checkout's assets."""
+"""What an installation may lack: the packages of its extras, since pip installs the engine alone, and the assets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
 
 @contextmanager
 def required(what: str) -> Iterator[None]:
-    """Turn the lack of an extra's package into one sentence, which names the extra; `what` asks for it."""
+    """Raise ExtraError if `what` needs a package of an extra that is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -43,7 +43,7 @@ def required(what: str) -> Iterator[None]:
 
 
 def assets() -> Path:
-    """Return the folder of models, recordings and the page's scripts; a wheel is built without it."""
+    """Return the folder of models, recordings and the page's scripts, which a wheel lacks."""
     if not ASSETS.is_dir():
         raise ExtraError(f"this installation has no assets: {CLONE}")
     return ASSETS

@@ -1,4 +1,4 @@
-"""What was loaded: the models, their tokenizer and parts, and what is kept from run to run."""
+"""What an engine holds: the models, their tokenizer and parts, and what it keeps between runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .session_pool import SessionPool
 
 
 class Loaded:
-    """A model with its tokenizer, a drafter, parts, and the memory of what runs made."""
+    """A model with its tokenizer, a drafter, parts, and what earlier runs learnt."""
 
     def __init__(self, model: Model, codec: Codec, draft: Model | None = None, parts: Parts | None = None) -> None:
         self.model, self.codec, self.draft = model, codec, draft
@@ -24,7 +24,7 @@ class Loaded:
         self.session_pool = SessionPool()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
-        """Ids of a text, of a chat through the model's own template, or of ids themselves, checked."""
+        """Return the token ids of a text, of a chat by the model's template, or of ids, which are checked."""
         if isinstance(prompt, str):
             ids = self.codec.encode(prompt)
         elif isinstance(prompt, bytes | bytearray) or not isinstance(prompt, Sequence):
@@ -40,7 +40,7 @@ class Loaded:
         return ids
 
     def lacks(self, method: str | type[Method]) -> str | None:
-        """What this engine lacks to run a method, and how to get it; None where it can run it."""
+        """Return what this engine lacks to run a method, and how to get it; None if it can run it."""
         needs = find_method(method).needs
         cannot = next((why for what, why in sorted(self.model.lacks.items()) if what in needs), None)
         return cannot or self.parts.missing(needs, has_draft=self.draft is not None)

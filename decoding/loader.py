@@ -1,4 +1,4 @@
-"""Engines by name: the embedded family, a model folder, a model of the hub, or the toy; with a drafter."""
+"""Loads engines by name: the embedded family, a model folder, a model of the hub, or the toy."""
 
 from __future__ import annotations
 
@@ -42,16 +42,19 @@ def load(
 ) -> Engine:
     """Load "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
-    "best", the default, is smollm2 where its weights are on this machine, else pocket.
+    "best", the default, is smollm2 if its weights are on this machine, else pocket.
 
-    `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `eagle` one of an EAGLE-3 drafter, `datastore` a file to retrieve from, each of them by its hub id as well; pocket
-    and smollm2 bring all of them, the toy a drafter. "org/name@revision" is a hub id at one of its commits.
-    The device is CUDA where there is one. "cuda" is the first CUDA device if the model fits into it, else all of them;
-    "cuda:0,cuda:1" splits the layers over these. The drafter is on `draft_device`, by default the last of the model's.
-    The dtype is float32 for the embedded family; for others it is bfloat16 where the device computes with it, else
-    float32. "int8" rounds the weights to eight bits, of the drafter too, and computes in that default; "int8+float32"
-    says in which dtype. Such a model writes a text of its own. Without `download` the hub is asked for nothing.
+    `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` the folder of an
+    adapter, `eagle` the folder of an EAGLE-3 drafter, `datastore` a file to retrieve from; each may be a hub id as
+    well. pocket and smollm2 bring all of them, the toy brings a drafter. "org/name@revision" is a hub id at a revision.
+
+    The default device is CUDA if there is any. "cuda" is the first CUDA device if the model fits into it, else all of
+    them; "cuda:0,cuda:1" splits the layers over these two. The drafter is on `draft_device`, by default on the last
+    device of the model.
+
+    The default dtype is float32 for the embedded family. For other models it is bfloat16 if the device computes with
+    it, else float32. "int8" rounds the weights, also the drafter's, to eight bits and computes in the default dtype;
+    "int8+float32" names the dtype. Such a model writes other texts. Without `download` nothing is fetched from the hub.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "eagle": eagle, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
@@ -69,8 +72,7 @@ def load(
 
     report = progress or (lambda what, share: None)
     named = {
-        part: None if place is None else find_part(part, place, report, download=download)
-        for part, place in named.items()
+        part: None if path is None else find_part(part, path, report, download=download) for part, path in named.items()
     }
     target, codec = load_model(name, where, dtype, progress, download)
     parts = Parts(makers(name, target, codec, named))
@@ -90,28 +92,28 @@ def _check_names(names: Mapping[str, object]) -> None:
 
 
 def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Model:
-    """The drafter, its logits as wide as the target's; ModelError unless both speak of the same tokens."""
-    ours, theirs = target.card.vocabulary, draft.card.vocabulary
+    """Return the drafter with logits as wide as the target's; ModelError unless both have the same tokens."""
+    width = target.card.vocabulary
     pair = f"{draft.card.name} cannot draft for {target.card.name}"
     if codec.tokenizer is not None and draft_codec.tokenizer is not None:
         want, have = _words(codec), _words(draft_codec)
         if want != have:
             first = min(index for index in want.keys() | have.keys() if want.get(index) != have.get(index))
-            said = [repr(words[first][:40]) if first in words else "nothing" for words in (want, have)]
+            ours, theirs = (repr(words[first][:40]) if first in words else "nothing" for words in (want, have))
             raise ModelError(
-                f"{pair}: their tokenizers differ, first at id {first}, which is {said[0]} for the target and "
-                f"{said[1]} for the drafter; name a drafter with the same tokenizer"
+                f"{pair}: their tokenizers differ, first at id {first}, which is {ours} for the target and "
+                f"{theirs} for the drafter; name a drafter with the same tokenizer"
             )
-    elif ours != theirs:
+    elif width != draft.card.vocabulary:
         raise ModelError(
-            f"{pair}: their vocabularies have {theirs} and {ours} entries, and without tokenizers for both nothing "
-            "tells whether the ids agree; name a drafter with the same tokenizer"
+            f"{pair}: their vocabularies have {draft.card.vocabulary} and {width} entries, and without tokenizers for "
+            "both nothing tells whether the ids agree; name a drafter with the same tokenizer"
         )
-    return draft if ours == theirs else Resized(draft, ours)
+    return draft if width == draft.card.vocabulary else Resized(draft, width)
 
 
 def _words(codec: Codec) -> dict[int, str]:
-    """The token of every id; of ids that have several, all of them."""
+    """Return the token of every id, or all of its tokens if it has several."""
     words: dict[int, list[str]] = {}
     for word, index in codec.tokenizer.get_vocab().items():
         words.setdefault(index, []).append(word)
@@ -133,20 +135,21 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
 def load_model(
     name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
 ) -> tuple[AnyModel, Codec]:
-    """A network and its tokenizer."""
+    """Load a network and its tokenizer."""
     from .model import loading
     from .model.files import find_folder
 
     model = loading.load_model(name, device, dtype, progress, download=download)
-    # What has just been fetched or converted.
+    # The folder has just been fetched or converted.
     return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
 
 
 def load_draft(
     name: str, device: str, dtype: str | None, progress: Progress | None, download: bool, width: int
 ) -> tuple[AnyModel, Codec]:
-    """A draft model for a target of `width` tokens, which drafts common ones only where its folder lists them; and its
-    tokenizer.
+    """Load a draft model for a target of `width` tokens, and its tokenizer.
+
+    If the model's folder lists common tokens, it drafts only these.
     """
     from .model.files import find_folder
     from .parts.draft_vocabulary import narrowed
@@ -157,7 +160,7 @@ def load_draft(
 
 
 def find_codec(name: str, progress: Progress, *, download: bool = True) -> Codec:
-    """The tokenizer of a model, without its weights. Without `download` the hub is asked for nothing."""
+    """Load the tokenizer of a model, without its weights. Without `download` nothing is fetched from the hub."""
     from .model.files import find_folder
 
     if name == "toy":
@@ -168,18 +171,18 @@ def find_codec(name: str, progress: Progress, *, download: bool = True) -> Codec
 
 
 def load_codec(folder: Path) -> Codec:
-    """The tokenizer of a model folder, and the ids that end its texts."""
+    """Load the tokenizer of a model folder, and the ids that end its texts."""
     tokenizer = load_tokenizer(folder)
     return Codec(tokenizer, _end_tokens(folder, tokenizer))
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Whether a folder has a tokenizer's files."""
+    """Return True if a folder has a tokenizer's files."""
     return any((folder / name).is_file() for name in _TOKENIZER_FILES)
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
-    """The folder's tokenizer; None where it has none, and the model reads and writes ids."""
+    """Load the folder's tokenizer; None if it has none, and the model reads and writes ids."""
     if not has_tokenizer(folder):
         return None
     from transformers import AutoTokenizer
@@ -195,19 +198,18 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
 
 
 def _end_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase | None) -> frozenset[int]:
-    """The ids that end a text: of generation_config.json, else the tokenizer's, else of config.json."""
+    """Return the ids that end a text: from generation_config.json, else the tokenizer, else config.json."""
     from .model.files import read_json
 
     path = folder / "generation_config.json"
-    own = read_json(path).get("eos_token_id") if path.is_file() else None
-    for found, place in (
-        (own, path.name),
+    for ends, source in (
+        (read_json(path).get("eos_token_id") if path.is_file() else None, path.name),
         (getattr(tokenizer, "eos_token_id", None), "the tokenizer"),
         (read_json(folder / "config.json").get("eos_token_id"), "config.json"),
     ):
-        if found is not None:
-            ids = found if isinstance(found, list) else [found]
+        if ends is not None:
+            ids = ends if isinstance(ends, list) else [ends]
             if not all(type(token) is int and token >= 0 for token in ids):
-                raise ModelError(f"eos_token_id of {place} in {str(folder)!r} must be a token id or a list of them")
+                raise ModelError(f"eos_token_id of {source} in {str(folder)!r} must be a token id or a list of them")
             return frozenset(ids)
     return frozenset()

@@ -1,4 +1,4 @@
-"""The loop: propose, verify, commit, observe; once a step, the same for every method."""
+"""The loop: propose, verify, commit, observe. Every method takes its steps by it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .accept import OneByOne, Rule
+from .accept import AcceptanceRule, OneByOne
 from .accept_at_once import Judge
 from .clock import Clock
 from .codec import Codec
@@ -53,9 +53,9 @@ class Loop:
         self._largest = min(request.largest_step, model.step_rows or request.largest_step)
         self._chunk = min(request.prefill_chunk, self._largest)
         self._reader = TreeReader(session, self._chunk, request.progress)
-        # It must not know this object: a method that asks it would keep the caches from being freed with the run.
+        # It must not refer to this object: a method that calls it would keep the caches alive after the run.
         interrupted = self._interrupted = self._watch(request)
-        written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
+        written = partial(codec.continuation, request.prompt)  # with the first token's leading space
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
@@ -80,15 +80,15 @@ class Loop:
         if "features" in request.method.needs and isinstance(session, TapSession):
             self._context.features = FeatureDrafter(session, self._context, model.device)
         self._method = request.method(self._context, request.params)
-        # A full record wants the answers themselves, and a penalty changes them.
+        # A full record needs the logits themselves, and a penalty changes them.
         full = request.record == "full" or self._sampler.penalises
         self._judges = waits(model.device) and isinstance(session, JudgingSession) and session.judges and not full
         self._guesses = "hidden" in request.method.needs
-        self._outlook: Outlook | None = None  # of the step's nodes, once they are judged on a CPU for a full record
+        self._outlook: Outlook | None = None  # of the step's nodes, which a full record on a CPU uses again
 
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
-        """One step, and why the run ends with it if it does."""
+        """Take a step: return it, and why the run ends, if it does."""
         if reason := self._interrupted():
             return None, reason
         clock, start = Clock(self._device), len(self._text)
@@ -114,8 +114,8 @@ class Loop:
             self._sampler.extend(emitted)
         with clock.phase("draft"):
             if self._guesses and not verdict.guesses and finish is None:
-                found = self._method.guess(reading.hidden[verdict.path[-1]])
-                verdict = replace(verdict, guesses=tuple(found.flatten().tolist()))
+                guesses = self._method.guess(reading.hidden[verdict.path[-1]])
+                verdict = replace(verdict, guesses=tuple(guesses.flatten().tolist()))
             self._method.observe(draft, verdict)
         columns = self._columns(draft, verdict, logits[: len(draft.tokens)])
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
@@ -124,11 +124,11 @@ class Loop:
         return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
     def _watch(self, request: Request) -> Callable[[], str | None]:
-        """What says, whenever it is asked, why the run must end before it is done."""
+        """Return a function that tells at any time why the run must end early, if it must."""
         return partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
 
     def _propose(self, start: int) -> Proposal:
-        """The method's draft, for a text of `start` tokens."""
+        """Ask the method for a draft, for a text of `start` tokens."""
         proposal, crossed = self._method.propose(), self._seam.crossed(start)
         if crossed:
             proposal = replace(proposal, entry=None)
@@ -138,7 +138,7 @@ class Loop:
         return self._seam.fit(draft, len(self._text))
 
     def _room(self, proposal: Proposal) -> int:
-        """Rows that a step has left in front of a draft, for what the cache lacks of the text."""
+        """Count the rows left before a draft, for tokens of the text that the cache lacks."""
         nodes, largest = len(proposal.parents), self._largest
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
@@ -150,7 +150,7 @@ class Loop:
         return self._sampler.penalise_tree(logits, proposal)
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
-        """Let the target decide."""
+        """Decide which guesses are accepted."""
         if isinstance(proposal, QueuedDraft) or waits(self._device):
             return self._judge_at_once(proposal).decide(logits, hidden, self._fit)
         sampler, rule = self._sampler, self._rule
@@ -167,26 +167,26 @@ class Loop:
         return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked)
 
     def _judge_at_once(self, proposal: Proposal) -> Judge:
-        """Return what decides where a device is asked once."""
+        """Return the judge for a device that is asked once."""
         method, count = self._method, self._request.params.ranked
         if not self._guesses:
             return Judge(proposal, self._rule, count=count)
         return Judge(proposal, self._rule, method.guess, method.guess_key, count)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
-        """The same, if it is the same from step to step, so that it can be recorded with the target's pass."""
+        """Return the same if it asks the same in every step, so that it can be recorded with the target's pass."""
         judge = self._judge_at_once(proposal)
         return None if judge.key is None else judge
 
     @property
-    def _rule(self) -> Rule:
-        """How the guesses of the next step are accepted."""
+    def _rule(self) -> AcceptanceRule:
+        """Return the rule for the next step."""
         request, sampler = self._request, self._sampler
         position = len(self._text) - len(request.prompt) + request.written
-        return Rule(sampler.sampling, sampler.draws, position, request.params.typical)
+        return AcceptanceRule(sampler.sampling, sampler.draws, position, request.params.typical)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
-        """The record's columns over the nodes."""
+        """Return the record's columns over the nodes."""
         level = self._request.record
         if level == "off":
             return {}
@@ -198,7 +198,7 @@ class Loop:
 
 
 def _interruption(cancel: threading.Event, deadline: float) -> str | None:
-    """Why a run must end before it is done, if it must."""
+    """Return why a run must end early, if it must."""
     if cancel.is_set():
         return "cancelled"
     return "time" if time.monotonic() > deadline else None

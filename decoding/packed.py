@@ -1,10 +1,10 @@
-"""Files that ship in fewer bytes: NAME.packed holds the file NAME, bit by bit, and is read where only it is there.
+"""Compressed files: NAME.packed holds the bytes of the file NAME, and is read if NAME is missing.
 
-Its first line, of JSON, has the size of NAME, the SHA-256 of its bytes, the base and the parts that follow. The bytes
-count as numbers of 16 bits, little-endian, since nearly all of them are weights in bfloat16. Where there is a base,
-another file of assets/ of the same size, each number is its difference to the base's, in zigzag code. One part holds
-all numbers; two hold the high bytes and the low ones, since exponents compress and mantissas hardly do.
-tools/pack_assets.py writes such files, and any folder may hold them.
+The first line is JSON: the size of NAME, the SHA-256 of its bytes, the base, and the parts that follow. The bytes are
+read as little-endian numbers of 16 bits, since nearly all of them are weights in bfloat16. With a base, which is
+another file of the same size in assets/, each number is its difference to the base's, in zigzag code. One part holds
+all numbers; two parts hold the high bytes and the low bytes, since exponents compress and mantissas hardly do.
+tools/pack_assets.py writes such files. Any folder may contain them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SUFFIX = ".packed"
-LARGEST = 2**26  # bytes of a file, packed or not: what ships has a tenth of it
+LARGEST = 2**26  # bytes of a file, packed or not: ten times those that ship
 _LONGEST_LINE = 2**12
 _BASE = re.compile(r"(?:[a-z0-9][a-z0-9.-]*/)*[a-z0-9][a-z0-9.-]*")  # cannot lead out of assets/
 _MALFORMED = (ValueError, TypeError, LookupError, RecursionError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def stored(path: Path) -> Path:
-    """Return the file itself, or its packed form where only that is there."""
+    """Return the file itself, or its packed form if only that exists."""
     packed = path.with_name(path.name + SUFFIX)
     return packed if packed.is_file() and not path.is_file() else path
 
@@ -50,7 +50,7 @@ def open_tensors(path: Path) -> Iterator[Any]:
 
 
 def unpack(path: Path, *, is_base: bool = False) -> bytes:
-    """Return the bytes of the file that a packed one holds; SafetensorError where it is damaged."""
+    """Return the bytes of the file that a packed one holds; SafetensorError if it is damaged."""
     from safetensors import SafetensorError
 
     try:
@@ -74,7 +74,7 @@ def unpack(path: Path, *, is_base: bool = False) -> bytes:
 
 
 def _expand(codec: str, packed: bytes, size: int) -> bytes:
-    """Decompress one part, which must have exactly this size; never more of it is made."""
+    """Decompress one part, which must have exactly this size. No more than that is decompressed."""
     decoder: Any = zlib.decompressobj() if codec == "zlib" else lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST)
     content: bytes = decoder.decompress(packed, size)
     if len(content) != size:
@@ -83,7 +83,7 @@ def _expand(codec: str, packed: bytes, size: int) -> bytes:
 
 
 def _join(parts: list[bytes]) -> bytes:
-    """The numbers out of their high bytes and their low ones."""
+    """Join the numbers' high bytes and low bytes."""
     if len(parts) == 1:
         return parts[0]
     content = bytearray(2 * len(parts[0]))
@@ -107,12 +107,12 @@ def _read_base(path: Path, size: int) -> bytes:
 
 
 class _Tensors:
-    """A safetensors file in memory, with as much of the methods of `safe_open` as is used here."""
+    """A safetensors file in memory, with those methods of `safe_open` that are used here."""
 
     def __init__(self, content: bytes) -> None:
         from safetensors.torch import load
 
-        self._tensors = load(content)  # checks the header that is read again below
+        self._tensors = load(content)  # it checks the header, which is read again below
         self._header: dict[str, Any] = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
 
     def metadata(self) -> dict[str, str] | None:
@@ -131,7 +131,7 @@ class _Tensors:
 
 @dataclass(frozen=True)
 class _Slice:
-    """A tensor whose shape and type can be asked for first."""
+    """A tensor whose shape and type can be read first."""
 
     _tensor: torch.Tensor
     _dtype: str  # as the file's format calls it

@@ -1,4 +1,4 @@
-"""Finds the tokens in a method's panel: what its type declares as `Token`."""
+"""Finds the tokens in a method's panel: the fields that its type declares as `Token`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _Finder = Callable[[Any], Iterable[int]]
 
 
 def tokens_in(kind: type, panel: Mapping[str, JSON]) -> set[int]:
-    """The tokens in a panel of that type."""
+    """Collect the tokens in a panel of that type."""
     finder = _finder(kind)
     return set() if finder is None else {*finder(panel)}
 
 
 @cache
 def _finder(hint: Any) -> _Finder | None:
-    """Finds the tokens in values of a type; None for a type without any."""
+    """Make a function that finds the tokens in values of a type; None for a type without tokens."""
     if hint == Token:
         return lambda value: (value,)
     if is_typeddict(hint):
@@ -35,7 +35,7 @@ def _finder(hint: Any) -> _Finder | None:
         return lambda value: (token for item in value for token in inner(item))
     if origin is tuple:
         return _in_tuple(finders)
-    assert origin in (Union, UnionType), f"tokens cannot stand in {hint!r}"
+    assert origin in (Union, UnionType), f"tokens cannot be declared in {hint!r}"
     return lambda value: () if value is None else inner(value)
 
 
@@ -44,5 +44,5 @@ def _in_object(fields: Mapping[str, _Finder]) -> _Finder:
 
 
 def _in_tuple(finders: Iterable[_Finder | None]) -> _Finder:
-    places = [(place, find) for place, find in enumerate(finders) if find]
-    return lambda value: (token for place, find in places for token in find(value[place]))
+    entries = [(entry, find) for entry, find in enumerate(finders) if find]
+    return lambda value: (token for entry, find in entries for token in find(value[entry]))

@@ -1,11 +1,11 @@
 """Lookahead Parallelism (Fu et al., arXiv 2402.02057, section 3.4), for the tree of any method.
 
-Every rank runs the whole method with the same seed, on its own copy of the model. Of a step's tree it reads its share
-alone (`shares.py`); then all ranks exchange the tokens that they chose (`exchange.py`), and walk the whole tree alike.
-Nothing else of a pass travels: a rank lacks the accepted tokens that only others have read, and reads them as pending
-ones in its next step.
+Every rank runs the whole method with the same seed on a copy of the model. It reads its share of a step's tree
+(`shares.py`) and decides on that as if it were alone. Then the ranks exchange the tokens that they chose
+(`exchange.py`), and each walks the whole tree by these. Nothing else of a pass is sent: accepted tokens that a rank has
+not read are pending in its next step.
 
-A chain of guesses has one leaf, so one rank reads all of it: it gains nothing, and costs no more.
+A chain of guesses has one leaf, so that one rank reads all of it: this gains nothing and costs nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _InterruptedError(Exception):
-    """Some rank was interrupted before it had read its share, so there is no step."""
+    """A rank was interrupted before it had read its share, so there is no step."""
 
 
 class ParallelLoop(Loop):
@@ -56,12 +56,12 @@ class ParallelLoop(Loop):
         assert request.ranks is not None
         self._exchange = Exchange(request.ranks, super()._watch(request), sampling=not request.sampling.greedy)
         super().__init__(request, model, session, draft, drafts_on, codec)
-        self._judges = False  # a rank's choices are only some of those that decide
+        self._judges = False  # the other ranks' choices count as well
         self._reader = self._share = _ShareReader(session, self._chunk, request, self._exchange)
         _check_same_run(request.ranks, request, model)
 
     def turn(self, index: int) -> tuple[Step | None, str | None]:
-        """One step, and why the run ends with it if it does: the same on every rank."""
+        """Take a step: return it, and why the run ends, if it does; the same on every rank."""
         before = self._exchange.ranks.received
         try:
             step, finish = super().turn(index)
@@ -74,11 +74,11 @@ class ParallelLoop(Loop):
         return step, finish
 
     def _watch(self, request: Request) -> Callable[[], str | None]:
-        """What all ranks know: what this one alone knows would have it leave the others behind."""
+        """Return what all ranks have agreed on: a rank that ended alone would leave the others waiting."""
         return self._exchange.agreed
 
     def _propose(self, start: int) -> Proposal:
-        """A draft that the host knows: without its tokens there is nothing to share out."""
+        """Return a draft that the host knows: without its tokens it cannot be cut into shares."""
         proposal = super()._propose(start)
         if isinstance(proposal, QueuedDraft):
             return self._fit(proposal.finish(fetch(*proposal.numbers)))
@@ -88,7 +88,7 @@ class ParallelLoop(Loop):
         return super()._penalised(logits, self._share.draft)
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
-        """Choose at the nodes of the share that its walk reaches, and let the choices of all ranks decide."""
+        """Decide on the share, then on the whole tree by the choices of all ranks."""
         assert isinstance(proposal, Draft)
         share, greedy = self._share, self._sampler.sampling.greedy
         part, verdict = super()._judge(share.draft, logits, hidden)
@@ -106,7 +106,7 @@ class ParallelLoop(Loop):
             raise _InterruptedError
         walked = proposal
         if not greedy:
-            # A rank draws where its own walk leads. Should rounding part the walks of two ranks, the path ends there.
+            # A rank draws where its walk leads. If rounding separates the walks of two ranks, the path ends there.
             choices = zip(proposal.roles, chosen.drawn, strict=True)
             walked = replace(proposal, roles=tuple(role if token >= 0 else Role.EXPLORE for role, token in choices))
         path, emitted = accept.walk(walked, accept.greedy(chosen.argmax if greedy else chosen.drawn))
@@ -117,8 +117,8 @@ class _ShareReader(TreeReader):
     """Reads a rank's share of a tree, and stores what of it is accepted."""
 
     shares: Shares
-    nodes: tuple[int, ...]  # of the share; row i of a reading answers for the i-th of them
-    draft: Draft  # the share as a tree of its own
+    nodes: tuple[int, ...]  # of the share, in the order of a reading's rows
+    draft: Draft  # the share as a tree
 
     def __init__(self, session: Session, chunk: int, request: Request, exchange: Exchange) -> None:
         super().__init__(session, chunk, request.progress)
@@ -133,7 +133,7 @@ class _ShareReader(TreeReader):
         only: Sequence[int] | None = None,
         judge: PassJudge | None = None,
     ) -> Reading | None:
-        """Read the tokens that are missing, then the share; None, once all ranks know, if this one was interrupted."""
+        """Read the missing tokens, then the share. If interrupted, tell the other ranks and return None."""
         assert isinstance(draft, Draft) and only is None and judge is None
         refuse_distributions(draft)
         ranks = self._exchange.ranks
@@ -146,26 +146,26 @@ class _ShareReader(TreeReader):
         return reading
 
     def commit(self, nodes: Sequence[int]) -> None:
-        """Store the nodes of an accepted path that this rank has read: they are its first ones."""
+        """Store the nodes of an accepted path that this rank has read, which are the path's first ones."""
         rows = {node: row for row, node in enumerate(self.nodes)}
         super().commit([rows[node] for node in nodes if node in rows])
 
 
 def part_of(draft: Draft, nodes: Sequence[int]) -> Draft:
-    """Some nodes of a draft, with every node its ancestors, as a draft."""
-    place = {node: row for row, node in enumerate(nodes)} | {-1: -1}
+    """Return some nodes of a draft, among them the ancestors of each, as a draft."""
+    rows = {node: row for row, node in enumerate(nodes)} | {-1: -1}
     return Draft(
         tuple(draft.tokens[node] for node in nodes),
-        tuple(place[draft.parents[node]] for node in nodes),
+        tuple(rows[draft.parents[node]] for node in nodes),
         tuple(draft.roles[node] for node in nodes),
         tuple(draft.sources[node] for node in nodes),
     )
 
 
 def _check_same_run(ranks: Ranks, request: Request, model: Model) -> None:
-    """Raise RankError unless all ranks decode the same; with a drafter or other parts, on the same kind of machine.
+    """Raise RankError unless all ranks have the same arguments and models, and for some methods the same machine.
 
-    What a part guesses may depend on rounding, and then the ranks' trees would differ.
+    What a drafter or another part guesses may depend on rounding, and then the ranks' trees would differ.
     """
     settings = (request.method.name, request.params, request.sampling, request.prompt, request.max_new_tokens)
     more = (request.stop, sorted(request.end_tokens), request.reference, request.prefill_chunk, request.record)

@@ -1,6 +1,6 @@
 """Settings described once: a frozen dataclass whose fields carry range, label, help and paper symbol.
 
-Validation, command-line flags, the `methods --json` contract and the page's controls all read these fields.
+Validation, command-line flags, the output of `methods --json` and the page's controls all read these fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def param(
     max: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A field of a Params class; bounds are inclusive."""
+    """Declare a field of a Params class; bounds are inclusive."""
     meta = {"label": label, "help": help, "symbol": symbol, "min": min, "max": max, "choices": choices}
     return dataclasses.field(default=default, metadata=meta)
 
@@ -45,26 +45,26 @@ class Params:
 
     @property
     def nodes(self) -> int:
-        """Nodes of the largest step these settings lead to; 0 for a method that fits itself into any step."""
+        """Return the nodes of the largest step with these settings; 0 for a method that fits itself into any step."""
         return 0
 
     @property
     def rows(self) -> int:
-        """Guesses that a drafter reads in a step as a tree, at most; 0 for a method without such a drafter."""
+        """Return the most guesses that a drafter reads as a tree in a step; 0 for a method without such a drafter."""
         return 0
 
     @property
     def ranked(self) -> int:
-        """How many of the target's likeliest tokens at every node the method is to see; 0 where one is enough."""
+        """Return how many of the target's likeliest tokens at every node the method needs; 0 if one is enough."""
         return 0
 
     @property
     def typical(self) -> tuple[float, float] | None:
-        """epsilon and delta where the target's typical tokens are accepted, which is not lossless; else None."""
+        """Return epsilon and delta of typical acceptance, which is not lossless; None for the lossless rules."""
         return None
 
     def check(self) -> None:
-        """Raise ParamError where fields that are fine alone do not go together."""
+        """Raise ParamError if fields that are valid alone contradict each other."""
 
     @classmethod
     def parse(cls, raw: object) -> Self:
@@ -76,17 +76,16 @@ class Params:
         values: dict[str, Any] = {}
         for name, value in raw.items():
             if name not in names:
-                known = ", ".join(names) or "none"
-                raise ParamError(f"unknown parameter {shown(name)}; known ones: {known}")
+                raise ParamError(f"unknown parameter {shown(name)}; known ones: {', '.join(names) or 'none'}")
             values[name] = _convert(name, kinds[name], value)
         return cls(**values)
 
     def to_json(self) -> dict[str, JSON]:
-        """The values by name."""
+        """Return the values by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def in_words(self) -> list[str]:
-        """As "W=15": the values that have a symbol in the paper, and those that differ from their defaults."""
+        """List the values that have a symbol in the paper or differ from their defaults, each as "W=15"."""
         return [
             f"{row['name']}={getattr(self, row['name'])}"
             for row in self.describe()
@@ -95,7 +94,7 @@ class Params:
 
     @classmethod
     def describe(cls) -> list[dict[str, JSON]]:
-        """Name, symbol, type, default, bounds, choices and help of every field."""
+        """Describe every field: name, symbol, label, type, default, bounds, choices and help."""
         kinds = _kinds(cls)
         return [
             {
@@ -114,14 +113,14 @@ class Params:
 
 
 def _kinds(cls: type) -> dict[str, type]:
-    """The fields' types; resolving them is slow and every run asks several times."""
+    """Return the fields' types, cached: resolving them is slow, and every run asks several times."""
     if cls not in _KINDS:
         _KINDS[cls] = get_type_hints(cls)
     return _KINDS[cls]
 
 
 def _check(field: dataclasses.Field[Any], kind: type, value: object) -> None:
-    """Raise ParamError unless `value` has the field's exact type and lies within its bounds."""
+    """Raise ParamError unless `value` has exactly the field's type and is within its bounds."""
     name, low, high = field.name, field.metadata["min"], field.metadata["max"]
     choices = field.metadata["choices"]
     if type(value) is not kind and not (kind is float and type(value) is int):
@@ -136,7 +135,7 @@ def _check(field: dataclasses.Field[Any], kind: type, value: object) -> None:
 
 
 def _convert(name: str, kind: type, value: object) -> object:
-    """Turn a command line's string, or a whole number for a float, into `kind`; leave the rest to `_check`."""
+    """Convert a string from a command line, or a whole number for a float, to `kind`; leave the rest to `_check`."""
     if kind is str or not (isinstance(value, str) or (kind is float and type(value) is int)):
         return value
     try:
@@ -148,14 +147,14 @@ def _convert(name: str, kind: type, value: object) -> object:
 
 
 def check_count(name: str, value: object, low: int, high: int) -> int:
-    """A whole number between two bounds."""
+    """Return a value if it is a whole number between two bounds."""
     if type(value) is not int or not low <= value <= high:
         raise ParamError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
     return value
 
 
 def shown(value: object) -> str:
-    """The beginning of a value, for a message; Python refuses to spell integers of thousands of digits."""
+    """Return the beginning of a value, for a message. Python refuses to format integers of thousands of digits."""
     if value is None:
         return "nothing"
     try:

@@ -1,4 +1,4 @@
-"""A draft that a device is still writing when the host has the target read it."""
+"""A draft that a device is still writing when the host calls the target to read it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueuedDraft:
-    """A tree whose tokens only the device knows; the host learns them together with the target's answers.
+    """A tree whose tokens only the device knows. The host learns them together with the target's answers.
 
-    `finish` makes the draft of the numbers that have been fetched, once: the first nodes of the tree. Where a drafter
-    stops, the host finds out when the target has read on already.
+    `finish` makes the draft from the fetched numbers, once. It holds the first nodes of the tree: the host learns where
+    the drafter stopped after the target has read further.
     """
 
-    ids: torch.Tensor  # (T,) the root, and what was guessed
+    ids: torch.Tensor  # (T,) the root and the guesses
     parents: Parents
     q: tuple[torch.Tensor | None, ...]  # as in `Draft`
-    numbers: tuple[torch.Tensor, ...]  # what `finish` asks for
+    numbers: tuple[torch.Tensor, ...]  # to be fetched for `finish`
     finish: Callable[[Sequence[Sequence[float]]], Draft]
     entry: tuple[int, torch.Tensor] | None = None  # as in `Draft`
-    fixed: Hashable = None  # equal where q is at the same addresses; None: it is elsewhere every time
+    fixed: Hashable = None  # equal for tensors at the same addresses; None: the addresses change
 
     def on(self, device: torch.device) -> QueuedDraft:
-        """The same for a target on that device. From device to device numbers go without the host's waiting."""
+        """Return the draft for a target on that device; copying from device to device, the host does not wait."""
         numbers = tuple(each.to(device, non_blocking=True) for each in self.numbers)
         parents = self.parents if isinstance(self.parents, tuple) else self.parents.on(device)
         fixed = self.fixed if device == self.ids.device else None

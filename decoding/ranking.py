@@ -12,50 +12,50 @@ from .model.download import fetch, waits
 from .native.summaries import largest, summarize, summarizes
 
 NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
-_FEW = 2**20  # numbers below which numpy is the faster at finding the largest of a row
-_SPARE = 32  # numbers looked at behind the largest: bfloat16 has many equal ones
+_FEW = 2**20  # with fewer numbers, numpy finds the largest of a row faster than torch
+_SPARE = 32  # further numbers to look at, since bfloat16 has many equal ones
 
 
 def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
-    """The greedy choice at every row; ties break to the lowest id."""
+    """Return the greedy choice of every row; ties break to the lowest id."""
     if summarizes(logits):
-        if (found := largest(logits)) is None:
+        if (best := largest(logits)) is None:
             raise ModelError(NOT_A_NUMBER)
-        return found[0]
+        return best[0]
     if logits.device.type == "cpu":
-        # torch searches bfloat16 fifteen times as long as numpy searches the same numbers in float32
+        # torch takes fifteen times as long in bfloat16 as numpy in float32
         wide = logits if logits.dtype == torch.float64 else logits.float()
         if wide.numel() < _FEW:
             rows = wide.numpy()
-            best = rows.argmax(-1)
-            if np.isnan(rows[np.arange(len(rows)), best]).any():  # a row's NaN counts as its largest number
+            ids = rows.argmax(-1)
+            if np.isnan(rows[np.arange(len(rows)), ids]).any():  # numpy takes a NaN for the largest number
                 raise ModelError(NOT_A_NUMBER)
-            ids: list[int] = best.tolist()
-            return ids
+            chosen: list[int] = ids.tolist()
+            return chosen
         logits = wide
     return checked(*fetch(*likeliest_rows(logits)))
 
 
 def likeliest_rows(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (T, V) -> (T,) ids, (T,) faults
-    """The same where the logits are; `checked` takes both, once they are on the host."""
-    found = logits.argmax(-1)
-    return found, logits.gather(-1, found[:, None])[:, 0].isnan()
+    """Choose the same where the logits are; `checked` takes both results once they are on the host."""
+    ids = logits.argmax(-1)
+    return ids, logits.gather(-1, ids[:, None])[:, 0].isnan()
 
 
 def checked(ids: Sequence[float], faults: Sequence[float]) -> list[int]:
-    """Token ids that came from a device; ModelError where one has a fault: it was found among what is no number."""
+    """Return token ids that came from a device; ModelError if one was chosen by a NaN."""
     if any(faults):
         raise ModelError(NOT_A_NUMBER)
     return [int(token) for token in ids]
 
 
 def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
-    """The largest numbers of every row in order; ties break to the lowest id, which `topk` does not promise."""
+    """Return the ids of every row's largest numbers, in order; ties break to the lowest id, unlike in `topk`."""
     if summarizes(rows) and (read := summarize(rows, count)) is not None:
         return read[0]
     rows = rows.float()
     if waits(rows.device):
-        return _ranked_ties(rows, count)  # whether there are ties, the host would have to ask
+        return _ranked_ties(rows, count)  # the host would have to wait to learn whether there are ties
     values, ids = rows.topk(min(count + _SPARE, rows.shape[-1]))
     tied = (values[:, 1:] == values[:, :-1])[:, :count].any(-1).nonzero()[:, 0]
     if len(tied):
@@ -63,7 +63,7 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
         order = values[tied].gather(-1, by_id.indices).sort(dim=-1, descending=True, stable=True).indices
         ids[tied] = by_id.values.gather(-1, order)
         last = values[:, min(count, values.shape[1]) - 1]
-        # Ties that go on behind the spare ones, of which lower ids may be missing.
+        # Ties that continue beyond the spare numbers: lower ids may be missing.
         beyond = ((last == values[:, -1]) & (values.shape[1] < rows.shape[-1])).nonzero()[:, 0]
         if len(beyond):
             ids[beyond, :count] = _ranked_ties(rows[beyond], count)
@@ -71,21 +71,21 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
 
 
 def likeliest_and_ranked(logits: torch.Tensor, count: int) -> tuple[list[int], list[list[int]]]:  # (T, V)
-    """The greedy choice at every row, and the row's `count` largest numbers in order: compiled code looks once."""
+    """Return every row's greedy choice and its `count` largest numbers in order; compiled code looks once."""
     if not summarizes(logits):
         return likeliest(logits), ranked(logits, count).tolist()
-    if (found := largest(logits, count)) is None:
+    if (best := largest(logits, count)) is None:
         raise ModelError(NOT_A_NUMBER)
-    ids, wide = found[0], min(count, logits.shape[1])
+    ids, wide = best[0], min(count, logits.shape[1])
     rows = [ids[first : first + wide] for first in range(0, len(ids), wide)]
     return ids[::wide], rows
 
 
 def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The same for all rows, on a CPU at ten times the cost."""
+    """Rank rows with any ties; on a CPU this costs ten times as much."""
     size = rows.shape[-1]
     bits = (rows + 0.0).view(torch.int32)  # adding zero makes minus zero equal to it
-    # The bits of floats are ordered as they are, those of negative ones backwards; an id makes every key different.
+    # Floats are ordered like their bits, negative ones in reverse. The id makes every key different.
     keys = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long() << 31
     keys += torch.arange(size - 1, -1, -1, device=rows.device)
     return keys.topk(min(count, size)).indices

@@ -1,4 +1,4 @@
-"""What a user asks an engine for: its options, and the one place that makes a checked request of them."""
+"""The request of a run: the options that a caller may give, and the one function that checks them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .trace.columns import LEVELS
 from .types import JSON, Branch
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256
-_CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
+_CHUNK = 512  # tokens of a prompt per pass, unless a sliding window is smaller
 _NODES = 256  # nodes that every step has room for
-LARGEST_STEP = 4096  # rows that no method and no chunk of a prompt may ask for: a mask has their square
+LARGEST_STEP = 4096  # the most rows of a method's tree or of a chunk of the prompt: a mask has their square
 _LONGEST_REFERENCE = 65_536  # tokens: its index holds every n-gram
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One run, in values that can be trusted."""
+    """One run, in checked values."""
 
     method: type[Method]
     params: Params
@@ -43,42 +43,42 @@ class Request:
     reference: tuple[int, ...]
     record: str
     prefill_chunk: int
-    largest_step: int  # rows that a step may hold, of the tree and of the prompt's chunk in front of it
+    largest_step: int  # the most rows of a step: the tree and the chunk of the prompt before it
     time_budget: float  # seconds
-    parts: Mapping[str, Part]  # that the method needs, beside a drafter
-    memory: dict[str, Any]  # what the method keeps from run to run
+    parts: Mapping[str, Part]  # that the method needs, besides a draft model
+    memory: dict[str, Any]  # what the method keeps between runs
     cancel: threading.Event  # ends the run once it is set
     progress: ProgressCallback | None
     chat: Chat | None
     ranks: Ranks | None
-    branch: Branch | None = None  # where the run goes on from another one
+    branch: Branch | None = None  # where the run continues another one
 
     @property
     def written(self) -> int:
-        """Tokens at the end of the prompt that count as new ones: they have had their numbers of the seed already."""
+        """Count the prompt's tokens that another run wrote, and which have used up their numbers of the seed."""
         return 0 if self.branch is None else self.branch.written + len(self.prompt) - self.branch.prompt
 
 
 class DecodeOptions(TypedDict, total=False):
-    """The keywords of `decode` and `generate` beside the prompt, the method and its settings; all may be left out."""
+    """The optional keywords of `decode` and `generate` besides the prompt, the method and its settings."""
 
-    stop: Sequence[str]  # texts that end the run where one of them is written
-    end_tokens: Sequence[int] | None  # ids that end it, instead of the model's own ends of text
-    reference: Prompt | None  # a document that copying methods look in beside the text
+    stop: Sequence[str]  # texts that end the run when one of them is written
+    end_tokens: Sequence[int] | None  # ids that end the run, instead of the model's
+    reference: Prompt | None  # a document from which copying methods copy, besides the text
     record: str  # "off", "light" (the default) or "full": how much of every step is recorded
-    prefill_chunk: int | None  # tokens of the prompt that are read in one pass
+    prefill_chunk: int | None  # tokens of the prompt per pass
     time_budget: float  # seconds after which the run ends
     cancel: threading.Event | None  # set it, from any thread, to end the run
-    progress: Callable[[str, float], None] | None  # hears what is read or made before the first step, and its share
+    progress: Callable[[str, float], None] | None  # told before the first step what is done, and its share
     chat: Chat | None  # keeps the caches for the next turn of a conversation
-    # A dict of yours that keeps what methods learn for later runs of this engine; without it the chat does, or the
-    # engine itself: a server gives every user another one.
+    # Keeps what methods learn for later runs of this engine; by default the chat does, or the engine itself. A server
+    # gives each user a dict.
     memory: dict[str, Any] | None
-    ranks: Ranks | None  # the processes that read each step's tree together, of which this is one: Ranks.join()
+    ranks: Ranks | None  # Ranks.join(): this process among those that read each step's tree together
 
 
 class _StoppedError(Exception):
-    """The caller has had enough while a part was being made."""
+    """The caller cancelled the run while a part was being made."""
 
 
 def build_request(
@@ -90,7 +90,7 @@ def build_request(
     max_new_tokens: int,
     options: DecodeOptions,
 ) -> Request:
-    """Check all that was asked for, then make the parts that the method needs where they are not there yet."""
+    """Check every argument, then make the parts that the method needs if they are missing."""
     _check_options(options)
     kind = find_method(method)
     if missing := loaded.lacks(kind):
@@ -123,15 +123,15 @@ def build_request(
 
 
 def _check_options(options: Mapping[str, object]) -> None:
-    known = DecodeOptions.__optional_keys__
-    if unknown := sorted(options.keys() - known):
-        raise OptionError(f"there is no option {shown(unknown[0])}; known ones: {', '.join(sorted(known))}")
+    names = DecodeOptions.__optional_keys__
+    if unknown := sorted(options.keys() - names):
+        raise OptionError(f"there is no option {shown(unknown[0])}; known ones: {', '.join(sorted(names))}")
 
 
 def _take_parts(
     parts: Parts, method: type[Method], cancel: threading.Event, progress: ProgressCallback | None
 ) -> dict[str, Part]:
-    """What a method needs, made now where it is not yet there; nothing once the run is to be stopped."""
+    """Return the parts that a method needs, making missing ones now; none once the run is cancelled."""
 
     def report(what: str, share: float) -> None:
         if cancel.is_set():
@@ -146,12 +146,12 @@ def _take_parts(
 
 
 def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:
-    """Sampling settings from untrusted values."""
+    """Parse sampling settings from untrusted values."""
     return raw if isinstance(raw, Sampling) else Sampling.parse({} if raw is None else raw)
 
 
 def check_room(prompt_length: int, max_new_tokens: object, context: int) -> int:
-    """The budget of new tokens, if it fits the model's context together with the prompt."""
+    """Return the budget of new tokens, if it fits into the model's context together with the prompt."""
     if prompt_length >= context:
         raise ParamError(f"the prompt has {prompt_length} tokens but the model's context holds {context}: shorten it")
     budget = check_count("max_new_tokens", max_new_tokens, 1, 10_000_000)
@@ -165,7 +165,7 @@ def check_room(prompt_length: int, max_new_tokens: object, context: int) -> int:
 
 
 def check_stops(stop: object) -> tuple[str, ...]:
-    """Stop strings."""
+    """Return the stop strings, if they are few and short."""
     texts = (stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, Sequence) else None
     if texts is None or not all(isinstance(text, str) and 0 < len(text) <= _LONGEST_STOP for text in texts):
         raise ParamError(f"stop strings must be texts of 1 to {_LONGEST_STOP} characters")
@@ -175,7 +175,7 @@ def check_stops(stop: object) -> tuple[str, ...]:
 
 
 def check_reference(method: type[Method], tokens: Sequence[int]) -> tuple[int, ...]:
-    """A document to copy from, for a method that does."""
+    """Return the document to copy from, if the method copies and the document is not too long."""
     if tokens and not method.takes_reference:
         raise ParamError(f"{method.name} copies from no reference: leave it out, or choose prompt_lookup")
     if len(tokens) > _LONGEST_REFERENCE:
@@ -184,7 +184,7 @@ def check_reference(method: type[Method], tokens: Sequence[int]) -> tuple[int, .
 
 
 def check_ends(tokens: object, usual: frozenset[int], vocabulary: int) -> frozenset[int]:
-    """Ids that end a text; None leaves the usual ones."""
+    """Return the ids that end a text; None means the usual ones."""
     if tokens is None:
         return usual
     if not isinstance(tokens, Iterable):
@@ -193,21 +193,21 @@ def check_ends(tokens: object, usual: frozenset[int], vocabulary: int) -> frozen
 
 
 def check_chunk(chunk: object, window: int | None) -> int:
-    """Prompt tokens per pass; None leaves it to the model's sliding window."""
+    """Return the prompt's tokens per pass; None means as many as the model's sliding window has, within bounds."""
     if chunk is None:
         return min(window or _CHUNK, _CHUNK)
     return check_count("prefill_chunk", chunk, 1, LARGEST_STEP)
 
 
 def check_step(method: str, nodes: int) -> int:
-    """The nodes of a method's largest step, if a step may hold them."""
+    """Return the room for nodes that a method's largest step needs, if a step may have so much."""
     if nodes > LARGEST_STEP:
         raise ParamError(f"these settings put {nodes} tokens into a step of {method}, above {LARGEST_STEP}: lower them")
     return max(nodes, _NODES)
 
 
 def check_event(event: object) -> threading.Event:
-    """What the caller can end the run with."""
+    """Return the event that ends the run."""
     if event is None:
         return threading.Event()
     if not isinstance(event, threading.Event):
@@ -216,16 +216,16 @@ def check_event(event: object) -> threading.Event:
 
 
 def check_memory(memory: object, usual: dict[str, Any], method: type[Method]) -> dict[str, Any]:
-    """A method's own part of the caller's memory; None leaves the usual one."""
-    kept = usual if memory is None else memory
-    own = kept.setdefault(method.name, {}) if isinstance(kept, dict) else None
-    if not isinstance(own, dict):
+    """Return the method's part of the caller's memory; None means the usual one."""
+    memory = usual if memory is None else memory
+    part = memory.setdefault(method.name, {}) if isinstance(memory, dict) else None
+    if not isinstance(part, dict):
         raise ParamError("memory must be a dict: give an empty one to the first run and the same one to later runs")
-    return own
+    return part
 
 
 def check_record(level: object) -> str:
-    """How much to record."""
+    """Return how much to record."""
     if level not in LEVELS:
         raise ParamError(f"record must be one of {', '.join(LEVELS)}, not {shown(level)}")
     return str(level)
@@ -234,7 +234,7 @@ def check_record(level: object) -> str:
 def check_ranks(
     ranks: object, method: type[Method], params: Params, sampling: Sampling, record: object
 ) -> Ranks | None:
-    """The processes of a run, if they can read the method's trees together."""
+    """Return the processes of a run, if they can read the method's trees together."""
     if ranks is None:
         return None
     if not isinstance(ranks, Ranks):
@@ -247,7 +247,7 @@ def check_ranks(
 
 
 def check_seconds(value: object) -> float:
-    """A time budget; infinity means none."""
+    """Return the time budget; infinity means none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ParamError(f"time_budget must be a positive number of seconds, not {shown(value)}")
     return float(value) if value < 1e18 else math.inf

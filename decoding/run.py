@@ -26,7 +26,7 @@ from .types import Header, Step, Summary, Trace
 
 @dataclass(slots=True)
 class _Progress:
-    """What a run has done so far."""
+    """The progress of a run."""
 
     steps: list[Step] = field(default_factory=list)
     finish: str | None = None
@@ -40,58 +40,58 @@ class Run(Iterator[Step]):
         self.request = request
         self.header = _header(request, loaded.model, loaded.draft)
         self._codec = loaded.codec
-        # A run that is cancelled already may lack the parts that it was waiting for, so it stays cancelled.
+        # A run that was cancelled while its parts were made may lack them, so it stays cancelled.
         self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
-        # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
+        # The generator must not refer to this object, so that a run dropped half-way is freed, which closes it.
         self._generator = _steps(request, loaded, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
 
     def close(self) -> None:
-        """End the run here and hand its memory back; a run that is dropped half-way does so by itself."""
+        """End the run and return its memory. A run that is dropped half-way is closed automatically."""
         self._generator.close()
 
     def cancel(self) -> None:
-        """End the run after the step that is going on; callable from any thread."""
+        """End the run after the current step; callable from any thread."""
         self.request.cancel.set()
 
     @property
     def steps(self) -> list[Step]:
-        """The steps so far."""
+        """Return the steps so far."""
         return self._progress.steps
 
     @property
     def finish(self) -> str | None:
-        """Why the run ended, in the words of `Summary.finish`; None while it goes on."""
+        """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
         return self._progress.finish
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The new tokens so far."""
+        """Return the new tokens so far."""
         return tuple(token for step in self.steps for token in step.emitted)
 
     @property
     def text(self) -> str:
-        """The new text so far, up to a stop string."""
+        """Return the new text so far, up to a stop string."""
         return trim(self._codec.continuation(self.request.prompt, self.ids), self.request.stop)
 
     @property
     def summary(self) -> Summary:
-        """What came out so far."""
+        """Summarise the run so far."""
         summary = summarise(self.steps, self.finish or "cancelled", self.text)
         return replace(summary, bandwidth=self._progress.bandwidth)
 
     @property
     def trace(self) -> Trace:
-        """The record so far."""
+        """Return the record so far."""
         texts = self.texts()
         for step in self.steps:
             texts |= self.texts(step)
         return Trace(self.header, tuple(self.steps), self.summary, dict(sorted(texts.items())))
 
     def texts(self, step: Step | None = None) -> dict[int, str]:
-        """Display texts of the tokens that a step's record names; without a step, of the prompt and the reference."""
+        """Return display texts of the tokens in a step's record; without a step, of the prompt and the reference."""
         if step is None:
             used = {*self.header.prompt, *self.header.reference}
         else:
@@ -100,13 +100,13 @@ class Run(Iterator[Step]):
 
 
 def _steps(request: Request, loaded: Loaded, progress: _Progress) -> Generator[Step, None, None]:
-    """The run itself; it holds its sessions from the first step to the last."""
+    """Take the steps of a run, holding its sessions from the first step to the last."""
     if progress.finish is not None:
         return
     model, draft, session_pool = loaded.model, loaded.draft, loaded.session_pool
     held = list[tuple[str, Model, Session]]()
     tapping = bool(request.method.needs & TAPPING)
-    chat = None if tapping else request.chat  # what reads along in front of a layer must see the whole text
+    chat = None if tapping else request.chat  # hidden states are recorded as a text is read: all of it must be read
 
     def acquire(use: str, owner: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
@@ -136,7 +136,7 @@ def _steps(request: Request, loaded: Loaded, progress: _Progress) -> Generator[S
         for use, owner, session in held:
             if tapping and isinstance(session, TapSession):
                 session.tap()
-            # A run that was cut off may have left a drafter in the middle of a guess.
+            # A run that was interrupted may have left a drafter in the middle of a guess.
             if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
                 chat.release(use, owner, session, text[: session.length])
             else:
@@ -177,7 +177,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
 
 
 def _bandwidth(request: Request, model: Model) -> float | None:
-    """Measure the bandwidth; None where nobody will look at it."""
+    """Measure the memory bandwidth; None if nothing is recorded or a cache may hold the weights."""
     weights = model.card.pass_bytes
     if request.record == "off" or weights is None or may_be_cached(weights, cache_bytes(model.devices)):
         return None
@@ -185,7 +185,7 @@ def _bandwidth(request: Request, model: Model) -> float | None:
 
 
 def _slots(request: Request, rolling: int | None) -> int:
-    """Slots of a rolling cache that is just large enough for the run; 0 if it would never come round."""
+    """Return the slots of the smallest rolling cache that the run needs; 0 if it would never reuse a slot."""
     if rolling is None:
         return 0
     slots = rolling + 2 * request.largest_step

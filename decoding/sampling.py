@@ -1,7 +1,7 @@
 """From logits to the distribution that a token is drawn from, and the draws themselves.
 
-One function shapes both the target's p and a drafter's q, so the two can never disagree about
-temperature or filters. The order is that of transformers: repetition penalty, temperature, top-k, top-p, min-p.
+One function makes both the target's p and a drafter's q, so that the two cannot differ in temperature or filters. The
+order is that of transformers: repetition penalty, temperature, top-k, top-p, min-p.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Sampling(Params):
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is always taken."""
+        """Return True if the likeliest token is always taken."""
         return self.temperature == 0.0
 
 
 class Draws:
     """A run's uniform numbers in [0, 1).
 
-    `at(position)` is fixed by seed and position alone. The target's own choice at a position uses it, so every
-    method whose drafts are point masses writes the very tokens that autoregressive sampling writes for that seed.
-    `fresh()` is a second, independent stream for acceptance tests and for drafters' own sampling. Where a device draws
-    before the host knows how many draws count, it is given those `ahead`, and the host then has them `skip`ped.
+    `at(position)` depends on seed and position alone. The target's choice at a position uses it, so every method whose
+    drafts are point masses writes the very tokens that autoregressive sampling writes for that seed. `fresh()` is a
+    second, independent stream, for acceptance tests and for sampling drafters. A device that draws before the host
+    knows how many draws count gets the numbers `ahead`; the host later calls `skip` for those that were used.
     """
 
     _BLOCK = 64
@@ -64,32 +64,32 @@ class Draws:
         # Philox is a block cipher over a counter: different keys give independent streams.
         self._by_position, self._fresh = (np.random.Generator(np.random.Philox(key=[seed, s])) for s in (0, 1))
         self._drawn: list[float] = []
-        self._ahead = deque[float]()  # numbers of the second stream that are known but not used
+        self._ahead = deque[float]()  # numbers of the second stream that were generated and not used yet
 
     def at(self, position: int) -> float:
-        """The number that belongs to the new token at `position`."""
+        """Return the number for the new token at `position`."""
         while position >= len(self._drawn):
             self._drawn.extend(self._by_position.random(self._BLOCK).tolist())
         return self._drawn[position]
 
     def fresh(self) -> float:
-        """The next number of the second stream."""
+        """Return the next number of the second stream."""
         return self._ahead.popleft() if self._ahead else float(self._fresh.random())
 
     def ahead(self, count: int) -> list[float]:
-        """The next numbers of the second stream, which stay the next ones."""
+        """Return the next numbers of the second stream without using them up."""
         while len(self._ahead) < count:
             self._ahead.append(float(self._fresh.random()))
         return [*islice(self._ahead, count)]
 
     def skip(self, count: int) -> None:
-        """Pass over the next numbers of the second stream."""
+        """Use up the next numbers of the second stream."""
         for _ in range(count):
             self.fresh()
 
 
 class Sampler:
-    """Shapes logits of one run: knows its settings and the tokens of its text."""
+    """Turns logits of one run into distributions, by its settings and the tokens of its text."""
 
     def __init__(self, sampling: Sampling, vocabulary: int, device: torch.device, text: Iterable[int]) -> None:
         self.sampling = sampling
@@ -100,60 +100,60 @@ class Sampler:
 
     @property
     def plain(self) -> bool:
-        """Whether the token taken is the likeliest one by the model's own logits."""
+        """Return True if the token taken is the likeliest one by the model's unchanged logits."""
         return self.sampling.greedy and not self._penalised
 
     @property
     def filters(self) -> bool:
-        """Whether some tokens are left out of the distribution."""
+        """Return True if the distribution leaves some tokens out."""
         setting = self.sampling
         return bool(setting.top_k) or setting.top_p < 1.0 or setting.min_p > 0.0
 
     def extend(self, tokens: Iterable[int]) -> None:
         """Note committed tokens, which the repetition penalty counts."""
         if self._penalised:
-            places = upload(torch.tensor(list(tokens), dtype=torch.long), self._seen.device)
-            self._seen.index_fill_(0, places, True)
+            ids = upload(torch.tensor(list(tokens), dtype=torch.long), self._seen.device)
+            self._seen.index_fill_(0, ids, True)
 
     def penalise(self, logits: torch.Tensor, paths: Sequence[Sequence[int]]) -> torch.Tensor:  # (T, V)
-        """Apply the repetition penalty; `paths[i]` holds the tokens behind the text on row i's own path."""
+        """Apply the repetition penalty; `paths[i]` holds the tokens after the text on row i's path."""
         if not self._penalised:
             return logits
-        places, width = None, logits.shape[-1]
+        entries, width = None, logits.shape[-1]
         if any(paths):
             host = torch.tensor([row * width + token for row, path in enumerate(paths) for token in path])
-            places = upload(host, logits.device)
-        return self._penalise_at(logits, places)
+            entries = upload(host, logits.device)
+        return self._penalise_at(logits, entries)
 
     def penalise_queued(
         self, logits: torch.Tensor, ids: torch.Tensor, parents: Parents
     ) -> torch.Tensor:  # (T, V), (T,)
-        """Apply the repetition penalty to a tree of which only the device knows the tokens; the first is the root."""
+        """Apply the repetition penalty to a tree whose tokens only the device knows; the first is the root."""
         if not self._penalised:
             return logits
         seen, rows = closure_on(parents, ids.device), torch.arange(len(ids), device=ids.device)
-        tokens = torch.where(seen, ids, ids[:1])  # the root is of the text, whose tokens are penalised anyway
+        tokens = torch.where(seen, ids, ids[:1])  # the root belongs to the text, whose tokens are penalised anyway
         return self._penalise_at(logits, (rows[:, None] * logits.shape[-1] + tokens).flatten())
 
     def penalise_behind(self, logits: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:  # (1, V), (n,)
-        """Apply the repetition penalty behind tokens that only the device knows."""
+        """Apply the repetition penalty after tokens that only the device knows."""
         return self._penalise_at(logits, ids) if self._penalised else logits
 
-    def _penalise_at(self, logits: torch.Tensor, places: torch.Tensor | None) -> torch.Tensor:
-        """`places`: in the flattened logits, those of tokens that are penalised beside the text's."""
+    def _penalise_at(self, logits: torch.Tensor, entries: torch.Tensor | None) -> torch.Tensor:
+        """Penalise the text's tokens in every row, and further `entries` of the flattened logits."""
         seen = self._seen.to(logits.device).expand(logits.shape[0], -1)  # a drafter's device may be another one
-        if places is not None:
+        if entries is not None:
             seen = seen.clone(memory_format=torch.contiguous_format)
-            seen.view(-1).index_fill_(0, places, True)
+            seen.view(-1).index_fill_(0, entries, True)
         penalty = self.sampling.repetition_penalty
         return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
 
     def penalise_tree(
         self, logits: torch.Tensor, draft: Draft, before: Sequence[int] = (), only: Sequence[int] | None = None
     ) -> torch.Tensor:  # (T, V)
-        """Apply the repetition penalty to a tree's nodes, or `only` some, of which there are logits.
+        """Apply the repetition penalty to the logits of a tree's nodes, or of `only` some.
 
-        `before`: the tokens behind the text up to its root.
+        `before` holds the tokens between the text and the tree's root, including the root.
         """
         if not self._penalised:
             return logits
@@ -161,23 +161,23 @@ class Sampler:
         return self.penalise(logits, ways if only is None else [ways[node] for node in only])
 
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
-        """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
+        """Return the distribution that a token is drawn from; at temperature 0 the unscaled one."""
         return probabilities(logits, self.sampling)
 
     @property
     def penalises(self) -> bool:
-        """Whether the logits of a text's tokens are changed."""
+        """Return True if the logits of the text's tokens are changed."""
         return self._penalised
 
     def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
-        """The same distributions, to look a few numbers up."""
+        """Return the same distributions, for looking up a few numbers."""
         if self.filters:
             return Outlook(self.probabilities(logits).log())
         return Outlook(logits, 1.0 if self.sampling.greedy else self.sampling.temperature)
 
 
 def probabilities(logits: torch.Tensor, setting: Sampling) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
-    """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
+    """Return the distribution that a token is drawn from; at temperature 0 the unscaled one."""
     if setting.greedy:
         return _softmax(logits)
     scores = logits.double() if logits.dtype == torch.float64 else logits.float()
@@ -196,7 +196,7 @@ def probabilities(logits: torch.Tensor, setting: Sampling) -> torch.Tensor:  # (
 
 
 def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)
-    """In compiled code, if it ran the layers: torch's threads stay asleep."""
+    """Use the compiled softmax if compiled code ran the layers, so that torch's threads need not wake up."""
     rows = logits.reshape(-1, logits.shape[-1])
     if summarizes(rows) and (shares := softmax(rows)) is not None:
         return shares.view(logits.shape)
@@ -204,17 +204,17 @@ def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)
 
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Drop the least likely tokens as long as the others still hold `top_p`; the likeliest always stays."""
+    """Drop the least likely tokens while the others hold at least `top_p`; the likeliest always stays."""
     ordered, index = torch.sort(scores, descending=True, stable=True)
     probabilities = torch.softmax(ordered, -1)
-    before = probabilities.cumsum(-1) - probabilities  # mass in front of each token
+    before = probabilities.cumsum(-1) - probabilities  # mass of likelier tokens
     drop = before >= top_p
     drop[..., 0] = False
     return scores.masked_fill(torch.zeros_like(drop).scatter(-1, index, drop), -torch.inf)
 
 
 def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
-    """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
+    """Return the token at which the running sum passes `uniform` of the total; its probability is never zero."""
     if probabilities.device.type != "cpu":
         goals = upload(torch.tensor([uniform], dtype=torch.float64), probabilities.device)
         return checked(*fetch(*drawn_rows(probabilities[None], goals)))[0]
@@ -226,17 +226,17 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
     token = int(torch.searchsorted(running, goal, right=True))
     if token < len(probabilities):
         return token
-    return int(probabilities.nonzero()[-1])  # rounding put the goal at the very end
+    return int(probabilities.nonzero()[-1])  # rounding put the goal beyond the last sum
 
 
 def drawn_rows(
     probabilities: torch.Tensor, uniforms: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:  # (R, V), (R,) -> (R,) ids, (R,) faults
-    """The same where the probabilities are; `checked` takes both, once they are on the host."""
+    """Draw a token of every row where the probabilities are; `checked` takes both results once they are on the host."""
     running = probabilities.cumsum(-1, dtype=torch.float64)
     totals = running[:, -1:].contiguous()
     goals = totals * uniforms[:, None]
-    # Rounding may put a goal at the very end, behind every token: then it is the last one that adds to the sum.
+    # Rounding may put a goal beyond the last sum: then the last token with a probability above zero is taken.
     tokens = torch.minimum(torch.searchsorted(running, goals, right=True), torch.searchsorted(running, totals))
     sound = (totals > 0.0) & (totals < torch.inf)
     return tokens[:, 0], ~sound[:, 0]

@@ -17,7 +17,7 @@ class SessionPool:
         self._idle: dict[int, Session] = {}  # by identity of the model
 
     def acquire(self, model: Model, capacity: int, largest_step: int) -> Session:
-        """A session for texts of at least `capacity` tokens and steps of at least `largest_step` rows."""
+        """Return a session for texts of at least `capacity` tokens and steps of at least `largest_step` rows."""
         with self._lock:
             idle = self._idle.pop(id(model), None)
         if idle is not None and idle.capacity >= capacity and idle.largest_step >= largest_step:

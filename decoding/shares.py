@@ -1,4 +1,4 @@
-"""Cuts a tree of guesses into shares: for every rank some leaves, and all nodes above them."""
+"""Cuts a tree of guesses into shares: some leaves for each rank, and all nodes above them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .tree import path_to
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Who reads what of a tree; everybody reads its root."""
+    """Which rank reads which nodes of a tree; all read its root."""
 
-    nodes: tuple[tuple[int, ...], ...]  # of every rank, in the tree's order: the ancestor closure of its leaves
-    readers: tuple[tuple[int, ...], ...]  # of every node: the ranks that read it; the first one's choice counts
+    nodes: tuple[tuple[int, ...], ...]  # by rank, in the tree's order: its leaves and their ancestors
+    readers: tuple[tuple[int, ...], ...]  # by node: the ranks that read it; the first one's choice counts
 
 
 @lru_cache(maxsize=64)
 def cut(parents: tuple[int, ...], ranks: int) -> Shares:
-    """Give every rank neighbouring leaves in depth-first order, so that the largest share has the fewest nodes.
+    """Give each rank neighbouring leaves in depth-first order, with as few nodes as possible in the largest share.
 
-    Neighbours have most ancestors in common. Where there are fewer leaves than ranks, the last ranks have the root
+    Neighbours have the most ancestors in common. If there are fewer leaves than ranks, the last ranks read the root
     alone.
     """
     leaves = _leaves(parents)
     paths = [path_to(parents, leaf) for leaf in leaves]
-    # In depth-first order what a leaf has in common with all leaves before it, it has in common with the last of them.
+    # In depth-first order, the ancestors that a leaf shares with any earlier leaf it shares with the one before it.
     added = [len(paths[0]), *(_new(before, path) for before, path in pairwise(paths))]
     low, high = max(map(len, paths)), len(parents)
     while low < high:
@@ -46,26 +46,26 @@ def cut(parents: tuple[int, ...], ranks: int) -> Shares:
 
 
 def _leaves(parents: tuple[int, ...]) -> list[int]:
-    """The leaves in depth-first order; children come in the tree's order."""
+    """Return the leaves in depth-first order, with children in the tree's order."""
     below: list[list[int]] = [[] for _ in parents]
     for node, parent in enumerate(parents[1:], start=1):
         below[parent].append(node)
-    found, waiting = list[int](), [0]
+    leaves, waiting = list[int](), [0]
     while waiting:
         node = waiting.pop()
         if not below[node]:
-            found.append(node)
+            leaves.append(node)
         waiting.extend(reversed(below[node]))
-    return found
+    return leaves
 
 
 def _new(before: tuple[int, ...], path: tuple[int, ...]) -> int:
-    """Nodes of a path that are not on the one before."""
+    """Count the nodes of a path that are not on the one before."""
     return len(path) - sum(here == there for here, there in zip(before, path, strict=False))
 
 
 def _begins(paths: list[tuple[int, ...]], added: list[int], most: int) -> list[int]:
-    """The first leaves of as few shares as hold at most so many nodes each."""
+    """Return the first leaves of the fewest shares that have at most so many nodes each."""
     begins, size = [0], 0
     for leaf, path in enumerate(paths):
         size += added[leaf]

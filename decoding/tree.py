@@ -18,7 +18,7 @@ from .types import Draft, Role
 if TYPE_CHECKING:
     import torch
 
-_REMEMBERED, _LARGEST_REMEMBERED = 64, 512  # masks that are remembered, and nodes that their trees have at most
+_REMEMBERED, _LARGEST_REMEMBERED = 64, 512  # cached masks, and the most nodes of their trees
 
 _Rest = TypeVarTuple("_Rest")
 _Mask = TypeVar("_Mask")
@@ -34,13 +34,13 @@ def check(parents: Sequence[int]) -> None:
 
 
 def is_chain(parents: Sequence[int]) -> bool:
-    """Whether every node hangs off the one before it."""
+    """Return True if the parent of every node is the node before it."""
     return all(parent == node - 1 for node, parent in enumerate(parents))
 
 
 @lru_cache(maxsize=256)
 def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
-    """Distance of every node from the root."""
+    """Return the distance of every node from the root."""
     depth: list[int] = []
     for parent in parents:
         depth.append(0 if parent < 0 else depth[parent] + 1)
@@ -48,7 +48,7 @@ def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def remembered(make: Callable[[tuple[int, ...], *_Rest], _Mask]) -> Callable[[tuple[int, ...], *_Rest], _Mask]:
-    """Remember masks, but of small trees only: a few dozen of thousands of nodes would fill the memory."""
+    """Cache the masks of small trees. A few dozen masks of thousands of nodes would fill the memory."""
     cached = lru_cache(maxsize=_REMEMBERED)(make)
 
     @wraps(make)
@@ -62,7 +62,7 @@ def remembered(make: Callable[[tuple[int, ...], *_Rest], _Mask]) -> Callable[[tu
 
 @remembered
 def closure(parents: tuple[int, ...]) -> npt.NDArray[np.bool_]:  # (T, T)
-    """The attention mask: row i is true at i and at every ancestor of i. Read only, because it may be remembered."""
+    """Return the attention mask: row i is true at i and at i's ancestors. Read-only, as it may be cached."""
     if is_chain(parents):
         mask = np.tri(len(parents), dtype=np.bool_)
     else:
@@ -76,7 +76,7 @@ def closure(parents: tuple[int, ...]) -> npt.NDArray[np.bool_]:  # (T, T)
 
 
 def path_to(parents: Sequence[int], node: int) -> tuple[int, ...]:
-    """The nodes from the root to `node`, both included."""
+    """Return the nodes from the root to `node`, both included."""
     path = []
     while node >= 0:
         path.append(node)
@@ -85,7 +85,7 @@ def path_to(parents: Sequence[int], node: int) -> tuple[int, ...]:
 
 
 def paths(parents: Sequence[int], tokens: Sequence[int], before: Sequence[int] = ()) -> list[list[int]]:
-    """The tokens behind the root on the way to every node, its own included, and in front of them those of `before`."""
+    """Return, for every node, the tokens `before` and those after the root up to and including the node's."""
     ways: list[list[int]] = []
     for token, parent in zip(tokens, parents, strict=True):
         ways.append([*before] if parent < 0 else [*ways[parent], token])
@@ -93,7 +93,7 @@ def paths(parents: Sequence[int], tokens: Sequence[int], before: Sequence[int] =
 
 
 def after_chain(length: int, parents: Sequence[int]) -> tuple[int, ...]:
-    """The tree that has a chain of `length` nodes in front of its root."""
+    """Return the tree with a chain of `length` nodes before its root."""
     return (*range(-1, length - 1), *(parent + length if parent >= 0 else length - 1 for parent in parents))
 
 
@@ -111,7 +111,7 @@ class Builder:
         return len(self._tokens)
 
     def add(self, token: int, parent: int, source: str, role: Role = Role.VERIFY) -> int:
-        """Hang `token` below `parent` and return the new node."""
+        """Add `token` below `parent` and return the new node."""
         self._tokens.append(token)
         self._parents.append(parent)
         self._roles.append(role)
@@ -119,18 +119,18 @@ class Builder:
         return len(self._tokens) - 1
 
     def chain(self, tokens: Iterable[int], sources: Iterable[str], parent: int = 0, *, merge: bool = False) -> int:
-        """Hang `tokens` below `parent` one after the other and return the last node.
+        """Add `tokens` below `parent`, one after the other, and return the last node.
 
-        With `merge`, a token that an earlier merged chain already put there is shared: the result is a trie.
+        With `merge`, nodes that earlier merged chains added for the same tokens are shared: the result is a trie.
         """
         for token, source in zip(tokens, sources, strict=True):
-            known = self._children.get((parent, token)) if merge else None
-            node = self.add(token, parent, source) if known is None else known
+            shared = self._children.get((parent, token)) if merge else None
+            node = self.add(token, parent, source) if shared is None else shared
             if merge:
                 self._children[parent, token] = node
             parent = node
         return parent
 
     def draft(self, q: tuple[torch.Tensor | None, ...] | None = None) -> Draft:
-        """The finished draft; `q` as in `Draft`."""
+        """Return the finished draft; `q` is as in `Draft`."""
         return Draft(tuple(self._tokens), tuple(self._parents), tuple(self._roles), tuple(self._sources), q)

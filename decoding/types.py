@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 SCHEMA = 1  # version of the trace format; raised whenever a reader of the old one would misread the new one
 
-# Of a field that records of this version may lack, being older than it: its default says that nothing is known.
+# Marks a field that older records of this version lack. Its default means that the value was not recorded.
 LATER = {"later": True}
 
-# An id in a method's panel: by this type the tokens are found whose texts a record needs.
+# A token id in a method's panel. The type tells which display texts a record needs.
 Token = Annotated[int, "token"]
 JSON = Any  # null, bool, int, float, str, list or dict with str keys; checked where it enters
 
@@ -29,7 +29,7 @@ class Role(IntEnum):
 
     ROOT = 0  # the last committed token: its key/value is not in the cache yet
     VERIFY = 1  # a guess that may be emitted
-    EXPLORE = 2  # a window cell: read for what the target says there, never emitted
+    EXPLORE = 2  # a window cell: read for the target's answer there, never emitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Draft:
     "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from),
     "bigram:0", "chain:1", "unigram:2" (rank, link and rank in the model's own n-grams), "medusa:2,0" (head, rank),
     "exit:1" (first token of the early exit), "eagle:1" (first token of a drafter on features), "branch:2,0" (depth and
-    rank in such a drafter's tree), "datastore:12" (places where it came next), "local:3" and "global:3" (the same in
-    this text and in earlier answers), "recycled:2" (entry of the row of the token before it).
+    rank in such a drafter's tree), "datastore:12" (how often it came next there), "local:3" and "global:3" (the same in
+    this text and in earlier answers), "recycled:2" (entry in the row of the token before it).
     """
 
     tokens: tuple[int, ...]
@@ -50,26 +50,26 @@ class Draft:
     roles: tuple[Role, ...]
     sources: tuple[str, ...]
     # Per node the distribution (V,) it was SAMPLED from, after temperature and filters; None means a point mass.
-    # For greedy drafts, where it decides nothing, it is only filled in for a full record.
+    # Greedy drafts, which it does not affect, have it in a full record only.
     q: tuple[torch.Tensor | None, ...] | None = None
-    # A layer, and the hidden states (T, H) with which every node enters it: the layers in front have run already.
+    # A layer, and the hidden states (T, H) with which the nodes enter it: the layers before it have run already.
     entry: tuple[int, torch.Tensor] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the engine answers to a draft."""
+    """The engine's answer to a draft."""
 
     path: tuple[int, ...]  # accepted nodes, root first, each a child of the one before
     emitted: tuple[int, ...]  # tokens committed: the accepted ones and one bonus or correction
     argmax: tuple[int, ...]  # the target's most likely next token at every node
-    guesses: tuple[int, ...] = ()  # the method's own, from the hidden state at the last accepted node: `Method.guess`
+    guesses: tuple[int, ...] = ()  # what `Method.guess` made of the hidden state at the last accepted node
     ranked: Sequence[Sequence[int]] = ()  # the likeliest tokens at every node, best first, as many as `Params.ranked`
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where a step's time went, in milliseconds by the engine's own clock."""
+    """Where a step's time went, in milliseconds by the engine's clock."""
 
     draft_ms: float = 0.0
     forward_ms: float = 0.0
@@ -79,7 +79,7 @@ class Timing:
 
     @property
     def other_ms(self) -> float:
-        """Time in none of the four phases: building the record, checking stops."""
+        """Return the time outside the four phases: building the record, checking stops."""
         return max(0.0, self.total_ms - self.draft_ms - self.forward_ms - self.accept_ms - self.commit_ms)
 
 
@@ -103,7 +103,7 @@ class Step:
 
     index: int
     start: int  # committed tokens before the step; the root is the last of them, at position start - 1
-    pending: int  # committed tokens fed in front of the root because they had no key/value yet
+    pending: int  # committed tokens fed before the root because they had no key/value yet
     emitted: tuple[int, ...]
     accepted: int  # guesses accepted; emitted holds one more unless the run was cut
     drafted: int  # VERIFY nodes proposed
@@ -120,32 +120,32 @@ class Step:
     p: tuple[float | None, ...] = ()
     q: tuple[float | None, ...] = ()
     top: tuple[tuple[tuple[int, float], ...], ...] = ()  # the target's best (token, probability) at every node
-    panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
-    # The drafter's best (token, its own probability, the target's) at every node; empty where it had no distribution.
+    panel: Mapping[str, JSON] = field(default_factory=dict)  # the step as the method saw it: window, pool changes, ...
+    # The drafter's best (token, the drafter's probability, the target's) at every node; empty where it had none.
     draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
-    # What p and q were at every node, as far as one number says it; at temperature 0 of the models' own distributions.
-    entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # the target's, in nats
+    # One number about p and q at every node; at temperature 0 about the unscaled distributions of the models.
+    entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # of p, in nats
     overlap: tuple[float | None, ...] = field(default=(), metadata=LATER)  # sum of min(p, q), where q was sampled from
-    # The ranks that read every node, where there are several; `pending` and `fed` are then those of rank 0.
+    # The ranks that read each node, if there are several; `pending` and `fed` are then those of rank 0.
     ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
-    exchanged: int = field(default=0, metadata=LATER)  # bytes that the exchange of choices brought every rank
-    # Different experts that the step's pass read in a layer, on average over those that have any; None without them.
+    exchanged: int = field(default=0, metadata=LATER)  # bytes that each rank received in the exchange of choices
+    # Distinct experts that the step's pass read per layer, averaged over the layers with experts; None without them.
     experts: float | None = field(default=None, metadata=LATER)
 
     @property
     def alternatives(self) -> set[int]:
-        """The ids of the best tokens, the target's and the drafter's."""
+        """Collect the ids of the target's and the drafter's best tokens."""
         lists: tuple[Sequence[tuple[Any, ...]], ...] = (*self.top, *self.draft_top)
         return {entry[0] for best in lists for entry in best}
 
     @property
     def used(self) -> set[int]:
-        """All token ids in the record of the step, but for those in its panel: see `decoding/panel_tokens.py`."""
+        """Collect all token ids of the step but those in its panel: see `decoding/panel_tokens.py`."""
         return {*self.emitted, *self.tokens, *self.choices, *self.alternatives}
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The columns as rows."""
+        """Return the columns as rows."""
         depth: list[int] = []
         for parent in self.parents:
             depth.append(0 if parent < 0 else depth[parent] + 1)
@@ -177,30 +177,30 @@ class ModelCard:
     vocabulary: int
     context: int
     # In bytes; None for a table.
-    weight_bytes: int | None = field(default=None, metadata=LATER)  # all weights as they are held
-    pass_bytes: int | None = field(default=None, metadata=LATER)  # of them, those that a pass reads; None: it varies
-    token_bytes: int | None = field(default=None, metadata=LATER)  # keys and values of one cached token
-    experts: int | None = field(default=None, metadata=LATER)  # of a layer, from which a router chooses; None: no layer
+    weight_bytes: int | None = field(default=None, metadata=LATER)  # of all weights in memory
+    pass_bytes: int | None = field(default=None, metadata=LATER)  # of the weights that a pass reads; None: it varies
+    token_bytes: int | None = field(default=None, metadata=LATER)  # of the keys and values of one cached token
+    experts: int | None = field(default=None, metadata=LATER)  # that a layer's router chooses from; None: no router
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where a run goes on from another one, which was to write something else there.
+    """Where a run continues another one with different tokens.
 
-    Its prompt is the other run's prompt, the new tokens in front of place `at`, and the `forced` ones.
+    Its prompt is the other run's prompt, the first `at` of the other run's new tokens, and the `forced` ones.
     """
 
-    run: str  # what the other one is called; "" if nothing is known
-    prompt: int  # tokens of the other run's prompt
+    run: str  # the other run's name; "" if it has none
+    prompt: int  # length of the other run's prompt, in tokens
     step: int  # of the other run
-    at: int  # how many of the other run's new tokens stand in front of the forced ones
-    forced: tuple[int, ...]  # the last is what was asked for; those in front of it lead to its place in the step's tree
-    written: int = 0  # tokens at the end of the other run's prompt that it took over itself, being a branch too
+    at: int  # how many of the other run's new tokens are kept
+    forced: tuple[int, ...]  # the last is the token asked for; the others lead to it in the step's tree
+    written: int = 0  # tokens at the end of the other run's prompt that it took over from yet another run
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """All that is known before the first step; enough to run the trace again."""
+    """Everything about a run before its first step: enough to repeat it."""
 
     method: str
     params: Mapping[str, JSON]
@@ -219,22 +219,22 @@ class Header:
     record: str
     versions: Mapping[str, str]
     parts: Mapping[str, str] = field(default_factory=dict)  # the method's heads, adapter, tables, ...: name and hash
-    window: int | None = None  # the sliding window that no row sees beyond; None where some layer sees the whole text
-    lossless: bool = True  # whether the text has the target's own distribution; not with typical acceptance
-    slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
-    # Bytes per second that the device was measured to read before the run; None where its cache may hold the weights.
+    window: int | None = None  # the largest sliding window; None if some layer sees the whole text
+    lossless: bool = True  # whether the text has the target's distribution; not with typical acceptance
+    slots: int = 0  # of the rolling cache that the run needs; 0 if no slot is used twice
+    # Memory bandwidth measured before the run, in bytes per second; None where a cache may hold the weights.
     bandwidth: float | None = field(default=None, metadata=LATER)
-    cache: int | None = field(default=None, metadata=LATER)  # bytes of the devices' last caches; None for a table
-    processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, of the machine that has the device
-    threads: int | None = field(default=None, metadata=LATER)  # that torch computed with on the CPU
-    ranks: int = field(default=1, metadata=LATER)  # processes that read every step's tree together
-    branch: Branch | None = field(default=None, metadata=LATER)  # where it comes from, if from another run
+    cache: int | None = field(default=None, metadata=LATER)  # bytes of the devices' last-level caches; None for a table
+    processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, also where a GPU computes
+    threads: int | None = field(default=None, metadata=LATER)  # of torch on the CPU
+    ranks: int = field(default=1, metadata=LATER)  # processes that read each step's tree together
+    branch: Branch | None = field(default=None, metadata=LATER)  # where the run continues another one
     schema: int = SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What came out, in the metric names that users know from vLLM."""
+    """The result of a run, in the metric names that users know from vLLM."""
 
     finish: str  # "length", "end_of_text", "stop", "cancelled", "time" or "error"
     text: str
@@ -243,17 +243,17 @@ class Summary:
     mean_acceptance_length: float  # new tokens / steps, bonus included: autoregressive is exactly 1
     draft_acceptance_rate: float | None  # accepted / drafted guesses; None when nothing was drafted
     acceptance_histogram: tuple[int, ...]  # entry j: steps that accepted exactly j guesses
-    fed_per_token: float  # rows through the target / new tokens: the FLOP factor
+    fed_per_token: float  # rows through the target / new tokens: the factor of compute
     prefill_seconds: float  # the first step, which reads the prompt
     decode_seconds: float  # all later steps
     tokens_per_second: float | None  # tokens of the later steps / decode_seconds
     timing: Timing  # sums over the later steps
-    bandwidth: float | None = field(default=None, metadata=LATER)  # as the header's, measured again after the run
+    bandwidth: float | None = field(default=None, metadata=LATER)  # as in the header, measured after the run
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole run: replayable without any model."""
+    """The record of a run, which plays without a model."""
 
     header: Header
     steps: tuple[Step, ...]
@@ -262,5 +262,5 @@ class Trace:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The new tokens."""
+        """Return the new tokens."""
         return tuple(token for step in self.steps for token in step.emitted)

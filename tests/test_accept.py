@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.accept import Accepted, OneByOne, Rule, greedy, residual, walk
+from decoding.accept import AcceptanceRule, Accepted, OneByOne, greedy, residual, walk
 from decoding.accept_at_once import Judge
 from decoding.sampling import Draws, Sampling, probabilities
 from decoding.tree import Builder, check, depths, path_to, paths
@@ -45,7 +45,7 @@ def accepted(
     draft: Draft, p: torch.Tensor, draws: Draws, position: int = 0, typical: tuple[float, float] | None = None
 ) -> Accepted:
     """What is accepted when the target's distributions are these, (T, V)."""
-    rule = Rule(WARM, draws, position, typical)
+    rule = AcceptanceRule(WARM, draws, position, typical)
     return rule.accept(draft, OneByOne(draft, rule, p.__getitem__))
 
 
@@ -90,7 +90,7 @@ def test_choices_prepared_at_once_are_those_made_one_by_one(draft: Draft, seed: 
     draft = replace(draft, q=tuple(q[node] if node in guessed else None for node in range(size)))
     one, other = Draws(seed), Draws(seed)
     expected = accepted(draft, probabilities(logits, WARM), one, 3)
-    _, verdict = Judge(draft, Rule(WARM, other, 3)).decide(logits, logits, lambda draft: draft)
+    _, verdict = Judge(draft, AcceptanceRule(WARM, other, 3)).decide(logits, logits, lambda draft: draft)
     assert (verdict.path, verdict.emitted) == expected
     assert one.fresh() == other.fresh(), "the same numbers were used up"
 
@@ -103,7 +103,7 @@ def test_the_next_guesses_are_made_where_the_accepted_path_ends(draft: Draft, se
         [2.0 * torch.from_numpy(noise(seed, tuple(way))) for way in paths(draft.parents, draft.tokens)]
     )
     sampling, nodes = Sampling(temperature=temperature), torch.arange(len(draft.tokens))[:, None]
-    rule, other = (Rule(sampling, Draws(seed), 3, typical) for _ in range(2))
+    rule, other = (AcceptanceRule(sampling, Draws(seed), 3, typical) for _ in range(2))
     _, verdict = Judge(draft, rule, guess=lambda hidden: hidden).decide(logits, nodes, lambda draft: draft)
     answers = OneByOne(draft, other, probabilities(logits, sampling).__getitem__, logits.argmax(-1).tolist())
     assert (verdict.path, verdict.emitted) == other.accept(draft, answers)

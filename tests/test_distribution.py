@@ -284,7 +284,7 @@ def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> ac
     return choose
 
 
-def lenient(draft: Draft, answers: accept.Answers, draws: Draws) -> accept.Choose:
+def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws) -> accept.Choose:
     """Leviathan's test with <= in the place of <."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:

@@ -33,7 +33,7 @@ class TreeReader:
         only: Sequence[int] | None = None,
         judge: PassJudge | None = None,
     ) -> Reading | None:
-        """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes, or `only` some.
+        """Read the missing tokens before a tree, then the tree; answer for its nodes, or for `only` some.
 
         The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. `judge`
         is for sessions that can run one. None, with the rest still missing, if the run was interrupted between two

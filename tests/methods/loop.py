@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from decoding.accept import OneByOne, Rule
+from decoding.accept import AcceptanceRule, OneByOne
 from decoding.methods.base import Context, Method
 from decoding.model.table import TableModel
 from decoding.ranking import likeliest, ranked
@@ -58,7 +58,7 @@ def plain_text(model: TableModel, prompt: Sequence[int], count: int, sampling: S
     text, sampler = list(prompt), Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
     empty = Draft((text[-1],), (-1,), (), ())
     for position in range(count):
-        logits, rule = model.logits(text)[None], Rule(sampling, sampler.draws, position)  # (1, V)
+        logits, rule = model.logits(text)[None], AcceptanceRule(sampling, sampler.draws, position)  # (1, V)
         answers = OneByOne(empty, rule, sampler.probabilities(logits).__getitem__, likeliest(logits))
         text.extend(rule.accept(empty, answers)[1])
     return text[len(prompt) :]
@@ -115,7 +115,7 @@ class Drive:
         logits = torch.stack(answers)  # (T, V)
         argmax, sampler = likeliest(logits), context.sampler
         assert isinstance(draft, Draft), "on a CPU nothing is queued"
-        rule = Rule(sampler.sampling, sampler.draws, len(self.written))
+        rule = AcceptanceRule(sampler.sampling, sampler.draws, len(self.written))
         answers = OneByOne(draft, rule, sampler.probabilities(logits).__getitem__, argmax)
         best = ranked(logits, self.ranks).tolist() if self.ranks else ()
         verdict = Verdict(*rule.accept(draft, answers), tuple(argmax), ranked=best)
