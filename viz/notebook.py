@@ -23,8 +23,8 @@ from .view import Figure
 from .views import VIEWS, counters, text
 from .views.check import Rescored
 from .views.check import say as say_check
-from .views.mask_words import explain
-from .views.pair import pair_detail
+from .views.mask_words import sentences
+from .views.pair import of_node
 
 _FONT = "system-ui, sans-serif"
 _TITLE, _CONTROLS = 44, 84  # pixels above and below a figure
@@ -55,7 +55,7 @@ def figure(
         raise ParamError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
     subtitle = drawing.subtitle(k, node)
     drawn = drawing.picture(k, node)
-    layout = drawing.framed(drawn["layout"], f", step {k}" + ("" if node is None else f", node {node}"), subtitle)
+    layout = drawing.framed(drawn["layout"], f", step {k}" + drawing.named(k, node), subtitle)
     return go.Figure(data=drawn["data"], layout={**layout, "template": "none"})
 
 
@@ -135,7 +135,15 @@ class _Drawing:
         last = len(self._run.steps[k].tokens) - 1
         if not 0 <= node <= last:
             raise ParamError(f"node must be between 0 and {last}, the last one of step {k}, not {node}")
-        return textwrap.wrap(explain(self._run, k, node), _LINE) if self.view.name == "mask" else []
+        return textwrap.wrap(sentences(self._run, k)[node], _LINE) if self.view.name == "mask" else []
+
+    def named(self, k: int, node: int | None) -> str:
+        """Name a node by its number and its token."""
+        return (
+            ""
+            if node is None
+            else f", node {node} ({token_text.shown(self._run.text(self._run.steps[k].tokens[node]))})"
+        )
 
     def picture(self, k: int, node: int | None = None) -> Figure:
         """The figure of step k, as plotly draws it; of "pair", that of a node."""
@@ -154,7 +162,7 @@ class _Drawing:
         merged: Figure = self._plain({name: self._base[name] for name in ("data", "layout")})
         for step in range(k + 1) if self.view.grows else (k,):
             asked = node if self.view.name == "pair" else None
-            frame = self.view.frame(self._run, step) if asked is None else pair_detail(self._run, step, asked)
+            frame = self.view.frame(self._run, step) if asked is None else of_node(self._run, step, asked)
             patch = self._plain(frame, step)
             merge = _appended if self.view.grows else _overlaid
             for place, part in enumerate(patch.get("data", ())):

@@ -20,7 +20,7 @@ def entries(view: View, base: Figure, run: RunState) -> list[Trace]:
 
     There are none for a view that explains itself.
     """
-    if view.kind not in ("plot", "stage") or view.grows or "detail" in base:
+    if view.kind not in ("plot", "stage") or view.grows or view.pinned:
         return []
     used = {Fate.PROMPT, *base.get("draws", ())}
     for step in run.steps:

@@ -40,7 +40,7 @@ _PAGE = """<!doctype html>
 <main id="specscope" class="specscope"></main>
 <script type="application/json" id="asked">{asked}</script>
 <script type="application/json" id="lines">{lines}</script>
-<script type="text/plain" id="rows">{rows}</script>
+<script type="text/plain" id="answers">{answers}</script>
 {scripts}
 </body>
 </html>
@@ -80,8 +80,9 @@ def page(
         size += len(lines[-1])
         if most is not None and size > most:
             raise TooLongError("this run is too long for one page: download its trace instead")
-    lines += [play.end(trace.summary, check, speedup), play.details()]
-    rows = "".join(play.rows(k) for k in range(len(trace.steps)))
+    lines.append(play.end(trace.summary, check, speedup))
+    steps = range(len(trace.steps))
+    answers = json.dumps({"detail": [*map(play.detail, steps)], "rows": [*map(play.rows, steps)]})
     scripts = [get_plotlyjs(), join(assets() / "player" / "offline.js")]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return _PAGE.format(
@@ -92,7 +93,7 @@ def page(
         style=_BODY + style(),
         asked=inert(json.dumps({"step": step})),
         lines=inert("".join(lines)),
-        rows=base64.b64encode(gzip.compress(rows.encode("ascii"), mtime=0)).decode(),  # tables say much again and again
+        answers=base64.b64encode(gzip.compress(answers.encode("ascii"), mtime=0)).decode(),  # they repeat themselves
         scripts="\n".join(f"<script>{_whole(script)}</script>" for script in scripts),
     )
 

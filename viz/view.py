@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -59,6 +59,8 @@ class View:
     # What it holds by a name of `OF_A_RUN` takes the place of the view's own.
     base: Callable[[RunState], Figure]
     frame: Callable[[RunState, int], Patch]  # step k: what changes
+    # Step k as it is shown when a node is pinned: for each node, then for the token that the target wrote itself.
+    pinned: Callable[[RunState, int], Sequence[Patch]] | None = None
     shows: Callable[[Header], bool] = always  # whether a run has it
     grows: bool = False
     # Per part of a plot: "points" where a column holds each point's node, -1 for none ("nodes" of a layer, "customdata"

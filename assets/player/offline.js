@@ -13,14 +13,14 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 followSystem();
 dark.addEventListener("change", followSystem);
-/** @type {Promise<string[]> | undefined} the tables of all steps, unpacked when one is asked for */
-let tables;
+/** @type {Promise<{ [kind: string]: string[] }> | undefined} lines by their steps, unpacked when one is asked for */
+let answers;
 const unpacked = async () => {
-  const bytes = Uint8Array.from(atob(part("rows").textContent ?? ""), (letter) => letter.charCodeAt(0));
-  const lines = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return (await new Response(lines).text()).split("\n");
+  const bytes = Uint8Array.from(atob(part("answers").textContent ?? ""), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 };
-const rows = async (/** @type {number} */ k) => (await (tables ??= unpacked()))[k];
-const player = new Player(part("specscope"), { source: { rows } });
+/** @param {string} kind */
+const answer = (kind) => async (/** @type {number} */ k) => (await (answers ??= unpacked()))[kind][k];
+const player = new Player(part("specscope"), { source: { detail: answer("detail"), rows: answer("rows") } });
 player.feed(part("lines").textContent ?? "");
 if (asked.step !== null) player.goto({ step: asked.step });

@@ -17,7 +17,6 @@ import { sameSpot, spot } from "./stream/spot.js";
 import { Conclusion } from "./text/conclusion.js";
 import { Detail } from "./text/detail.js";
 import { Stage } from "./stage/stage.js";
-import { explain } from "./text/explain.js";
 import { Status } from "./text/status.js";
 import { TextView } from "./text/text_view.js";
 import { Tooltip } from "./text/tooltip.js";
@@ -339,14 +338,6 @@ export class Player {
 
   copyLink() {
     if (this.on.link) copyLink(this);
-  }
-
-  /**
-   * @param {number} step
-   * @param {number} node
-   */
-  explain(step, node) {
-    return explain(this.record, step, node);
   }
 
   // The page loads the charts' library behind its text, and says in `noCharts` where that failed.

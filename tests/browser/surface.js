@@ -3,7 +3,6 @@ import { Player } from "../../assets/player/player.js";
 import { axisName } from "../../assets/player/charts/axes.js";
 import { asTraces } from "../../assets/player/charts/layers.js";
 import { library } from "../../assets/player/charts/library.js";
-import { pairPatch } from "../../assets/player/charts/pair.js";
 import { markerShape } from "../../assets/player/charts/shapes.js";
 import { toggleFullScreen } from "../../assets/player/controls/full_screen.js";
 import { Race } from "../../assets/player/race/race.js";
@@ -11,10 +10,7 @@ import { unescapeMarkup } from "../../assets/player/stream/escape.js";
 import { PHASES } from "../../assets/player/stream/fates.js";
 import { seenNodes } from "../../assets/player/stream/tree.js";
 import { showTable } from "../../assets/player/tables/table.js";
-import { explain } from "../../assets/player/text/explain.js";
-import { sourceWords } from "../../assets/player/text/words.js";
 
 globalThis.Specscope = {
-  Player, Race, PHASES, asTraces, axisName, explain, library, markerShape, pairPatch, seenNodes, showTable, sourceWords,
-  toggleFullScreen, unescapeMarkup,
+  Player, Race, PHASES, asTraces, axisName, library, markerShape, seenNodes, showTable, toggleFullScreen, unescapeMarkup,
 };

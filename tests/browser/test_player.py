@@ -16,7 +16,7 @@ from viz.fates import emitted_fates, node_fates
 from viz.palette import DARK, LIGHT, Fate
 from viz.run_state import RunState
 from viz.stream import play
-from viz.views.mask_words import explain
+from viz.views.mask_words import sentences
 
 Show = Callable[..., Shown]
 SEEN = """Object.fromEntries([...document.querySelectorAll(".ss-card .ss-marks[data-seen]")].map((svg) =>
@@ -176,7 +176,8 @@ def test_a_pin_lights_exactly_what_the_node_sees(show: Show) -> None:
             len(step.tokens),
         )
         assert cells == tree.closure(step.parents)[node].tolist()
-        assert shown.text(".ss-why") == explain(story, k, node)
+        shown.wait(f"player.record.details.has({k})")
+        assert shown.text(".ss-why") == sentences(story, k)[node]
         assert "press to release" in shown.text(".ss-chip")
     shown.do(f"player.togglePin({k}, {len(step.tokens) - 1})")
     assert shown.run(SEEN) == {} and not shown.page.is_visible(".ss-chip")

@@ -10,18 +10,17 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.tiers import few
 from tests.toys import correlated, counted_text, engine
 from tests.viz.records import METHODS, record
-from viz import token_text
+from viz import token_text, tree_layout
 from viz.methods import screen_of
 from viz.palette import LIGHT
 from viz.run_state import RunState
 from viz.sources import in_words
 from viz.stream import encode
 from viz.views import VIEWS
-from viz.views.mask_words import explain
-from viz.views.pair import DRAFT, pair_detail
+from viz.views.mask_words import sentences
+from viz.views.pair import of_node
 
 PLAIN = """const plain = (value) => {
   if (ArrayBuffer.isView(value)) value = Array.from(value);
@@ -72,46 +71,24 @@ def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str)
             assert close(patch or {}, expected(story, k, VIEWS[name].frame(story, k))), f"{name} of step {k}"
 
 
-GREEDY = ("draft_model", "kangaroo", "ouroboros")  # whose distributions are known where nothing is drawn from them
-PINNED = [(name, False) for name in ("lookahead", "medusa", *GREEDY)] + [(name, True) for name in GREEDY]
-
-
-@pytest.mark.parametrize(("method", "greedy"), few(1, PINNED))
-def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], method: str, greedy: bool) -> None:
-    """The player says why a row sees what it sees, where a guess came from, and what it sees, in its own code."""
-    trace = record(method)
-    if greedy:
-        model = counted_text()
-        asked: dict[str, Any] = {"max_new_tokens": 30, "record": "full"}
-        trace = engine(model, correlated(model, mix=0.3)).generate([1, 2, 3, 4, 5, 1, 2], method, **asked).trace
+@pytest.mark.parametrize("method", ("lookahead", "medusa", "draft_model", "kangaroo", "ouroboros"))
+def test_a_pinned_node_is_shown_as_python_describes_it(show: Callable[..., Shown], method: str) -> None:
+    """Repeated parts of the details are put back: why a node sees what it sees, and the comparison at its position."""
+    model = counted_text()
+    asked: dict[str, Any] = {"max_new_tokens": 30, "record": "full"}
+    trace = engine(model, correlated(model, mix=0.3)).generate([1, 2, 3, 4, 5, 1, 2], method, **asked).trace
     k = max(range(len(trace.steps)), key=lambda k: len(trace.steps[k].tokens))  # with twins, and guesses never tried
     shown, story = show(trace), RunState.of(trace)
     step, nodes = trace.steps[k], range(len(trace.steps[k].tokens))
-    code = """given.nodes.map((node) => [Specscope.explain(player.record, given.k, node),
-      Specscope.sourceWords(player.record, player.record.nodes(given.k).source[node]),
-      Specscope.seenNodes(player.record.nodes(given.k), node)])"""
-    found = shown.run(code, {"k": k, "nodes": [*nodes]})
-    assert found == [
-        [
-            explain(story, k, node),
-            in_words(step.sources[node], screen_of(trace.header).source_words),
-            [*tree.path_to(step.parents, node)],
-        ]
-        for node in nodes
-    ]
     shown.do(f"player.record.feed(given); player.seek({k})", shown.play.detail(k))
-    code = f"""(() => {{ {PLAIN}; const view = player.record.view("pair");
-      return given.map((node) => plain(Specscope.pairPatch(player.record, view.base.detail, {k}, {{ node }}))); }})()"""
+    code = """given.nodes.map((node) => [player.record.sees(given.k, node), player.record.nodes(given.k).source[node],
+      player.record.nodes(given.k).row[node], Specscope.seenNodes(player.record.nodes(given.k), node)])"""
+    words, rows = screen_of(trace.header).source_words, tree_layout.rows(step)
+    assert shown.run(code, {"k": k, "nodes": [*nodes]}) == [
+        [sees, in_words(step.sources[node], words), rows[node], [*tree.path_to(step.parents, node)]]
+        for node, sees in enumerate(sentences(story, k))
+    ]
+    code = f"""(() => {{ {PLAIN}; const view = player.record.view("pair"); return given.map((node) =>
+      plain(player.frames.patch(view, {k}, true, "light", {{ step: {k}, node }}))); }})()"""
     for node, patch in zip(nodes, shown.run(code, [*nodes]), strict=True):
-        wanted = expected(story, k, pair_detail(story, k, node))
-        assert all({*part} <= {*other} for part, other in zip(wanted["data"], patch["data"], strict=True))
-        distribution = step.draft_top[max(0, step.parents[node])] if step.draft_top else ()
-        assert bool(wanted["data"][DRAFT]) == bool(patch["data"][DRAFT]["x"]) == bool(distribution)
-        for part, other in zip(wanted["data"], patch["data"], strict=True):
-            for name, value in part.items():
-                if name not in ("x", "customdata"):
-                    assert close(value, other[name]), f"{name} at node {node}"
-                    continue
-                assert [x is None for x in value] == [x is None for x in other[name]], f"{name} at node {node}"
-                for one, two in zip(value, other[name], strict=True):  # rounded to four digits in the stream
-                    assert one is None or two == pytest.approx(one, abs=6e-5), f"{name} at node {node}"
+        assert close(patch, expected(story, k, of_node(story, k, node))), f"node {node}"

@@ -114,7 +114,7 @@ def test_the_pair_compares_at_the_place_of_an_own_token(show: Show) -> None:
     shown.do(f"player.cards.toggle('pair', true); player.record.feed(given); player.pin({k}, {step.path[-1]}, true)",
              shown.play.detail(k))  # fmt: skip
     figure = "player.cards.cards.get('pair').content.figure.data"
-    shown.wait(f"{figure}[4].text[0].includes('own token')")
+    shown.wait(f"{figure}[4].text[0].includes('chose this token itself')")
     shares = dict(step.top[step.path[-1]])
     assert max(shown.run(f"Array.from({figure}[0].x)")) == pytest.approx(max(shares.values()), abs=1e-3)
     assert step.emitted[-1] in shares and len(shown.run(f"{figure}[3].sign")) == 1

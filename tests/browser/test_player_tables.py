@@ -89,7 +89,7 @@ def mask(of: Record, rows: list[Row], say: list[str]) -> None:
     for node, row in enumerate(rows[len(parts) :]):
         assert (row["Token"], row["Node"]) == (of.text(of.step.tokens[node]), str(node))
         assert (row["Place"], row["Fate"]) == (str(start - 1 + of.depths[node]), of.fates[node])
-        assert f"from place 0 to {start - 1 if node else start - 2}" in row["Sees"] and "itself" in row["Sees"]
+        assert f"from position 0 to {start - 1 if node else start - 2}" in row["Sees"] and "itself" in row["Sees"]
         seen = " ".join(re.findall(r"\(([^)]*)\)", row["Sees"]))
         above = [of.text(of.step.tokens[other]) for other in of.chain(node)[1:-1]]
         assert seen.removesuffix("…").split() == above[:8] if of.method != "lookahead" else seen.split() == above

@@ -16,8 +16,11 @@ const scope = (more = {}) => ({
   colour: (name) => `colour of ${name}`, symbol: (fate) => `symbol ${fate}`, ...more,
 });
 
-// Root 0 with children 1 and 2, and 3 behind 1; the path is 0, 1.
-const NODES = { token: [9, 1, 2, 3], parent: [-1, 0, 0, 1], fate: [FATE.ROOT, FATE.ACCEPTED, FATE.REJECTED, FATE.EXPLORED] };
+// Root 0 with children 1 and 2, and 3 after 1; the path is 0, 1.
+const NODES = {
+  token: [9, 1, 2, 3], parent: [-1, 0, 0, 1], fate: [FATE.ROOT, FATE.ACCEPTED, FATE.REJECTED, FATE.EXPLORED],
+  row: [0, 0, 1, -1],
+};
 const nodes = () => nodeColumns(stepLine({ nodes: NODES }), { string: String });
 
 test("every kind of number comes back as it was packed", () => {

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { FATE, fateCounts } from "../../assets/player/stream/fates.js";
 import { nodeColumns } from "../../assets/player/stream/nodes.js";
-import { seenNodes, siblings, treeEdges, treeRows } from "../../assets/player/stream/tree.js";
+import { seenNodes, treeEdges } from "../../assets/player/stream/tree.js";
 import { stepLine } from "./runs.js";
 
 const { ROOT, ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
@@ -21,7 +21,6 @@ test("what follows from the parents", () => {
   const nodes = columns({ ...TREE, source: [0, 1, 1, 2, 2, 3, 4], inspired: [5] });
   assert.equal(nodes.count, 7);
   assert.deepEqual([...nodes.depth], [0, 1, 1, 2, 2, 3, 1]);
-  assert.deepEqual(nodes.children, [[1, 2, 6], [3], [4], [5], [], [], []]);
   assert.deepEqual(nodes.path, [0, 1, 3]);
   assert.deepEqual(nodes.source.slice(0, 2), ["source 0", "source 1"]);
   assert.deepEqual([...nodes.inspired], [5]);
@@ -35,22 +34,13 @@ test("the path is in the order of depth, whatever the order of the draft", () =>
   const nodes = columns({ token: [1, 2, 3, 4], parent: [-1, 0, 1, 0], fate: [ROOT, ACCEPTED, ACCEPTED, REJECTED] });
   assert.deepEqual(nodes.path, [0, 1, 2]);
   const root = columns({ token: [1], parent: [-1], fate: [ROOT] });
-  assert.deepEqual([root.path, root.place, root.children], [[0], [0], [[]]]);
+  assert.deepEqual([root.path, root.place], [[0], [0]]);
 });
 
 test("nodes with the same tokens from the root stand for one place", () => {
   assert.deepEqual(columns(TREE).place, [0, 1, 1, 3, 3, 5, 6]);
   const apart = columns({ token: [9, 10, 11, 12, 12], parent: [-1, 0, 0, 1, 2], fate: [ROOT, 0, 0, 0, 0] });
   assert.deepEqual(apart.place, [0, 1, 2, 3, 4]);
-});
-
-test("siblings: every token once, the accepted guess of it, and no cell of the window", () => {
-  const nodes = columns(TREE);
-  assert.deepEqual(siblings(nodes, 0), [1]);
-  assert.deepEqual(siblings(nodes, 2), [3]); // behind the twin of 1 stand the guesses behind 1
-  assert.deepEqual(siblings(nodes, 5), []);
-  const twins = columns({ token: [9, 10, 10], parent: [-1, 0, 0], fate: [ROOT, REJECTED, ACCEPTED] });
-  assert.deepEqual(siblings(twins, 0), [2]);
 });
 
 test("a node sees its ancestors, as far back as a sliding window", () => {
@@ -63,25 +53,18 @@ test("a node sees its ancestors, as far back as a sliding window", () => {
   assert.deepEqual(seenNodes(nodes, 0, 1), [0]);
 });
 
-test("a first child goes on in its parent's row; explored nodes have none", () => {
-  const nodes = columns(TREE);
-  assert.deepEqual(treeRows(nodes), [0, 0, 1, 0, 1, 0, null]);
-  assert.equal(treeRows(nodes), treeRows(nodes), "worked out once");
+test("rows of the picture come from the stream; a chain has one", () => {
+  assert.deepEqual(columns({ ...TREE, row: [0, 0, 1, 0, 1, 0, -1] }).row, [0, 0, 1, 0, 1, 0, null]);
+  assert.deepEqual(columns({ token: [1, 2], parent: [-1, 0], fate: [ROOT, REJECTED] }).row, [0, 0]);
 });
 
-test("what hangs off an explored node has no row either", () => {
-  const nodes = columns({ token: [1, 2, 3], parent: [-1, 0, 1], fate: [ROOT, EXPLORED, EXPLORED] });
-  assert.deepEqual(treeRows(nodes), [0, null, null]);
+test("a node without a row has no edge", () => {
+  const nodes = columns({ token: [1, 2, 3], parent: [-1, 0, 1], fate: [ROOT, EXPLORED, EXPLORED], row: [0, -1, -1] });
   assert.deepEqual(treeEdges({ edges: "row" }, nodes), Array(9).fill(null));
 });
 
-test("branches begin rows in the order of the draft", () => {
-  const nodes = columns({ token: [0, 1, 2, 3, 4, 5], parent: [-1, 0, 0, 0, 2, 2], fate: [ROOT, 0, 0, 0, 0, 0] });
-  assert.deepEqual(treeRows(nodes), [0, 0, 1, 3, 1, 2]);
-});
-
 test("edges lead from a parent to its node, with a gap", () => {
-  const nodes = columns(TREE);
+  const nodes = columns({ ...TREE, row: [0, 0, 1, 0, 1, 0, -1] });
   assert.deepEqual(treeEdges({ edges: "depth", from: 3, to: 5 }, nodes), [1, 2, null, 1, 2, null]);
   assert.deepEqual(treeEdges({ edges: "row", from: 2, to: 3 }, nodes), [0, 1, null]);
   assert.deepEqual(treeEdges({ edges: "row", from: 6 }, nodes), [null, null, null]);
@@ -95,7 +78,7 @@ test("a deep chain is no recursion", () => {
     fate: [ROOT, ...Array(count - 1).fill(ACCEPTED)],
   });
   assert.equal(nodes.path.length, count);
-  assert.ok(treeRows(nodes).every((row) => row === 0));
+  assert.ok(nodes.row.every((row) => row === 0));
   assert.equal(seenNodes(nodes, count - 1).length, count);
 });
 

@@ -154,11 +154,19 @@ test("a run lives until it ends, fails or is waited for no more", () => {
   assert.deepEqual([failed.live, failed.fault], [false, "It broke."]);
 });
 
-test("details come by step, with the drafter's distribution where it had one", () => {
-  const top = [[[6, 0.9]]];
-  const record = run({}, { kind: "detail", k: 0, top }, { kind: "detail", k: 1, top, draft_top: [[[6, 0.5, 0.9]]] });
-  assert.deepEqual([record.details.get(0), record.distributions.get(0)], [top, []]);
-  assert.deepEqual(record.distributions.get(1), [[[6, 0.5, 0.9]]]);
+test("details come by step: what each node sees, and what views show when it is pinned", () => {
+  const top = [[[6, 0.9]], []];
+  const views = { pair: [{ data: [{ same: 0 }], about: 0 }, { data: [{ same: 0 }], about: 1 }] };
+  const details = { kind: "detail", k: 0, top, views, values: [{ x: [0.5] }], words: ["a", "b"], sees: [1, 0] };
+  const nodes = { token: [5, 6], parent: [-1, 0], fate: [FATE.ROOT, FATE.ACCEPTED] };
+  const record = run({}, stepLine({ nodes, views: { pair: { data: [], about: 1 }, mask: { data: [] } } }), details);
+  assert.deepEqual([record.details.get(0).top, record.sees(0, 0), record.sees(0, 1), record.sees(1, 0)], [top, "b", "a", ""]);
+  const [pair, mask] = [{ name: "pair", pinned: true }, { name: "mask", pinned: false }];
+  assert.deepEqual(record.patch(pair, 0, { step: 0, node: 0 }), { data: [{ x: [0.5] }], about: 0 });
+  assert.deepEqual(record.patch(pair, 0, { step: 1, node: 0 }), { data: [], about: 1 });
+  assert.deepEqual(record.patch(pair, 0), { data: [], about: 1 });
+  assert.deepEqual(record.patch(mask, 0, { step: 0, node: 0 }), { data: [] });
+  assert.equal(record.patch(mask, 1), undefined);
 });
 
 test("views that leave out what most leave out have it empty", () => {

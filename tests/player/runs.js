@@ -18,9 +18,9 @@ const HEADER = {
   prompt_length: 3, prefill_chunk: 512, record: "full", window: null,
 };
 
-export const playLine = ({ header = {}, views = [], words = {}, ...rest } = {}) => ({
+export const playLine = ({ header = {}, views = [], ...rest } = {}) => ({
   kind: "play", header: { ...HEADER, ...header }, prompt: pack([1, 2, 3]), themes: { light: { ink: "#000" } },
-  fates: FATES, views, words, ...rest,
+  fates: FATES, views, ...rest,
 });
 
 /** A step's line: `nodes` are plain arrays of tokens, parents and fates, and whatever else is known of them. */
@@ -30,10 +30,10 @@ export const stepLine = ({ k = 0, nodes, ...rest } = {}) => ({
   ...(nodes && { nodes: { ...packed(nodes) } }), ...rest,
 });
 
-const packed = ({ token, parent, fate, source = [], p, q, choice, inspired }) => ({
+const packed = ({ token, parent, fate, source = [], p, q, choice, inspired, row }) => ({
   token: pack(token, "i4"), parent: pack(parent), fate: { fates: pack(fate, "u1") }, source: pack(source, "u2"),
   ...(p && { p: pack(p, "f4") }), ...(q && { q: pack(q, "f4") }), ...(choice && { choice: pack(choice, "i4") }),
-  ...(inspired && { inspired: pack(inspired, "u2") }),
+  ...(inspired && { inspired: pack(inspired, "u2") }), ...(row && { row: pack(row, "i1") }),
 });
 
 export const feed = (record, ...lines) => record.feed(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));

@@ -16,8 +16,8 @@ from viz.run_state import RunState
 from viz.sources import in_words
 from viz.stream import encode
 from viz.token_text import escaped, shown
-from viz.views.mask_words import explain
-from viz.views.pair import NAMES, SAY, sentence
+from viz.views.mask_words import sentences
+from viz.views.pair import NAMES, SAY, of_node
 
 from .records import METHODS, changed, hostile, record, strings_in
 
@@ -142,9 +142,9 @@ def test_a_node_can_be_asked_for() -> None:
         made = plain(figure(trace, "pair", k, node=node))
         assert f"step {k}, node {node}" in made["layout"]["title"]["text"]
         assert trace.texts[token[node]].strip() in "".join(made["data"][NAMES]["text"])
-        assert made["data"][SAY]["text"][0] == sentence(trace.header, trace.steps[k], node)
+        assert made["data"][SAY]["text"][0] == of_node(state, k, node)["data"][SAY]["text"]["strings"][0]
         mask = plain(figure(trace, "mask", k, node=node))["layout"]
-        assert mask["title"]["subtitle"]["text"].replace("<br>", " ") == escaped(explain(state, k, node))
+        assert mask["title"]["subtitle"]["text"].replace("<br>", " ") == escaped(sentences(state, k)[node])
         assert mask["height"] > plain(figure(trace, "mask", k))["layout"]["height"]
 
 

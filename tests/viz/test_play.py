@@ -15,14 +15,17 @@ from decoding.types import Trace
 from tests import families
 from tests.tiers import choose, few
 from tests.toys import counted_text, engine
+from viz import tree_layout
 from viz.fates import node_fates
-from viz.methods import SCREENS, inspired_nodes, label_of
+from viz.methods import SCREENS, inspired_nodes, label_of, screen_of
 from viz.run_state import RunState
+from viz.sources import in_words
 from viz.stream import encode, play
 from viz.stream.lines import Values, ids_in, numbers, shortest
 from viz.stream.play import CAP, MisfitError, Play, lines
 from viz.view import Patch, View
 from viz.views import VIEWS
+from viz.views.mask_words import sentences
 
 from .records import METHODS, changed, expanded, hostile, parsed, record, strings_in
 
@@ -66,7 +69,10 @@ def test_the_stream_holds_the_record(method: str) -> None:
         assert numbers(nodes["parent"]) == list(step.parents)
         assert numbers(nodes["choice"]) == list(step.choices)
         assert numbers(nodes["fate"]["fates"]) == [int(fate) for fate in node_fates(step)]
-        assert [strings[number] for number in numbers(nodes["source"])] == list(step.sources)
+        words = screen_of(trace.header).source_words
+        assert [strings[number] for number in numbers(nodes["source"])] == [in_words(s, words) for s in step.sources]
+        rows = numbers(nodes["row"]) if "row" in nodes else [0] * len(step.tokens)
+        assert rows == [-1 if row is None else row for row in tree_layout.rows(step)]
         assert line["emitted"] == list(step.emitted)
         assert line["ms"][-1] == pytest.approx(step.timing.total_ms, abs=1e-3)
         p = [] if "p" not in nodes else encode.unpack(nodes["p"]).tolist()
@@ -159,9 +165,10 @@ def test_details_come_on_demand() -> None:
         got = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
         assert all("top" not in line and "draft_top" not in line for line in parsed(got))
         texts, detail = parsed(player.detail(k))
-        assert detail["k"] == k and bool(step.draft_top) == (method == "draft_model")
+        assert detail["k"] == k
         assert detail["top"] == [[list(pair) for pair in best] for best in step.top]
-        assert detail["draft_top"] == [[list(row) for row in best] for best in step.draft_top]
+        assert [detail["words"][number] for number in detail["sees"]] == sentences(player.run, k)
+        assert len(detail["views"]["pair"]) == len(step.tokens) + 1
         assert {int(token) for token in texts["texts"]} == step.alternatives
     for k in (-1, len(trace.steps)):
         with pytest.raises(IndexError, match="is not one of the"):
@@ -408,4 +415,5 @@ def test_a_step_asked_for_brings_the_strings_that_were_never_sent() -> None:
     second.full(last - 1)
     assert first.full(last) == second.full(last) == first.full(last)
     names = steps(first.full(last))[0]["nodes"]["source"]
-    assert named({"source": names}, got)["source"] == list(trace.steps[last].sources)
+    words = screen_of(trace.header).source_words
+    assert named({"source": names}, got)["source"] == [in_words(source, words) for source in trace.steps[last].sources]

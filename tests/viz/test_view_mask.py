@@ -23,7 +23,7 @@ from viz.palette import Fate
 from viz.run_state import RunState
 from viz.stream import encode
 from viz.views import mask
-from viz.views.mask_words import explain
+from viz.views.mask_words import sentences
 
 Seen = npt.NDArray[np.bool_]
 
@@ -115,26 +115,23 @@ def test_the_reason_names_the_cells_that_are_lit() -> None:
     level = [step.tokens[n] for n in lit if step.sources[n].startswith("window:0,")]
     above = [step.tokens[n] for n in lit if step.sources[n].startswith("window:1,")]
     assert len(level) == 4 and len(above) == 1
-    sentence = explain(state, k, node)
+    sentence = sentences(state, k)[node]
     words = [" ".join(state.text(token).strip() for token in part) for part in (level, above)]
     assert f"up to column 4 ({words[0]})" in sentence.replace("·", "")
     assert f"own column ({words[1]})" in sentence.replace("·", "")
-    assert f"place {step.start - 1 + 6}" in sentence and f"id {step.tokens[node]}," in sentence
-    assert "the text from place 0 to" in sentence
+    assert sentence.startswith(f"Sees the text from position 0 to {step.start - 1}, ")
 
 
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_every_row_has_a_sentence(family: str, method: str) -> None:
     state = run_state(family, method)
-    for k, step in enumerate(state.steps):
-        for node in range(len(step.tokens)):
-            sentence = explain(state, k, node)
-            assert sentence.endswith(".") and "{" not in sentence.replace(state.text(step.tokens[node]), "")
+    for k in range(len(state.steps)):
+        for sentence in sentences(state, k):
+            assert sentence.startswith("Sees ") and sentence.endswith(".")
     if (family, method) == ("mistral", "kangaroo"):
         step = state.steps[2]
         assert len(step.tokens) > 17
-        deep = explain(state, 2, 17)
-        assert "nothing of the text" in deep and "behind this model's window of 16" in deep
+        assert "none of the text, which lies beyond this model's window of 16" in sentences(state, 2)[17]
 
 
 def test_hostile_texts_stay_texts() -> None:

@@ -15,7 +15,21 @@ from viz.fates import node_fates, target_choice
 from viz.palette import LIGHT, MEANINGS
 from viz.run_state import RunState
 from viz.stream.encode import resolve
-from viz.views.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail, sentence
+from viz.views.pair import (
+    CUT,
+    DRAFT,
+    MARKS,
+    NAMES,
+    ROOT,
+    SAY,
+    TARGET,
+    UNTRIED,
+    VIEW,
+    default_node,
+    keep,
+    of_node,
+    pinned,
+)
 
 from .drawings import drawn
 from .records import METHODS, changed, record
@@ -76,9 +90,16 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
     assert seen > 10
 
 
+def sentence(trace: Trace, step: Step, node: int) -> str:
+    """What is said of a guess."""
+    state = RunState(trace.header, dict(trace.texts), [replace(step, index=0)])
+    text: str = of_node(state, 0, node)["data"][SAY]["text"]["strings"][0]
+    return text
+
+
 def drawn_pair(state: RunState, step: Step, node: int) -> list[dict[str, Any]]:
     """The traces of a node's figure, resolved."""
-    resolved = resolve(pair_detail(state, step.index, node), state.texts, (), LIGHT, step)
+    resolved = resolve(of_node(state, step.index, node), state.texts, (), LIGHT, step)
     data: list[dict[str, Any]] = resolved["data"]
     return data
 
@@ -87,7 +108,7 @@ def test_the_chance_to_be_kept_is_the_engines() -> None:
     """min(1, p/q), and p where nothing was drawn: over a run as many guesses are kept as these chances say."""
     trace, chance, kept, judged = sampled("draft_model"), 0.0, 0, 0
     for step in trace.steps:
-        for node in [*step.path[1:], *[n for n in [chosen(step)] if n not in step.path]]:
+        for node in [*step.path[1:], *[n for n in [default_node(step)] if n not in step.path]]:
             p, q = step.p[node], step.q[node]
             assert p is not None and q is not None
             assert keep(step, node) == pytest.approx(min(1.0, p / q))
@@ -102,7 +123,7 @@ def test_the_chance_to_be_kept_is_the_engines() -> None:
 def test_the_default_is_the_first_rejected_guess(method: str) -> None:
     """What a visitor asks first of a step is why it ended."""
     for step in full(method).steps:
-        node, end = chosen(step), step.path[-1]
+        node, end = default_node(step), step.path[-1]
         ways = tree.paths(step.parents, step.tokens)
         columns = enumerate(zip(step.parents, step.roles, strict=True))
         rejected = [n for n, (above, role) in columns if role is Role.VERIFY and ways[above] == ways[end]]
@@ -118,14 +139,14 @@ def test_the_sentence_follows_the_way_of_sampling() -> None:
     for method in DRAFTERS:
         trace = full(method)
         for step in trace.steps:
-            got = "".join(sentence(trace.header, step, node) for node in range(len(step.tokens)))
+            got = "".join(sentence(trace, step, node) for node in range(len(step.tokens)))
             assert "p/q" not in got and "p - q" not in got
     trace = sampled("prompt_lookup")
     k = next(step.index for step in trace.steps if step.drafted)
     figure = drawn(trace, VIEW, k)["data"]
     assert "copied, not sampled" in figure[SAY]["text"][0] and not figure[DRAFT]["x"]
     k = next(step.index for step in trace.steps if not step.drafted)
-    assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == WORDS["none"]
+    assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == ROOT
 
 
 def test_a_guess_that_was_never_tried_is_called_so() -> None:
@@ -133,16 +154,16 @@ def test_a_guess_that_was_never_tried_is_called_so() -> None:
     trace, seen = sampled("draft_model"), set[str]()
     for step in trace.steps:
         for node in range(1, len(step.tokens)):
-            got = sentence(trace.header, step, node)
+            got = sentence(trace, step, node)
             never = step.parents[node] not in step.path
-            assert (got == WORDS["untried"]) == never
+            assert (got == UNTRIED) == never
             assert ("max(0, p - q)" in got) == (not never and node not in step.path)
             seen.add(got)
-    assert WORDS["untried"] in seen
+    assert UNTRIED in seen
     step = next(step for step in trace.steps if step.accepted > 1)
     cut = replace(step, path=step.path[:2], accepted=1, emitted=step.emitted[:1])
-    assert {sentence(trace.header, cut, node) for node in range(2, len(step.tokens))} == {WORDS["cut"]}
-    assert "kept with chance" in sentence(trace.header, cut, 1)
+    assert {sentence(trace, cut, node) for node in range(2, len(step.tokens))} == {CUT}
+    assert "accepted with probability" in sentence(trace, cut, 1)
 
 
 def test_what_a_twin_guessed_was_guessed() -> None:
@@ -156,10 +177,24 @@ def test_what_a_twin_guessed_was_guessed() -> None:
             guessed = {step.tokens[n] for n in range(1, len(ways)) if ways[n][:-1] == ways[parent]}
             own = {step.tokens[n] for n in range(1, len(ways)) if step.parents[n] == parent}
             words = drawn_pair(state, step, node)[SAY]["text"][1]
-            assert words.endswith((f"of {len(guessed)}", f"of the {len(guessed)} guessed"))
-            assert words.startswith("the target's choice here was guess") == (step.choices[parent] in guessed)
+            assert words.endswith((f"of {len(guessed)}.", f"of the {len(guessed)} guess{'es' * (len(guessed) != 1)}."))
+            assert words.startswith("The target's choice was guess") == (step.choices[parent] in guessed)
             got += guessed != own
     assert got > 0
+
+
+@pytest.mark.parametrize("method", ["draft_model", "lookahead", "ngrammys"])
+def test_what_a_pin_may_ask_for_is_made_at_once(method: str) -> None:
+    """A picture for each node, as when it is asked for alone, and one for the target's own token."""
+    trace = full(method)
+    state = RunState.of(trace)
+    for k, step in enumerate(trace.steps):
+        *nodes, own = pinned(state, k)
+        assert nodes == [of_node(state, k, node) for node in range(len(step.tokens))]
+        assert "chose this token itself" in own["data"][SAY]["text"]["strings"][0]
+        assert "diamond" in own["data"][MARKS]["sign"] or step.choices[step.path[-1]] not in dict(
+            step.top[step.path[-1]]
+        )
 
 
 @pytest.mark.parametrize("make", [full, sampled, lambda method: sampled(method, top_k=2)])
@@ -197,7 +232,7 @@ def test_the_drafters_distribution_is_drawn_beside_the_targets(method: str, make
             )
             if place < 0 and len(distribution) > 1:
                 wanted += f" {len(distribution)}"
-            assert data[SAY]["text"][1] == f"the target's choice here was {wanted}"
+            assert data[SAY]["text"][1] == f"The target's choice was {wanted}."
             ranks.add(wanted.split(",")[0])
     assert distributions > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
 
@@ -205,7 +240,7 @@ def test_the_drafters_distribution_is_drawn_beside_the_targets(method: str, make
 def test_what_to_look_for_is_the_rule_that_judged() -> None:
     """Greedily no guess is tested by its share: a long bar of the drafter costs it nothing."""
     greedy, free = (RunState(sampled("draft_model", temperature=t).header) for t in (0.0, 1.0))
-    assert VIEW.base(greedy)["look_for"].startswith("A guess holds where it is the target's longest bar")
+    assert VIEW.base(greedy)["look_for"].startswith("A guess is accepted where its target bar is the longest")
     assert "look_for" not in VIEW.base(free) and "may be rejected" in VIEW.look_for
 
 
@@ -216,7 +251,10 @@ def test_a_record_without_the_drafters_distributions_shows_what_it_has() -> None
     step = replace(trace.steps[k], draft_top=())
     data = drawn_pair(RunState.of(changed(trace, k, draft_top=())), step, 1)
     assert data[DRAFT]["x"] == [round(step.q[1] or 0.0, 4)]
-    assert data[SAY]["text"][1] in ("the target's choice here was guess 1 of 1", WORDS["missed"].format(count=1))
+    assert data[SAY]["text"][1] in (
+        "The target's choice was guess 1 of 1.",
+        "The target's choice was none of the 1 guess.",
+    )
 
 
 def test_a_light_record_says_so() -> None:
@@ -225,8 +263,8 @@ def test_a_light_record_says_so() -> None:
     light = replace(trace.header, record="light")
     assert VIEW.shows(trace.header) and not VIEW.shows(light)
     notes = VIEW.base(RunState(light))["layout"]["annotations"]
-    assert any("record it in full" in note["text"] for note in notes)
-    assert not any("record it" in note["text"] for note in VIEW.base(RunState(trace.header))["layout"]["annotations"])
+    assert any("Record it in full" in note["text"] for note in notes)
+    assert not any("Record it" in note["text"] for note in VIEW.base(RunState(trace.header))["layout"]["annotations"])
     bare = changed(trace, 1, top=(), p=(), q=())
     assert VIEW.frame(RunState.of(bare), 1) == {}
     assert not VIEW.shows(record("autoregressive").header)
@@ -237,7 +275,7 @@ def test_a_changed_record_gives_another_figure() -> None:
     trace = full("draft_model")
     k = next(step.index for step in trace.steps if step.drafted)
     best = [[*row] for row in trace.steps[k].top]
-    (token, share), *rest = best[max(0, trace.steps[k].parents[chosen(trace.steps[k])])]
-    best[max(0, trace.steps[k].parents[chosen(trace.steps[k])])] = [(token, share / 2), *rest]
+    (token, share), *rest = best[max(0, trace.steps[k].parents[default_node(trace.steps[k])])]
+    best[max(0, trace.steps[k].parents[default_node(trace.steps[k])])] = [(token, share / 2), *rest]
     other = changed(trace, k, top=tuple(tuple(row) for row in best))
     assert drawn(trace, VIEW, k)["data"][TARGET] != drawn(other, VIEW, k)["data"][TARGET]

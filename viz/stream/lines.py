@@ -75,9 +75,9 @@ class Strings:
     Once it is closed nothing more is written: what is not in it stands for itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, closed: bool = False) -> None:
         self.known: dict[str, int] = {}
-        self.closed = False
+        self.closed = closed
         self._written = 0
 
     def numbers(self, given: Iterable[str]) -> encode.Value:
@@ -131,7 +131,12 @@ class Values:
             return {name: self.replace(part) for name, part in value.items()}
         return value if _begins_with_number(value) else [self.replace(part) for part in value]
 
-    def line(self) -> str:
-        """What the stream does not hold yet."""
+    def new(self) -> list[encode.Value]:
+        """Return what was added to the table since the last call."""
         new, self._new = self._new, []
+        return new
+
+    def line(self) -> str:
+        """Write what the stream does not hold yet."""
+        new = self.new()
         return line("values", values=new) if new else ""

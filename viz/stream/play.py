@@ -9,7 +9,8 @@
 
 When they are asked for:
 
-    {"kind":"detail", ...}     the best tokens at every node of a step
+    {"kind":"detail", ...}     for every node of a step: the target's best tokens, what the node sees in words, and what
+                               views show when it is pinned; it has a table of values of its own
     {"kind":"rows", ...}       a step's tables
 
 Beyond the size that a browser is given at once steps are thin: their nodes and patches are made and asked for when
@@ -27,16 +28,17 @@ from decoding.errors import TraceError
 from decoding.trace import metrics
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
-from .. import narration, ranks, sources
+from .. import narration, ranks, sources, tree_layout
 from ..fates import emitted_fates, is_branching, node_fates
 from ..methods import inspired_nodes, label_of, screen_of
 from ..palette import MEANINGS, THEMES
 from ..run_state import RunState
 from ..tables import as_json
 from ..view import OF_A_RUN, View
-from ..views import VIEWS, WORDS, counters
+from ..views import VIEWS, counters
 from ..views.check import Rescored
 from ..views.check import outcome as check_outcome
+from ..views.mask_words import sentences
 from . import encode
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
 
@@ -62,6 +64,7 @@ class Play:
         self.run = RunState(header)
         self._id, self._cap, self._size = run, cap, 0
         self._strings, self._values, self._sent_texts = Strings(), Values(), set[int]()
+        self._sources = screen_of(header).source_words
         self._thin = False  # from the step on that did not fit
         self._views = list[View]()
         for view in views.values():
@@ -88,7 +91,6 @@ class Play:
             themes=THEMES,
             fates=[{name: value for name, value in fate.items() if name != "fate"} for fate in fates],
             views=views,
-            words={"sources": screen_of(header).source_words, **WORDS},
         )
         lines += self._strings.line() + self._texts({*header.prompt, *ids_in(views)})
         self._size += len(lines)
@@ -132,15 +134,21 @@ class Play:
         return texts_line(self.run.texts, used) + line("step", **fields)
 
     def detail(self, k: int) -> str:
-        """The best tokens at every node of step k, where they were recorded, with their texts."""
+        """Write what is shown of a pinned node, for every node of step k, and the texts that it uses."""
         step = self.run.steps[self._existing(k)]
-        return texts_line(self.run.texts, step.alternatives) + _detail(step)
-
-    def details(self) -> str:
-        """The details of all steps, each text once: for a file that can ask nobody."""
-        steps = [step for step in self.run.steps if step.top]
-        used = {token for step in steps for token in step.alternatives}
-        return self._texts(used) + "".join(map(_detail, steps))
+        strings, values, patches = Strings(closed=True), Values(), dict[str, list[encode.Value]]()
+        for view in self._views:
+            with _refusing_misfits(f"step {k}", view.name):
+                made = view.pinned(self.run, k) if view.pinned else ()
+            if made:
+                patches[view.name] = [values.replace(strings.replace(patch)) for patch in made]
+        with _refusing_misfits(f"step {k}", "mask"):
+            sees = sentences(self.run, k)
+        words = [*dict.fromkeys(sees)]
+        numbers = {sentence: number for number, sentence in enumerate(words)}
+        seen = {"words": words, "sees": [numbers[sentence] for sentence in sees]}
+        details = line("detail", k=k, top=step.top, views=patches, values=values.new(), **seen)
+        return texts_line(self.run.texts, step.alternatives) + details
 
     def rows(self, k: int) -> str:
         """The tables of step k that are made here: those of views whose rows are not the step's nodes."""
@@ -160,7 +168,7 @@ class Play:
         names: dict[str, Any] = {"name": view.name, "label": view.label, "kind": view.kind}
         names |= {"look_for": view.look_for, "columns": view.columns}
         facts = {"grows": view.grows, "nodes": view.nodes, "phases": view.phases}
-        facts |= {"rows": view.rows is not None}
+        facts |= {"rows": view.rows is not None, "pinned": view.pinned is not None}
         better = {name: base.pop(name) for name in OF_A_RUN if name in base}
         return names | facts | better | {"base": self._strings.replace(base)}
 
@@ -170,7 +178,7 @@ class Play:
         if step.tokens:
             sampled = bool(self.run.header.sampling.get("temperature"))
             with _refusing_misfits(f"step {k}", "nodes"):
-                nodes = _nodes(step, self._strings, sampled)
+                nodes = _nodes(step, self._strings, self._sources, sampled)
             if sparks := sorted(inspired_nodes(self.run, k)):
                 nodes["inspired"] = sparks
             fields["nodes"] = self._strings.replace(nodes)
@@ -266,18 +274,17 @@ def _card(card: ModelCard | None) -> dict[str, Any] | None:
     return None if card is None else scalars(asdict(card))
 
 
-def _detail(step: Step) -> str:
-    return line("detail", k=step.index, top=step.top, draft_top=step.draft_top)
-
-
-def _nodes(step: Step, strings: Strings, sampled: bool) -> dict[str, Any]:
+def _nodes(step: Step, strings: Strings, words: Mapping[str, str], sampled: bool) -> dict[str, Any]:
     """The columns of a step; what was not recorded is left out, and q where no guess is judged by it."""
     columns: dict[str, Any] = {
         "token": encode.ids(step.tokens),
         "parent": encode.pack(step.parents, "i1" if len(step.parents) <= 2**7 else "i2"),
         "fate": encode.fates(node_fates(step)),
-        "source": strings.numbers(source[: sources.LONGEST] for source in step.sources),
+        "source": strings.numbers(sources.in_words(source, words) for source in step.sources),
     }
+    rows = [-1 if row is None else row for row in tree_layout.rows(step)]
+    if any(rows):
+        columns["row"] = encode.pack(rows, "i1" if len(rows) <= 2**7 else "i2")
     if step.choices:
         columns["choice"] = encode.ids(step.choices)
     if step.ranks:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decoding.types import Role, Trace
 
 from ..view import View
-from . import cache, check, counters, mask, mask_words, pair, pool, stage, text, timeline, tree, window
+from . import cache, check, counters, mask, pair, pool, stage, text, timeline, tree, window
 
 VIEWS: dict[str, View] = {
     "mask": mask.VIEW,
@@ -22,7 +22,6 @@ VIEWS: dict[str, View] = {
     "text": text.VIEW,
     "stage": stage.VIEW,
 }
-WORDS = {"mask": mask_words.WORDS}  # sentences that the page's player fills in
 _OF_PANELS = ("window", "pool")  # views that draw what the method knows
 
 

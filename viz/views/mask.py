@@ -33,6 +33,7 @@ READ = FATE_COUNT + 1  # a cell in which a row sees the text
 _PROMPT = Fate.PROMPT + 1  # a cell in which unread tokens see each other, all of them; in part it is like READ
 _NAMED = 40  # nodes whose rows all have labels
 _BUCKETS = 32  # joined rows of unread tokens, about
+_MOST_CHUNKS = 400  # rows of a table
 _SCALE = [
     [place / (FATE_COUNT + 2), colour]
     for code, colour in enumerate(["rgba(0,0,0,0)", *(meaning.colour for meaning in MEANINGS), "$line"])
@@ -73,7 +74,7 @@ def base(run: RunState) -> Figure:
     figure: Figure = {
         "data": [look | {"hoverinfo": "none"}, look | {"hoverinfo": "skip"}, hidden],
         "layout": layout(400, x, y, margin=margin, plot_bgcolor="$panel", barmode="overlay"),
-        "table": {"kind": "queries", "most": MOST},
+        "table": {"kind": "queries", "most": MOST, "sees": _unread_words(run.header.window)},
         "key": key,
     }
     if ranks.shared(run.header):
@@ -108,7 +109,25 @@ def frame(run: RunState, k: int) -> Patch:
     across = {"range": [-0.5, wide - 0.5]} | _above(run, step, left, rows, beyond)
     down = {"range": [max(_LEAST - len(unread), rows) - 0.5, -len(unread) - 0.5]} | _beside(run, step, rows, unread)
     room = {"margin": {"t": 74}} if "tickangle" in across else {}  # for slanting texts
-    return {"data": data, "layout": {"xaxis": across, "yaxis": down} | room}
+    unread_rows = {"unread": _unread_rows(header, step)} if step.pending else {}
+    return {"data": data, "layout": {"xaxis": across, "yaxis": down} | room} | unread_rows
+
+
+def _unread_words(window: int | None) -> str:
+    """Say what each unread token of the text sees."""
+    if window is None:
+        return "the text from its beginning up to the token itself"
+    return f"at most {window} positions: the token itself and those before it"
+
+
+def _unread_rows(header: Header, step: Step) -> list[tuple[str, int, int]]:
+    """Return the chunks of unread text: name, first and last position; few and wide ones where there are many."""
+    parts, root = chunks(header, step), step.start - 1
+    if len(parts) > _MOST_CHUNKS:
+        size = -(-step.pending // _MOST_CHUNKS)
+        parts = [range(first, min(first + size, root)) for first in range(root - step.pending, root, size)]
+    names = [f"chunk {number + 1}" for number in range(len(parts))] if len(parts) > 1 else ["unread text"]
+    return [(name, part.start, part.stop - 1) for name, part in zip(names, parts, strict=True)]
 
 
 def _near(header: Header, step: Step) -> int | None:

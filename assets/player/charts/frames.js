@@ -1,5 +1,4 @@
 // From base and patch to the figure of one step and phase. Decoded patches stay in a cache for a while; figures do not.
-import { pairPatch } from "./pair.js";
 import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 import { LruCache } from "../stream/lru_cache.js";
@@ -68,16 +67,17 @@ export class Frames {
   }
 
   /**
-   * What a view's frame says of a step, decoded; null where the step carries nothing for it.
+   * What a view shows of a step or, if it is about the pinned node, of that; null where nothing is known.
    * @param {View} view
    * @param {number} k
    * @param {boolean} judged
    * @param {string} theme
+   * @param {Spot | null} [pin]
    */
-  patch(view, k, judged, theme) {
-    const encoded = this.record.steps[k]?.views?.[view.name];
-    if (encoded === undefined) return null;
-    return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () =>
+  patch(view, k, judged, theme, pin) {
+    const encoded = this.record.patch(view, k, pin);
+    if (!encoded) return null;
+    return this.patches.get(`${view.name}/${k}/${judged}/${theme}/${encoded.about}`, () =>
       /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k))));
   }
 
@@ -90,20 +90,8 @@ export class Frames {
    * @param {Spot | null} pin
    */
   figure(view, k, phase, theme, pin) {
-    const pinned = this.pinned(view, k, pin);
-    const patch = pinned ?? (view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme));
+    const patch = view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme, pin);
     return this.over(view, patch, phase, theme);
-  }
-
-  /**
-   * What a view of the pinned node shows instead of what its frame says.
-   * @param {View} view
-   * @param {number} k
-   * @param {Spot | null} pin
-   */
-  pinned(view, k, pin) {
-    const { detail } = view.base;
-    return detail && pin?.step === k ? pairPatch(this.record, detail, k, pin) : null;
   }
 
   /**

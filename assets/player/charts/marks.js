@@ -62,7 +62,7 @@ export class Marks {
    */
   drawPin(nodes, { node, own }) {
     const pinned = this.boxes(node, own);
-    if (this.plot.view.base.detail) { // this view is about the pinned node, all of it
+    if (this.plot.view.pinned) { // this view is about the pinned node, all of it
       this.set("pinned", pinned.map(outline).join(""));
       return;
     }

@@ -77,8 +77,7 @@ export class Plot {
     const { record, state } = this.player;
     if (this.view.grows) return record.last;
     const at = `${state.step}/${state.phase}`;
-    if (!this.view.base.detail || state.pin?.step !== state.step) return at;
-    if (!record.details.has(state.step)) this.player.fetch.ask("detail", state.step);
+    if (!this.view.pinned || state.pin?.step !== state.step) return at;
     return `${at}/${record.number(state.pin)}/${record.details.has(state.step)}`;
   }
 

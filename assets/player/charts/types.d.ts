@@ -11,6 +11,7 @@ export interface View {
   phases: Phase[];
   columns: [heading: string, name: string][];
   rows?: boolean; // whether Python makes its tables
+  pinned?: boolean; // whether it shows the pinned node alone
   base: Base;
 }
 
@@ -21,7 +22,6 @@ export interface Base {
   draws?: number[];
   key?: KeyItem[];
   least?: number;
-  detail?: PairDetail;
   table?: RecordTable;
   rows?: NumberRow[];
   say?: string;
@@ -34,6 +34,7 @@ export interface Patch {
   layout?: { [attribute: string]: Value };
   summary?: string;
   about?: number; // the node that the picture is about
+  unread?: [name: string, first: number, last: number][]; // chunks of the text
   values?: (number | number[] | string | null)[];
   ghosts?: Packed | number[];
 }
@@ -57,18 +58,6 @@ export interface NumberRow {
   unit?: string;
   parts?: string[];
   first?: number;
-}
-
-/** How the picture of a pinned node is made: numbers of its parts, and words. */
-export interface PairDetail {
-  target: number;
-  draft: number;
-  names: number;
-  marks: number;
-  say: number;
-  rows: number;
-  ranks: string[];
-  words: { [name: string]: string };
 }
 
 export interface Layout {

@@ -1,7 +1,7 @@
 // How the stream's encodings become plain values: the counterpart of viz/stream/encode.py.
 import { cutText, escapeMarkup } from "./escape.js";
 import { seenFate } from "./fates.js";
-import { seenNodes, treeEdges, treeRows } from "./tree.js";
+import { seenNodes, treeEdges } from "./tree.js";
 
 /** @import { Nodes, Numbers, Packed, Scope, Typed, Value } from "../types.d.ts" */
 
@@ -94,7 +94,7 @@ const texts = (ids, longest, scope) =>
 const column = ({ node, from = 0, to, cut }, nodes, scope) => {
   if (node === "id") return Array.from({ length: (to ?? nodes.count) - from }, (_, i) => from + i);
   if (node === "depth") return Array.from(nodes.depth.slice(from, to));
-  if (node === "row") return treeRows(nodes).slice(from, to);
+  if (node === "row") return nodes.row.slice(from, to);
   const part = (node === "token" ? nodes.token : nodes.fate).slice(from, to);
   return node === "token" ? texts(part, cut, scope) : fates(part, node === "symbol", scope);
 };

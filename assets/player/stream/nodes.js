@@ -26,17 +26,15 @@ export const nodeColumns = (step, record) => {
   const [token, parent, fate] = [numbers(columns.token), numbers(columns.parent), numbers(columns.fate)];
   const count = token.length;
   const depth = new Int16Array(count);
-  /** @type {number[][]} */
-  const children = Array.from({ length: count }, () => []);
   const path = [0];
   for (let node = 1; node < count; node += 1) {
     depth[node] = depth[parent[node]] + 1;
-    children[parent[node]].push(node);
     if (fate[node] === FATE.ACCEPTED) path.push(node);
   }
   path.sort((a, b) => depth[a] - depth[b]);
+  const row = Array.from(known(columns.row) ?? depth.map(() => 0), (each) => (each < 0 ? null : each));
   return {
-    token, parent, fate, count, depth, children, path,
+    token, parent, fate, count, depth, path, row,
     choice: known(columns.choice), p: known(columns.p), q: known(columns.q),
     source: strings(columns.source), readers: strings(columns.readers),
     inspired: new Set(known(columns.inspired) ?? []),

@@ -4,7 +4,7 @@ import { nodeColumns } from "./nodes.js";
 import { spot } from "./spot.js";
 
 /**
- * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Distribution, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
+ * @import { CheckLine, DetailLine, Details, Emitted, EndLine, FaultLine, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
  * StepLine, StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
  */
 
@@ -47,10 +47,8 @@ export class RunRecord {
     this.fault = null;
     /** @type {StateLine | null} */
     this.state = null;
-    /** @type {Map<number, DetailLine["top"]>} by step: the target's best tokens at every node */
+    /** @type {Map<number, Details>} by step: what is known of each node beyond the step's line */
     this.details = new Map();
-    /** @type {Map<number, Distribution[]>} by step: the drafter's best tokens at every node, where it had a distribution */
-    this.distributions = new Map();
     /** @type {Map<number, RowsLine["views"]>} by step: the tables that were fetched */
     this.tables = new Map();
     /** @type {number[]} thin steps that were filled, oldest first */
@@ -92,7 +90,7 @@ export class RunRecord {
       case "strings": return void this.strings.push(...line.strings);
       case "values": return void this.values.push(...line.values);
       case "step": return this.add(line);
-      case "detail": return this.explain(line);
+      case "detail": return this.addDetails(line);
       case "rows": return void this.tables.set(line.k, line.views);
       case "end": return this.finish(line);
       case "check": return this.judge(line);
@@ -118,13 +116,14 @@ export class RunRecord {
   /**
    * A part with the repeated parts in it.
    * @param {Value} part
+   * @param {Value[]} [values] the table of the repeated parts
    * @returns {Value}
    */
-  whole(part) {
+  whole(part, values = this.values) {
     if (part === null || typeof part !== "object") return part;
-    if (Array.isArray(part)) return part.map((inner) => this.whole(inner));
-    if ("same" in part) return this.values[Number(part.same)];
-    return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, this.whole(inner)]));
+    if (Array.isArray(part)) return part.map((inner) => this.whole(inner, values));
+    if ("same" in part) return values[Number(part.same)];
+    return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, this.whole(inner, values)]));
   }
 
   /** @param {StepLine} line */
@@ -155,10 +154,31 @@ export class RunRecord {
     this.thin.delete(oldest);
   }
 
-  /** @param {DetailLine} fields */
-  explain(fields) {
-    this.details.set(fields.k, fields.top);
-    this.distributions.set(fields.k, fields.draft_top ?? []);
+  /** @param {DetailLine} line */
+  addDetails({ k, top, views, values, words, sees }) {
+    const patches = /** @type {DetailLine["views"]} */ (this.whole(views, values));
+    this.details.set(k, { top, views: patches, sees: sees.map((number) => words[number]) });
+  }
+
+  /**
+   * What a node sees, in words; nothing where the step's details are not known.
+   * @param {number} k
+   * @param {number} node
+   */
+  sees(k, node) {
+    return this.details.get(k)?.sees[node] ?? "";
+  }
+
+  /**
+   * What a view shows of a step, encoded: of the pinned node where it is about that one, and its details are known.
+   * @param {View} view
+   * @param {number} k
+   * @param {Spot | null} [pin]
+   */
+  patch({ name, pinned }, k, pin) {
+    const number = pinned && pin?.step === k ? this.number(pin) : null;
+    const pinnedPatch = number === null ? undefined : this.details.get(k)?.views[name]?.[number];
+    return pinnedPatch ?? this.steps[k]?.views?.[name];
   }
 
   /** @param {EndLine} fields */

@@ -67,11 +67,6 @@ export interface FateMeaning {
   symbol: string;
 }
 
-export interface Words {
-  sources?: { [kind: string]: string };
-  mask?: { [name: string]: string };
-}
-
 export interface PlayLine {
   kind: "play";
   header: Header;
@@ -79,7 +74,6 @@ export interface PlayLine {
   themes: { [theme: string]: { [colour: string]: string } };
   fates: FateMeaning[];
   views?: (Partial<View> & Pick<View, "name" | "label" | "kind" | "look_for" | "base">)[];
-  words?: Words;
 }
 
 export interface TextsLine {
@@ -109,6 +103,7 @@ export interface NodeColumns {
   q?: Value;
   inspired?: Value;
   readers?: Value;
+  row?: Value; // -1: in none; left out where all are 0
 }
 
 export interface StepLine {
@@ -134,8 +129,15 @@ export interface StepLine {
 export interface DetailLine {
   kind: "detail";
   k: number;
-  top: [token: number, p: number][][];
-  draft_top?: Distribution[];
+  top: [token: number, p: number][][]; // the target's best tokens after each node
+  views: { [view: string]: Patch[] }; // what a view shows when a node, or the target's own token, is pinned
+  values: Value[];
+  words: string[];
+  sees: number[]; // of each node: the number of its words
+}
+
+export interface Details extends Pick<DetailLine, "top" | "views"> {
+  sees: string[];
 }
 
 export interface RowsLine {
@@ -143,9 +145,6 @@ export interface RowsLine {
   k: number;
   views: { [view: string]: MadeTable };
 }
-
-/** The drafter's best tokens at a node, with its share and the target's. */
-export type Distribution = [token: number, q: number, p: number][];
 
 export interface CheckedPlace {
   position: number;
@@ -207,15 +206,14 @@ export interface Nodes {
   choice: Numbers | null;
   p: Numbers | null;
   q: Numbers | null;
-  source: string[];
+  source: string[]; // in words
   readers: string[]; // the ranks that read each node; empty where there was one process
   inspired: Set<number>;
   count: number;
   depth: Int16Array;
-  children: number[][];
   path: number[]; // the accepted nodes, the root first
   place: number[]; // of each node: the first node with the same tokens from the root to it
-  row?: (number | null)[];
+  row: (number | null)[]; // in the picture of the tree; null for a node that is not in it
 }
 
 export interface Emitted {

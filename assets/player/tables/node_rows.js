@@ -1,9 +1,5 @@
 // Tables whose rows are the step's nodes, from the columns that the record has of them.
-import { chunks } from "./chunks.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
-import { treeRows } from "../stream/tree.js";
-import { sees } from "../text/explain.js";
-import { fillTemplate, sourceWords } from "../text/words.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
@@ -22,12 +18,12 @@ const NODES = {
   depth: ({ nodes }, node) => nodes.depth[node],
   parent: ({ nodes }, node) => (node ? nodes.parent[node] : null),
   place: ({ record, k, nodes }, node) => record.steps[k].start - 1 + nodes.depth[node],
-  source: ({ record, nodes }, node) => sourceWords(record, nodes.source[node] ?? ""),
+  source: ({ nodes }, node) => nodes.source[node] ?? "",
   fate: ({ player, nodes, judged }, node) => player.fate(seenFate(nodes.fate[node], judged)).label,
   q: ({ nodes }, node) => nodes.q?.[node],
   choice: ({ record, nodes, judged }, node) => (judged && nodes.choice ? record.visible(nodes.choice[node]) : null),
   readers: ({ nodes }, node) => nodes.readers[node],
-  sees: ({ record, k }, node) => sees(record, k, node).join(". "),
+  sees: ({ record, k }, node) => record.sees(k, node),
 };
 
 /**
@@ -74,14 +70,12 @@ export const nodeRows = (player, view, at) => {
  */
 export const queryRows = (player, view, at) => {
   const { record } = player;
-  const { window } = record.head.header;
-  const words = record.head.words?.mask ?? {};
-  const seen = fillTemplate(window ? words["unread.window"] : words.unread, { window });
+  const { sees, most } = view.base.table ?? {};
   /** @type {TableRow[]} */
-  const unread = chunks(record, at.step).map(({ first, stop, name }) =>
-    ({ cells: ["text", `${first} to ${stop - 1}`, player.fate(FATE.PROMPT).label, seen, name, null] }));
+  const unread = (record.steps[at.step].views?.[view.name]?.unread ?? []).map(([name, first, last]) =>
+    ({ cells: ["text", `${first} to ${last}`, player.fate(FATE.PROMPT).label, sees, name, null] }));
   const nodes = allNodes(player, at);
-  const rows = [...unread, ...rowsOf(player, view, at, nodes.slice(0, view.base.table?.most))];
+  const rows = [...unread, ...rowsOf(player, view, at, nodes.slice(0, most))];
   return { rows: nodes.length ? rows : [], count: nodes.length ? unread.length + nodes.length : 0 };
 };
 
@@ -96,8 +90,7 @@ export const branchRows = (player, view, at) => {
   const { record } = player;
   const nodes = record.nodes(at.step);
   if (!nodes) return { rows: [] };
-  const known = treeRows(nodes);
-  const rows = rowsOf(player, view, at, allNodes(player, at).filter((node) => known[node] !== null));
+  const rows = rowsOf(player, view, at, allNodes(player, at).filter((node) => nodes.row[node] !== null));
   const own = record.emitted(at.step).findLast((token) => token.own);
   if (!own || !isJudged(at)) return { rows };
   const { token, fate, node } = own;

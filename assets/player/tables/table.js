@@ -4,7 +4,7 @@ import { el } from "../dom/elements.js";
 import { NumbersView } from "../cards/numbers.js";
 import { madeRows } from "./made_rows.js";
 import { MOST_ROWS, branchRows, nodeRows, queryRows } from "./node_rows.js";
-import { pairRows } from "./pair_rows.js";
+import { pinnedRows } from "./pinned_rows.js";
 import { stepRows } from "./step_rows.js";
 
 /** @import { Player } from "../player.js" */
@@ -26,7 +26,8 @@ const cell = (value) => {
  */
 const missing = ({ record }, view, k) => {
   if (view.rows && !record.tables.has(k)) return "rows";
-  return view.base.detail && !record.details.has(k) ? "detail" : null;
+  const detailed = view.pinned || view.columns.some(([, column]) => column === "sees");
+  return detailed && !record.details.has(k) ? "detail" : null;
 };
 
 /**
@@ -48,7 +49,7 @@ const rowsOf = (player, { view, content }, at) => {
   const kind = view.base.table?.kind;
   if (kind === "steps") return stepRows(player);
   if (record.steps[at.step]?.thin) return { rows: [] };
-  if (view.base.detail) return pairRows(player, view.base.detail, at);
+  if (view.pinned) return pinnedRows(player, view, at);
   if (kind === "queries") return queryRows(player, view, at);
   return kind === "branches" ? branchRows(player, view, at) : nodeRows(player, view, at);
 };

@@ -65,4 +65,5 @@ export type MadeCell = CellValue | { [phase in Phase]?: CellValue };
 export interface RecordTable {
   kind: "queries" | "branches" | "steps";
   most?: number; // nodes that have rows
+  sees?: string; // what unread tokens see
 }

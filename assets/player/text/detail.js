@@ -8,7 +8,7 @@ import { sentence } from "./status.js";
 import { specialWord } from "./special.js";
 import { isBytes } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
-import { milliseconds, probability, sourceWords, stepName } from "./words.js";
+import { milliseconds, probability, stepName } from "./words.js";
 
 /** @import { Facts } from "../dom/elements.js" */
 /** @import { Player } from "../player.js" */
@@ -101,11 +101,13 @@ export class Detail {
    * @param {Spot} pin
    */
   drawPin(nodes, pin) {
+    const { record } = this.player;
     const { step, node, own } = pin;
+    if (!record.details.has(step)) this.player.fetch.ask("detail", step);
     write(this.title, own ? `Target's own token of step ${step}` : `Node ${node} of step ${step}`);
     write(this.chip, `Pinned ${this.named(nodes, pin)} – press to release (Esc)`);
     this.list.replaceChildren(...facts(this.about(pin, true)));
-    write(this.why, this.player.explain(step, node));
+    write(this.why, record.sees(step, node));
     this.drawBest(nodes, pin);
   }
 
@@ -195,7 +197,7 @@ export class Detail {
     const rows = this.naming(nodes.token[node]);
     rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
     const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
-    rows.push(["Where from", sourceWords(record, nodes.source[node] ?? "") + helped]);
+    rows.push(["Where from", (nodes.source[node] ?? "") + helped]);
     const parent = nodes.parent[node];
     if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
       rows.push([drawn ? "Target's likeliest" : "Target wanted", record.visible(nodes.choice[parent])]);
@@ -242,9 +244,8 @@ export class Detail {
   drawBest(nodes, { step: k, node, own }) {
     const { record } = this.player;
     const [parent, token] = own ? [node, record.ownAt(k).token] : [nodes.parent[node], nodes.token[node]];
-    const best = record.details.get(k)?.[parent];
+    const best = record.details.get(k)?.top[parent];
     if (!this.judged(k) || parent < 0 || record.head.header.record !== "full") return this.best.replaceChildren();
-    if (!record.details.has(k)) this.player.fetch.ask("detail", k);
     if (!best?.length) return this.best.replaceChildren();
     const rows = best.map(([id, p]) => {
       const bar = el("i", {});

@@ -1,7 +1,5 @@
 // Numbers and other values in words.
 
-/** @import { RunRecord } from "../stream/record.js" */
-
 /** @type {[unit: string, size: number][]} */
 const UNITS = [["B", 1e9], ["M", 1e6], ["k", 1e3]];
 
@@ -40,26 +38,4 @@ const FINISHES = {
 export const finishWords = (finish) => {
   const name = String(finish ?? "ended");
   return Object.hasOwn(FINISHES, name) ? FINISHES[name] : name;
-};
-
-/**
- * "{a} sees {b}" with the values put in; unknown places stay empty.
- * @param {string | undefined} template
- * @param {{ [place: string]: unknown }} values
- */
-export const fillTemplate = (template, values) =>
-  String(template).replace(/\{(\w+)\}/g, (_, name) => (Object.hasOwn(values, name) ? String(values[name]) : ""));
-
-/**
- * "window:2,5" in words, by the templates that the stream brings.
- * @param {RunRecord} record
- * @param {string} source
- */
-export const sourceWords = (record, source) => {
-  const [kind, ...rest] = source.split(":");
-  const words = record.head.words?.sources ?? {};
-  const template = Object.hasOwn(words, kind) ? words[kind] : null;
-  const numbers = rest.length ? rest.join(":").split(",") : [];
-  if (!template || (template.match(/\{/g) ?? []).length !== numbers.length) return source;
-  return fillTemplate(template, { ...numbers });
 };

@@ -1,0 +1,42 @@
+// Target against drafter as a table: what its chart shows, a row for every token that has a bar.
+import { unpack } from "../stream/decode.js";
+import { PHASES, isJudged } from "../stream/fates.js";
+
+/** @import { Player } from "../player.js" */
+/** @import { Numbers, Packed, Rows, Seen, View } from "../types.d.ts" */
+
+const HEADINGS = ["Token", "p of the target", "q of the drafter", "Guessed at node", "Sign"];
+
+/**
+ * The parts of the chart, in the order of viz/views/pair.py.
+ * @typedef {{ x: number[], customdata: Packed | number[] }} TargetBars
+ * @typedef {{ x?: number[], y?: number[] }} DrafterBars
+ * @typedef {{ text: { tokens: Packed | number[] } }} Names
+ * @typedef {{ y: number[], sign: string[] }} Signs
+ * @typedef {{ text: { strings: string[] } }} Sentences
+ * @typedef {[TargetBars, DrafterBars, Names, Signs, Sentences]} Bars
+ */
+
+/**
+ * @param {Player} player
+ * @param {View} view
+ * @param {Seen} at
+ * @returns {Rows}
+ */
+export const pinnedRows = ({ record }, view, { step, phase, pin }) => {
+  const bars = /** @type {Bars | undefined} */ (/** @type {unknown} */ (record.patch(view, step, pin)?.data));
+  if (!bars) return { headings: HEADINGS, rows: [] };
+  const [target, drafter, names, marks, { text }] = bars;
+  const [verified, judged] = [PHASES.indexOf(phase) >= PHASES.indexOf("verify"), isJudged({ phase })];
+  const q = new Map(drafter.x?.map((share, i) => [Math.floor(drafter.y?.[i] ?? NaN), share]));
+  /** @param {number} row */
+  const signs = (row) => marks.sign.filter((_, i) => marks.y[i] === row)
+    .map((sign) => (sign === "diamond" ? "taken" : "the guess")).join(", ");
+  /** @type {Numbers} */
+  const nodes = unpack(target.customdata);
+  const rows = Array.from(unpack(names.text.tokens), (token, row) => {
+    const [node, p] = [nodes[row], verified ? target.x[row] : null];
+    return { node, cells: [record.visible(token), p, q.get(row), node < 0 ? null : node, judged ? signs(row) : null] };
+  });
+  return { headings: HEADINGS, rows, say: judged ? text.strings.map((words) => record.string(words)).filter(Boolean) : [] };
+};

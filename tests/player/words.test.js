@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { compact, finishWords, milliseconds, plural, probability } from "../../assets/player/text/words.js";
+
+test("numbers in words", () => {
+  assert.deepEqual([999, 1500, 134_515_008, 7.24e9].map(compact), ["999", "1.5 k", "135 M", "7.24 B"]);
+  assert.deepEqual([0, 0.5, 0.0005].map(probability), ["0.000", "0.500", "5.0e-4"]);
+  assert.deepEqual([plural(1, "guess", "guesses"), plural(2, "guess", "guesses"), plural(0, "row")],
+    ["1 guess", "2 guesses", "0 rows"]);
+  assert.deepEqual([0.26, 12.3, 1234].map(milliseconds), ["0.3 ms", "12 ms", "1.23 s"]);
+  assert.deepEqual(["torn", "constructor", null].map(finishWords), ["was torn off", "constructor", "ended"]);
+});
