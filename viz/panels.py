@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
-from decoding.types import JSON
+from decoding.types import JSON, Step
 
 from .identity import Held
 
@@ -21,7 +21,7 @@ _LONGEST_LIST = 512  # entries that are read
 _LONGEST_TEXT = 64  # characters of a text that fits
 _MOST = 2**16  # values that are read of a panel
 
-P = TypeVar("P", bound=Mapping[str, Any])
+PanelType = TypeVar("PanelType", bound=Mapping[str, Any])
 
 
 class _UnfitError(Exception):
@@ -43,10 +43,15 @@ class _Budget:
 _Reader = Callable[[JSON, _Budget], Any]
 
 
-def read_panel(kind: type[P], panel: Mapping[str, JSON]) -> P:
-    """The entries of a step's panel that fit the method's type of it."""
-    read: P = _read(cast(Hashable, kind), Held(panel))
+def read_panel(kind: type[PanelType], panel: Mapping[str, JSON]) -> PanelType:
+    """Return the entries of a step's panel that fit the method's type of it."""
+    read: PanelType = _read(cast(Hashable, kind), Held(panel))
     return read
+
+
+def panel_reader(kind: type[PanelType]) -> Callable[[Step], PanelType]:
+    """Return a function that reads the panel of a step."""
+    return lambda step: read_panel(kind, step.panel)
 
 
 @lru_cache(maxsize=_RECENT)

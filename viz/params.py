@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -14,26 +14,31 @@ from decoding.types import JSON, Header
 from .identity import Held
 
 _RECENT = 32  # headers whose parameters are remembered
-P = TypeVar("P", bound=Params)
+ParamsType = TypeVar("ParamsType", bound=Params)
 
 
-def read_params(kind: type[P], header: Header) -> P:
-    """The run's parameters; one that is missing or does not fit has its default."""
-    params: P = _read(cast(Hashable, kind), Held(header.params))
+def read_params(kind: type[ParamsType], header: Header) -> ParamsType:
+    """Return the run's parameters; one that is missing or does not fit has its default."""
+    params: ParamsType = _read(cast(Hashable, kind), Held(header.params))
     return params
+
+
+def params_reader(kind: type[ParamsType]) -> Callable[[Header], ParamsType]:
+    """Return a function that reads the parameters of a run."""
+    return lambda header: read_params(kind, header)
 
 
 @lru_cache(maxsize=_RECENT)
 def _read(kind: Any, given: Held) -> Any:
-    known = {field.name: given.value[field.name] for field in fields(kind) if field.name in given.value}
+    values = {field.name: given.value[field.name] for field in fields(kind) if field.name in given.value}
     try:
-        return kind(**known)
+        return kind(**values)
     except ParamError:
-        return _of_fitting_ones(kind, known)
+        return _of_fitting_ones(kind, values)
 
 
 def _of_fitting_ones(kind: Any, values: Mapping[str, JSON]) -> Any:
-    """The parameters with those of the values that fit, and fit together with the ones before them."""
+    """Return the parameters with those values that fit, together with the ones before them."""
     params = kind()
     for name, value in values.items():
         try:

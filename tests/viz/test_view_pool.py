@@ -236,7 +236,7 @@ def test_bars_are_the_recorded_confidence(method: str, params: dict[str, Any]) -
 def test_without_a_bound_the_figure_says_why_it_is_empty() -> None:
     """An empty chart without a word looks like an error; a draft with recorded distributions shows its q instead."""
     trace = run("draft_model", {})
-    assert "not recorded" in drawn(trace, VIEW, 1)["data"][OUTCOMES]["text"][0]
+    assert "recorded only where a limit is set" in drawn(trace, VIEW, 1)["data"][OUTCOMES]["text"][0]
     for temperature in (0.0, 1.0):
         trace = run("draft_model", {}, record="full", sampling={"temperature": temperature})
         k = next(step.index for step in trace.steps if step.drafted)

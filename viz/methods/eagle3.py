@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.eagle3 import Eagle3Panel, Eagle3Params
+from decoding.methods.eagle3 import Eagle3Params
 from decoding.types import Header, Step
 
 from ..boards.board import Board
 from ..cells import DOWN, PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
-from ..panels import read_panel
-from ..params import read_params
+from ..params import params_reader
 from ..run_state import RunState
 from ..stage.parts import depths_of
 from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
@@ -19,29 +18,24 @@ from ..view import Figure, Patch, Picture
 from ..wording import count, share
 from .base import Screen
 from .stages import eagle3 as on_stage
+from .stages.eagle3 import panel_of
 
 _DEEPEST, _ROWS = 10, 14  # shown
 _WIDE = 2.2  # columns of a depth: a guess, and its product beside it
 _WRITTEN, _DRIFT = -1.5, -2.6  # the rows of what was written, and of how close the drafter's features came
 _MARKS = 6  # part of the figure: signs at what was written
 
-
-def _panel(step: Step) -> Eagle3Panel:
-    return read_panel(Eagle3Panel, step.panel)
-
-
-def _params(header: Header) -> Eagle3Params:
-    return read_params(Eagle3Params, header)
+params_of = params_reader(Eagle3Params)
 
 
 def _depth(header: Header) -> int:
-    params = _params(header)
+    params = params_of(header)
     return params.depth if params.form == "tree" else params.gamma
 
 
 def base(run: RunState) -> Figure:
     """Depths by places without a step."""
-    params, depth = _params(run.header), min(_DEEPEST, _depth(run.header))
+    params, depth = params_of(run.header), min(_DEEPEST, _depth(run.header))
     rows = min(_ROWS, params.m if params.form == "tree" else 1)
     data = [*Board.layers(), *[points("markers") for _ in range(5)]]
     data[_MARKS] |= {"size": 12}
@@ -71,7 +65,7 @@ def frame(run: RunState, k: int) -> Patch:
         board.learned(token, _WIDE * place, _WRITTEN, fate)
         if place in foreign:
             board.mark(Sign.MINUS, _WIDE * place + 0.75, _WRITTEN)
-    for place, cosine in enumerate(_panel(step).get("agreement", [])[:depth]):
+    for place, cosine in enumerate(panel_of(step).get("agreement", [])[:depth]):
         board.outcome(f"{cosine:.2f}", _WIDE * place - 0.4, _DRIFT)
     if beyond:
         board.outcome(f"and {count(beyond, 'more guess', 'more guesses')}", -0.4, _ROWS)
@@ -83,14 +77,14 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """All guesses as a table, what was written, and what the drafter cannot say."""
     step, found = run.steps[k], list[Row]()
-    foreign, cosines = on_stage.unsayable(step), _panel(step).get("agreement", [])
+    foreign, cosines = on_stage.unsayable(step), panel_of(step).get("agreement", [])
     for place, (token, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         drift = f"own feature {cosines[place]:.2f} of the target's" if place < len(cosines) else ""
         sign = ", ".join(filter(None, ("cannot be drafted" if place in foreign else "", drift)))
         own: Cell = {"commit": sign} if sign else None
         written = text_of(run, token), f"depth {place + 1}", "written", None, fate_label(code), own
         found.append(Row(written, since="commit"))
-    products, chances = on_stage.products_of(step), _panel(step).get("chances", [])
+    products, chances = on_stage.products_of(step), panel_of(step).get("chances", [])
     for place, nodes in enumerate(_by_product(step), start=1):
         for node in nodes:
             chance = share(chances[node - 1]) if node <= len(chances) else None
@@ -115,8 +109,8 @@ def _by_product(step: Step) -> list[list[int]]:
 
 
 def _origin(run: RunState, step: Step) -> str:
-    layers = _panel(step).get("layers", [])
-    made = _panel(step).get("made", 0)
+    layers = panel_of(step).get("layers", [])
+    made = panel_of(step).get("made", 0)
     by = f" by a drafter on {count(len(layers), 'layer')} of the target" if layers else " by the drafter"
     return by + (f", the best of {made}" if made > step.drafted > 0 else "")
 

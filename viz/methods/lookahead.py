@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
-from decoding.types import Header, Step
+from decoding.methods.lookahead import LookaheadParams
+from decoding.types import Step
 
 from ..boards import board, ngrams
 from ..boards import window as grid
@@ -34,8 +34,6 @@ from ..cells import (
     ticks,
 )
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
 from ..run_state import RunState
 from ..stream.encode import node, pack
 from ..tables import Cell, Row, Table, fate_of, text_of, texts_of
@@ -43,22 +41,15 @@ from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
 from .stages import lookahead as on_stage
+from .stages.lookahead import panel_of, params_of
 
 _SHOWN = 4  # of the pool's guesses, beside the window
 _LEGIBLE = 26  # columns beyond which cells hold no text
 
 
-def _params(header: Header) -> LookaheadParams:
-    return read_params(LookaheadParams, header)
-
-
-def _panel(step: Step) -> LookaheadPanel:
-    return read_panel(LookaheadPanel, step.panel)
-
-
 def _inserted(step: Step) -> list[tuple[int, list[int], str]]:
     """What went into the pool: the key, the n-gram behind it, and what the pool did with it."""
-    return [*_panel(step).get("pool", {}).get("inserted", [])]
+    return [*panel_of(step).get("pool", {}).get("inserted", [])]
 
 
 def _guessed(params: LookaheadParams) -> int:
@@ -71,7 +62,7 @@ def _guessed(params: LookaheadParams) -> int:
 
 def window_base(run: RunState) -> Figure:
     """The window without a step."""
-    params = _params(run.header)
+    params = params_of(run.header)
     W, N, length = params.W, params.N, _guessed(params)
     columns, levels = _places(N, _steady(params))
     most = max((row + 1) * (W + N - 2 - row) for row in range(N - 1))  # a narrow window shrinks while it fills
@@ -112,10 +103,10 @@ def window_base(run: RunState) -> Figure:
 
 def window_frame(run: RunState, k: int) -> Patch:
     """The window as step k fed it, and what the target answered."""
-    params = _params(run.header)
+    params = params_of(run.header)
     W, N = params.W, params.N
     step, data = run.steps[k], [Trace() for _ in range(grid.PARTS)]
-    rows, new = _panel(step).get("rows", [])[: N - 1], _panel(step).get("new", [])
+    rows, new = panel_of(step).get("rows", [])[: N - 1], panel_of(step).get("new", [])
     sizes = tuple(map(len, rows))
     steady = sizes == _steady(params)
     fed = tuple(token for row in rows for token in row)
@@ -140,7 +131,7 @@ def window_frame(run: RunState, k: int) -> Patch:
 
 def window_rows(run: RunState, k: int) -> Table:
     """The window as a table: its cells, the target's answers with the n-grams that they ended, and the guesses."""
-    step, panel, N = run.steps[k], _panel(run.steps[k]), _params(run.header).N
+    step, panel, N = run.steps[k], panel_of(run.steps[k]), params_of(run.header).N
     levels, new = panel.get("rows", [])[: N - 1], panel.get("new", [])
     sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
     found = list[Row]()
@@ -153,7 +144,7 @@ def window_rows(run: RunState, k: int) -> Table:
     for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
         cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
         found.append(Row(cells, _end(sizes, i), "verify"))
-    for number, chain in enumerate(_shown_guesses(step, _guessed(_params(run.header)))[0], start=1):
+    for number, chain in enumerate(_shown_guesses(step, _guessed(params_of(run.header)))[0], start=1):
         for depth, at_node in enumerate(chain, start=1):
             token, name = step.tokens[at_node], f"guess {number} shown of the pool"
             found.append(Row((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node))
@@ -163,7 +154,7 @@ def window_rows(run: RunState, k: int) -> Table:
 def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list[Cell]:
     """What went into the pool from every column of the window, in words."""
     step = run.steps[k]
-    if sizes != _steady(_params(run.header)) or not _harvest(step, columns):
+    if sizes != _steady(params_of(run.header)) or not _harvest(step, columns):
         return [None] * columns
     pooled: list[Cell] = []
     for key, ngram, became in _inserted(step)[:columns]:
@@ -224,7 +215,7 @@ def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
 def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
     """The nodes of the guesses that there is room for, the best among them, and how many more there are."""
     nodes = Nodes(step)
-    entries = enumerate(_panel(step).get("guesses", []))
+    entries = enumerate(panel_of(step).get("guesses", []))
     chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
     shown = chains[-_SHOWN:]
     best = max(chains, key=nodes.accepted, default=[])
@@ -244,7 +235,7 @@ def _size(params: LookaheadParams) -> tuple[int, int, int]:
 
 def pool_base(run: RunState) -> Figure:
     """The pool without a step."""
-    n, held, new = _size(_params(run.header))
+    n, held, new = _size(params_of(run.header))
     right = ngrams.right_of(n)
     figure = ngrams.base("N-gram pool", (*OUTCOMES.values(), GONE), n, right, max(held, new))
     data = figure["data"]
@@ -258,10 +249,10 @@ def pool_base(run: RunState) -> Figure:
 
 def pool_frame(run: RunState, k: int) -> Patch:
     """The n-grams of the step's root, and those that the window gave."""
-    params, step, drawn = _params(run.header), run.steps[k], Board()
+    params, step, drawn = params_of(run.header), run.steps[k], Board()
     n, held, new = _size(params)
     right = ngrams.right_of(n)
-    key, guesses, inserted = root(step), _panel(step).get("guesses", []), _inserted(step)
+    key, guesses, inserted = root(step), panel_of(step).get("guesses", []), _inserted(step)
     drawn.outcome(_asked(params, step), 0.7, 0)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == key], params.G)
     for row, entry in enumerate(ngrams.shown(step, guesses, 0, held, newest_first=False), start=1):
@@ -286,8 +277,8 @@ def pool_frame(run: RunState, k: int) -> Patch:
 
 def pool_rows(run: RunState, k: int) -> Table:
     """The pool as a table: all n-grams of the step's root, and all that the window gave."""
-    params, step = _params(run.header), run.steps[k]
-    guesses, inserted = _panel(step).get("guesses", []), _inserted(step)
+    params, step = params_of(run.header), run.steps[k]
+    guesses, inserted = panel_of(step).get("guesses", []), _inserted(step)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == root(step)], params.G)
     found = ngrams.key_row(run, k, 0, _asked(params, step))
     for entry in ngrams.shown(step, guesses, 0, len(guesses), newest_first=False):
@@ -299,7 +290,7 @@ def pool_rows(run: RunState, k: int) -> Table:
 
 def _asked(params: LookaheadParams, step: Step) -> str:
     """How many n-grams the pool held for the step's root."""
-    panel = _panel(step)
+    panel = panel_of(step)
     if guesses := panel.get("guesses", []):
         return f"{len(guesses)} of {params.G} kept"
     return "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
@@ -307,7 +298,7 @@ def _asked(params: LookaheadParams, step: Step) -> str:
 
 def _since(run: RunState, k: int, entry: ngrams.Entry) -> str:
     """Where an n-gram of the step's root came from."""
-    params, ngram = _params(run.header), (root(run.steps[k]), *entry.ngram)
+    params, ngram = params_of(run.header), (root(run.steps[k]), *entry.ngram)
     step = ngrams.last_learned(run, k, ngram, lambda step: _learned_ngrams(params, step))
     return "prompt" if step is None else f"step {step}"
 
@@ -347,20 +338,20 @@ def _learned_ngrams(params: LookaheadParams, step: Step) -> list[ngrams.Ngram]:
 
 
 def _held(step: Step) -> int:
-    return _panel(step).get("pool", {}).get("entries", 0)
+    return panel_of(step).get("pool", {}).get("entries", 0)
 
 
 # Words
 
 
 def _origin(run: RunState, step: Step) -> str:
-    entries = len(_panel(step).get("guesses", []))
+    entries = len(panel_of(step).get("guesses", []))
     behind = quote(run, [run.ids[step.start - 1]])
     return f" from the pool's {'n-gram' if entries == 1 else f'{entries} n-grams'} behind {behind}"
 
 
 def _learned(run: RunState, step: Step) -> str:
-    panel = _panel(step)
+    panel = panel_of(step)
     if "rows" not in panel:
         return ""
     if panel.get("phase") != "steady":
@@ -370,7 +361,7 @@ def _learned(run: RunState, step: Step) -> str:
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    if _panel(step).get("phase") != "steady":
+    if panel_of(step).get("phase") != "steady":
         return "the window is not full yet" if step.panel else ""
     return f"the pool holds nothing behind {quote(run, [root(step)])}"
 
@@ -384,5 +375,5 @@ SCREEN = Screen(
     pool=Picture(pool_base, pool_frame, pool_rows),
     window=Picture(window_base, window_frame, window_rows),
     stage=on_stage.STAGE,
-    depth=lambda header: _params(header).N - 1,
+    depth=lambda header: params_of(header).N - 1,
 )

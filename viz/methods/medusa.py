@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.medusa import MedusaPanel, MedusaParams
+from decoding.methods.medusa import MedusaParams
 from decoding.types import Header, Step
 
 from ..boards.board import Board
 from ..cells import DOWN, PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
-from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
@@ -19,16 +18,13 @@ from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
 from .stages import medusa as on_stage
+from .stages.medusa import panel_of
 
 _MOST_RANKS, _HEADS = 14, 12  # shown
 _WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
 _WRITTEN = -1.5  # the row of what was written
 _MARKS = 6  # part of the figure: frames around what was written
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no probability is recorded
-
-
-def _panel(step: Step) -> MedusaPanel:
-    return read_panel(MedusaPanel, step.panel)
 
 
 def _ranks(header: Header) -> int:
@@ -58,7 +54,7 @@ def frame(run: RunState, k: int) -> Patch:
     guesses, beyond = _by_head_and_rank(step, shown, _HEADS)
     for (head, rank), node in sorted(guesses.items()):
         board.guess(node, head, rank)
-    for head, hit in enumerate(_panel(step).get("hits", [])[:_HEADS], start=1):
+    for head, hit in enumerate(panel_of(step).get("hits", [])[:_HEADS], start=1):
         if hit is not None and (head, hit) in guesses:
             board.mark(Sign.FRAME, head, hit)
     for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
@@ -68,7 +64,7 @@ def frame(run: RunState, k: int) -> Patch:
         board.outcome(f"and {beyond} guesses of higher ranks", 0.4, shown)
     if len(step.tokens) < 2:
         board.outcome(_no_guess(run, step), 0.4, 0)
-    heads = min(_HEADS, max(1, _panel(step).get("heads", 1)))
+    heads = min(_HEADS, max(1, panel_of(step).get("heads", 1)))
     lowest = max((rank for _, rank in guesses), default=-1)
     named = {_WRITTEN: "written"} | {rank: f"rank {rank}" for rank in range(lowest + 1)}
     yaxis = {"tickvals": [*named], "ticktext": {"strings": [*named.values()]}}
@@ -78,7 +74,7 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """All guesses of all heads as a table, and what was written."""
     step, found = run.steps[k], list[Row]()
-    hits = dict(enumerate(_panel(step).get("hits", []), start=1))
+    hits = dict(enumerate(panel_of(step).get("hits", []), start=1))
     for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
         found.append(Row((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit"))
     guesses, _ = _by_head_and_rank(step, len(step.tokens), len(step.tokens))
@@ -111,13 +107,13 @@ def _by_head_and_rank(step: Step, ranks: int, heads: int) -> tuple[dict[tuple[in
 
 
 def _origin(run: RunState, step: Step) -> str:
-    heads = _panel(step).get("heads")
+    heads = panel_of(step).get("heads")
     return f" by {count(heads, 'head')}" if heads else ""
 
 
 def _agreed(run: RunState, step: Step) -> str:
     """Accepted guesses that are not the target's first choice, under typical acceptance."""
-    if "typical" not in _panel(step) or not step.choices:
+    if "typical" not in panel_of(step) or not step.choices:
         return ""
     steps_down = zip(step.path, step.path[1:], strict=False)
     unlikely = sum(step.choices[above] != step.tokens[node] for above, node in steps_down)

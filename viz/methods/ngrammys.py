@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
-from decoding.types import Header, Step
+from decoding.methods.ngrammys import NGrammysRow
+from decoding.types import Step
 
 from ..boards import board
 from ..boards.board import Board, alone, shown_of
 from ..boards.nodes import Nodes
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
 from ..tables import Row, Table, fates_of, outcome_of, texts_of
@@ -20,30 +18,23 @@ from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
 from .stages import ngrammys as on_stage
+from .stages.ngrammys import panel_of, params_of
 
 _ROWS, _WIDEST = 24, 12  # rows shown, and tokens of a row
 _WORDS = 13.2  # columns that the words above them need
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of the first unigrams, of which no probability is recorded
 
 
-def _params(header: Header) -> NGrammysParams:
-    return read_params(NGrammysParams, header)
-
-
-def _panel(step: Step) -> NGrammysPanel:
-    return read_panel(NGrammysPanel, step.panel)
-
-
 def base(run: RunState) -> Figure:
     """The rows without a step."""
-    params = _params(run.header)
+    params = params_of(run.header)
     rows, deep = min(_ROWS, params.k), min(_WIDEST, params.w)
     return board.base(-4.3, max(deep + 3.6, _WORDS), rows + 1.4, "Rows of guesses")
 
 
 def frame(run: RunState, k: int) -> Patch:
     """The rows of step k with the strategy that filled each; of a trie, every node once."""
-    step, board, deep = run.steps[k], Board(), min(_WIDEST, _params(run.header).w)
+    step, board, deep = run.steps[k], Board(), min(_WIDEST, params_of(run.header).w)
     nodes, drawn = Nodes(step), set[int]()
     if step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
@@ -83,13 +74,13 @@ def rows(run: RunState, k: int) -> Table:
 
 def _chains(run: RunState, step: Step, nodes: Nodes) -> list[tuple[NGrammysRow, list[int]]]:
     """The rows of a step, each with its nodes; -1 where the step had no room."""
-    given, merged = _panel(step).get("rows", []), _params(run.header).layout == "trie"
+    given, merged = panel_of(step).get("rows", []), params_of(run.header).layout == "trie"
     return [*zip(given, nodes.rows((row.get("tokens", []) for row in given), merged=merged), strict=True)]
 
 
 def _found(run: RunState, step: Step) -> str:
     """How many rows there are, and how often the ending was found where the text was searched."""
-    panel = _panel(step)
+    panel = panel_of(step)
     if not panel.get("rows"):
         return alone(SCREEN.why_no_guess(run, step))
     number = count(len(panel["rows"]), "row")
@@ -109,7 +100,7 @@ def _strategy(row: NGrammysRow) -> str:
 
 
 def _origin(run: RunState, step: Step) -> str:
-    kinds = [row.get("strategy") for row in _panel(step).get("rows", [])]
+    kinds = [row.get("strategy") for row in panel_of(step).get("rows", [])]
     context, model = kinds.count("context"), len(kinds) - kinds.count("context")
     parts = [f"{context} from the text"] if context else []
     parts += [f"{model} from the model's own n-grams"] if model else []
@@ -117,17 +108,17 @@ def _origin(run: RunState, step: Step) -> str:
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    panel = _panel(step)
+    panel = panel_of(step)
     if "matches" not in panel:
         return ""
-    if panel["matches"] and _params(run.header).tail == "full":
+    if panel["matches"] and params_of(run.header).tail == "full":
         return f"no earlier place of the text's ending has {count(panel.get('w', 0), 'token')} behind it"
     return "the text's ending did not occur before"
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """The model's probability of the token that a bigram's row begins with; of unigrams the rank."""
-    bigrams = {row["rank"]: row["p"] for row in _panel(step).get("rows", []) if {"rank", "p"} <= row.keys()}
+    bigrams = {row["rank"]: row["p"] for row in panel_of(step).get("rows", []) if {"rank", "p"} <= row.keys()}
     found: dict[int, float] = {}
     for node in guesses:
         kind, numbers = parse(step.sources[node])
@@ -156,7 +147,7 @@ SCREEN = Screen(
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
     stage=on_stage.STAGE,
-    depth=lambda header: _params(header).w,
+    depth=lambda header: params_of(header).w,
     weights=_weights,
     weights_are_ranks="Of a unigram only the rank is known: the first one has a thick edge.",
     row_name=_row_name,

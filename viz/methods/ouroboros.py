@@ -11,8 +11,8 @@ from decoding.types import Header, Step
 from ..boards import ngrams
 from ..boards.board import GAINED, SIGNED, Board
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
+from ..panels import panel_reader
+from ..params import params_reader
 from ..run_state import RunState
 from ..sources import parse
 from ..tables import Table
@@ -24,18 +24,13 @@ from .stages import ouroboros as on_stage
 _BACK = 512  # steps in which the origin of a phrase is looked for
 _PASSES, _APART = 4, 10  # passes of the drafter that are shown, and columns that their words need
 
-
-def _params(header: Header) -> OuroborosParams:
-    return read_params(OuroborosParams, header)
-
-
-def _panel(step: Step) -> OuroborosPanel:
-    return read_panel(OuroborosPanel, step.panel)
+params_of = params_reader(OuroborosParams)
+panel_of = panel_reader(OuroborosPanel)
 
 
 def _size(header: Header) -> tuple[int, int]:
     """Tokens shown of a phrase behind its key, and phrases shown behind the draft."""
-    params = _params(header)
+    params = params_of(header)
     return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(1, params.K))
 
 
@@ -52,7 +47,7 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """The phrases behind the draft, and those that the target's answers made."""
-    step, panel, board = run.steps[k], _panel(run.steps[k]), Board()
+    step, panel, board = run.steps[k], panel_of(run.steps[k]), Board()
     n, held = _size(run.header)
     right = _right(n)
     last, key = _last_drafted(step)
@@ -78,7 +73,7 @@ def rows(run: RunState, k: int) -> Table:
     """The pool as a table: the phrases behind the draft, and those that the target's answers made."""
     step = run.steps[k]
     last, key = _last_drafted(step)
-    found, phrases = ngrams.key_row(run, k, last, _passes(step)), _panel(step).get("suffixes", [])
+    found, phrases = ngrams.key_row(run, k, last, _passes(step)), panel_of(step).get("suffixes", [])
     for entry in ngrams.shown(step, phrases, last, len(phrases), newest_first=True):
         found.append(ngrams.held_row(run, k, entry, _since(run, k, (key, *entry.ngram))))
     for words, phrase in _helped(step):
@@ -95,7 +90,7 @@ def _last_drafted(step: Step) -> tuple[int, int]:
 
 def _passes(step: Step) -> str:
     """How many tokens the drafter wrote in each of its passes."""
-    passes = _panel(step).get("passes", [])
+    passes = panel_of(step).get("passes", [])
     if not passes:
         return "no drafter pass"
     shown = " + ".join(map(str, passes[:_PASSES])) + (" + …" if len(passes) > _PASSES else "")
@@ -106,7 +101,7 @@ def _passes(step: Step) -> str:
 def _helped(step: Step) -> list[tuple[str, ngrams.Ngram]]:
     """The phrases that the target's answers made, each behind its key, and how."""
     _, key = _last_drafted(step)
-    panel = _panel(step)
+    panel = panel_of(step)
     refined = [("refined", (key, *after)) for before, after in _corrected(panel) if before != after]
     return refined + [("inspired", phrase) for phrase in _inspired_phrases(panel)]
 
@@ -132,7 +127,7 @@ def _inspired_phrases(panel: OuroborosPanel) -> list[ngrams.Ngram]:
 
 
 def _held(step: Step) -> int:
-    pool = _panel(step).get("pool")
+    pool = panel_of(step).get("pool")
     return pool["entries"] if pool else 0
 
 
@@ -141,7 +136,7 @@ def _since(run: RunState, k: int, phrase: ngrams.Ngram) -> str:
     step = learned_in(run, k, phrase)
     if step is not None:
         return f"☆ step {step}"
-    return "window" if k <= _BACK and _params(run.header).warm_start == "off" else ""
+    return "window" if k <= _BACK and params_of(run.header).warm_start == "off" else ""
 
 
 def learned_in(run: RunState, k: int, phrase: ngrams.Ngram) -> int | None:
@@ -152,7 +147,7 @@ def learned_in(run: RunState, k: int, phrase: ngrams.Ngram) -> int | None:
 
 def _learned_phrases(step: Step) -> list[ngrams.Ngram]:
     """The phrases that are new by what the target answered; one that it left as it was is not."""
-    panel, drafted = _panel(step), _drafted(step)
+    panel, drafted = panel_of(step), _drafted(step)
     held = set(map(tuple, panel.get("suffixes", [])))
     changed = [phrase for phrase in map(tuple, panel.get("refined", [])) if phrase not in held]
     return _inspired_phrases(panel) + [(step.tokens[drafted[-1]], *phrase) for phrase in changed if drafted]
@@ -176,20 +171,20 @@ def _inspired_nodes(run: RunState, k: int) -> Set[int]:
         return set()
     first = next(iter(entries.values()))[0]
     key = step.tokens[step.parents[first]]
-    suffixes = _panel(step).get("suffixes", [])
+    suffixes = panel_of(step).get("suffixes", [])
     helped = [i for i, phrase in enumerate(suffixes) if learned_in(run, k, (key, *phrase)) is not None]
     return {node for entry in helped for node in entries.get(entry, ())}
 
 
 def _origin(run: RunState, step: Step) -> str:
     kinds = Counter(parse(source)[0] for source in step.sources)
-    phrases = count(len(_panel(step).get("suffixes", [])), "phrase")
-    drafted = _passes(step) if _panel(step).get("passes") else f"{kinds['draft']} by the drafter"
+    phrases = count(len(panel_of(step).get("suffixes", [])), "phrase")
+    drafted = _passes(step) if panel_of(step).get("passes") else f"{kinds['draft']} by the drafter"
     return f": {drafted}" + (f", {kinds['pool']} from {phrases} behind them" if kinds["pool"] else "")
 
 
 def _learned(run: RunState, step: Step) -> str:
-    panel = _panel(step)
+    panel = panel_of(step)
     inspired, refined = len(_inspired_phrases(panel)), sum(before != after for before, after in _corrected(panel))
     done = [f"inspired {count(inspired, 'phrase')}"] if inspired else []
     done += [f"refined {count(refined, 'phrase')}"] if refined else []
@@ -211,7 +206,7 @@ SCREEN = Screen(
     learned=_learned,
     pool=Picture(base, frame, rows),
     stage=on_stage.picture(inspired),
-    depth=lambda header: _params(header).gamma + 4,
+    depth=lambda header: params_of(header).gamma + 4,
     notes=_notes,
     notes_follow=True,
     inspired=inspired,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from decoding.methods.prompt_lookup import PromptLookupPanel, PromptLookupParams
+from decoding.methods.prompt_lookup import PromptLookupPanel
 from decoding.types import Header, Role, Step
 
 from ..boards import board
 from ..boards.board import Board, alone
 from ..fates import emitted_fates
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
+from ..panels import panel_reader
 from ..run_state import RunState
 from ..sources import SHARED_WORDS, in_a_sentence, parse
 from ..tables import Row, Table, fate_label, fates_of, texts_of
@@ -21,24 +20,19 @@ from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
 from .stages import prompt_lookup as on_stage
+from .stages.prompt_lookup import params_of
 
 _BEFORE = 2  # tokens shown in front of a match
 _NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
 _WORDS = 15.5  # columns that the words above them need
 _SOURCES = {"reference": "copied from place {0} of the reference"}
 
-
-def _params(header: Header) -> PromptLookupParams:
-    return read_params(PromptLookupParams, header)
-
-
-def _panel(step: Step) -> PromptLookupPanel:
-    return read_panel(PromptLookupPanel, step.panel)
+panel_of = panel_reader(PromptLookupPanel)
 
 
 def _shown(header: Header) -> tuple[int, int]:
     """Tokens shown of an ending, and of a copy."""
-    params = _params(header)
+    params = params_of(header)
     return min(8, params.max_ngram), min(10, params.K)
 
 
@@ -106,7 +100,7 @@ class _Copy(NamedTuple):
 
 def _copy(run: RunState, step: Step) -> _Copy | None:
     """The place that the step's guess was copied from; None where it guesses nothing."""
-    n = min(_panel(step).get("n", 0), step.start)
+    n = min(panel_of(step).get("n", 0), step.start)
     if n < 1 or len(step.tokens) < 2:
         return None
     widest, _ = _shown(run.header)
@@ -126,14 +120,14 @@ def _where(kind: str, place: int, n: int) -> str:
 
 def _origin(run: RunState, step: Step) -> str:
     first = next(source for source, role in zip(step.sources, step.roles, strict=True) if role is Role.VERIFY)
-    ending = _panel(step).get("ending", [])
+    ending = panel_of(step).get("ending", [])
     behind = f", behind an earlier {quote(run, ending)}" if ending else ""
     return f", {in_a_sentence(first, SHARED_WORDS | _SOURCES)}{behind}"
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    params = _params(run.header)
-    if _panel(step).get("n"):
+    params = params_of(run.header)
+    if panel_of(step).get("n"):
         return "the copy begins with an end of text" if params.stop_at_end else ""
     if params.tail == "full":
         return f"no earlier place of the text's ending has {count(params.K, 'token')} behind it"
@@ -147,5 +141,5 @@ SCREEN = Screen(
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
     stage=on_stage.STAGE,
-    depth=lambda header: _params(header).K,
+    depth=lambda header: params_of(header).K,
 )

@@ -10,7 +10,6 @@ from decoding.types import Header, Step
 from ..boards import board, counted
 from ..boards.board import Board, alone
 from ..palette import Fate
-from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
@@ -19,6 +18,7 @@ from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
 from .stages import rest as on_stage
+from .stages.rest import panel_of
 
 _DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending that was found, and branches
 
@@ -30,10 +30,6 @@ def _length(header: Header) -> int:
     return read_params(RestParams, header).length
 
 
-def _panel(step: Step) -> RestPanel:
-    return read_panel(RestPanel, step.panel)
-
-
 def base(run: RunState) -> Figure:
     """The hits without a step."""
     right = max(min(_DEEPEST, _length(run.header)) + 3.4, _WORDS)
@@ -43,7 +39,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The ending that was found, and what followed it there: the tree, a row for every leaf, the commonest on top."""
     step, board = run.steps[k], Board()
-    panel, deep = _panel(step), min(_DEEPEST, _length(run.header))
+    panel, deep = panel_of(step), min(_DEEPEST, _length(run.header))
     ending = panel.get("ending", [])[-_ENDING:]
     for back, token in enumerate(reversed(ending)):
         board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
@@ -59,9 +55,9 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """The ending that was found and every branch behind it, as a table."""
     step = run.steps[k]
-    ending = _panel(step).get("ending", [])
+    ending = panel_of(step).get("ending", [])
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
-    what = _found(_panel(step)) if ending else alone(SCREEN.why_no_guess(run, step))
+    what = _found(panel_of(step)) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
     found = [Row(cells, 0)] if step.tokens else []
     found += counted.rows(run, step)
@@ -79,14 +75,14 @@ def _many(number: int, noun: str) -> str:
 
 
 def _origin(run: RunState, step: Step) -> str:
-    ending, hits = _panel(step).get("ending"), _panel(step).get("hits")
+    ending, hits = panel_of(step).get("ending"), panel_of(step).get("hits")
     if not ending or not hits:
         return " from the datastore"
     return f" from the datastore, where {quote(run, ending)} stands {count(hits, 'time')}"
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    panel = _panel(step)
+    panel = panel_of(step)
     if "span" not in panel:
         return ""
     if panel["span"]:
@@ -96,7 +92,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """The share of the places behind the node above that go on with a guess."""
-    return counted.weights(step, guesses, ("datastore",), _panel(step).get("read", 0))
+    return counted.weights(step, guesses, ("datastore",), panel_of(step).get("read", 0))
 
 
 def _row_name(step: Step, node: int) -> str:

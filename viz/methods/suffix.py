@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.suffix import SuffixPanel, SuffixParams
+from decoding.methods.suffix import SuffixParams
 from decoding.types import Header, Step
 
 from ..boards import board, counted
 from ..boards.board import Board, alone
 from ..palette import Fate
-from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
@@ -19,13 +18,10 @@ from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
 from .stages import suffix as on_stage
+from .stages.suffix import panel_of
 
 _DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending, and branches
 _WORDS = 14  # columns that the words above the tree need
-
-
-def _panel(step: Step) -> SuffixPanel:
-    return read_panel(SuffixPanel, step.panel)
 
 
 def _depth(header: Header) -> int:
@@ -43,7 +39,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The ending, what both suffix trees hold of it, and what followed it in the better one: a row for every leaf."""
     step, board = run.steps[k], Board()
-    ending = _panel(step).get("ending", [])[-_ENDING:]
+    ending = panel_of(step).get("ending", [])[-_ENDING:]
     for back, token in enumerate(reversed(ending)):
         board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
     if ending:
@@ -58,7 +54,7 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """The ending and every branch behind it, as a table."""
     step = run.steps[k]
-    ending = _panel(step).get("ending", [])
+    ending = panel_of(step).get("ending", [])
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
     what = _scores(step) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
@@ -70,13 +66,13 @@ def rows(run: RunState, k: int) -> Table:
 
 def _scores(step: Step) -> str:
     """What both suffix trees offer."""
-    panel = _panel(step)
+    panel = panel_of(step)
     sides = (("this text", panel.get("local")), ("earlier answers", panel.get("earlier")))
     return "; ".join(f"{where}: {on_stage.offer(side)}" for where, side in sides if side)
 
 
 def _origin(run: RunState, step: Step) -> str:
-    panel = _panel(step)
+    panel = panel_of(step)
     if "ending" not in panel or "chosen" not in panel:
         return ""
     local = panel["chosen"] == "local"
@@ -86,7 +82,7 @@ def _origin(run: RunState, step: Step) -> str:
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    params, panel = read_params(SuffixParams, run.header), _panel(step)
+    params, panel = read_params(SuffixParams, run.header), panel_of(step)
     if "local" not in panel and "earlier" not in panel:
         return ""
     places = [] if params.look_in == "global" else ["earlier in this text"]
@@ -96,7 +92,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """The share of the places behind the node above that go on with a guess."""
-    panel = _panel(step)
+    panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     return counted.weights(step, guesses, ("local", "global"), side.get("count", 0) if side else 0)
 

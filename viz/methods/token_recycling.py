@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.token_recycling import TokenRecyclingPanel, TokenRecyclingParams
+from decoding.methods.token_recycling import TokenRecyclingParams
 from decoding.types import Header, Step
 
 from ..boards import board
@@ -12,8 +12,7 @@ from ..boards.board import OUTCOMES, Board, alone, key, shown_of
 from ..boards.nodes import Nodes
 from ..cells import Sign
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
+from ..params import params_reader
 from ..run_state import RunState
 from ..sources import parse
 from ..tables import Row, Table, fates_of, outcome_of, text_of, texts_of
@@ -21,22 +20,17 @@ from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
 from .stages import token_recycling as on_stage
+from .stages.token_recycling import panel_of
 
 _ROWS, _WIDEST = 12, 8  # rows shown, and entries of a row
 _APART = 5.2  # columns between both tables: room for words
 _OF_RANK = (0.9, 0.4, 0.25)  # weights of the first entries, of which no probability is recorded
 
-
-def _params(header: Header) -> TokenRecyclingParams:
-    return read_params(TokenRecyclingParams, header)
-
-
-def _panel(step: Step) -> TokenRecyclingPanel:
-    return read_panel(TokenRecyclingPanel, step.panel)
+params_of = params_reader(TokenRecyclingParams)
 
 
 def _wide(header: Header) -> int:
-    return min(_WIDEST, _params(header).k)
+    return min(_WIDEST, params_of(header).k)
 
 
 def base(run: RunState) -> Figure:
@@ -65,7 +59,7 @@ def frame(run: RunState, k: int) -> Patch:
             else:
                 board.context(token, x, y, Fate.EXPLORED)
         board.outcome(on_stage.since(row), min(wide, len(row["entries"])) + 0.7, y)
-    changed = _panel(step).get("changed", [])
+    changed = panel_of(step).get("changed", [])
     board.outcome(f"{count(len(changed), 'row')} changed", right + 0.7, 0)
     for y, (token, before, after, _) in enumerate(changed[:_ROWS], start=1):
         board.learned(token, right, y, Fate.PROMPT)
@@ -86,12 +80,12 @@ def rows(run: RunState, k: int) -> Table:
         guessed = [below[token] for token in row["entries"] if token in below]
         cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(row))
         found.append(Row((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
-    for token, before, after, behind in _panel(step).get("changed", []):
+    for token, before, after, behind in panel_of(step).get("changed", []):
         was = f"was {texts_of(run, before)}" if before else "new"
         cells = (text_of(run, token), texts_of(run, after), f"{was}; given by a node that was {behind}")
         found.append(Row((*cells, None, None), since="commit"))
     say = alone(SCREEN.why_no_guess(run, step)) if not step.drafted else ""
-    known = f"{count(_panel(step).get('known', 0), 'row')} in the table"
+    known = f"{count(panel_of(step).get('known', 0), 'row')} in the table"
     return Table(
         ("Token", "Likeliest behind it", "Since", "Fates", "What became of it"),
         found,
@@ -109,7 +103,7 @@ def _agreed(run: RunState, step: Step) -> str:
 
 
 def _learned(run: RunState, step: Step) -> str:
-    changed = _panel(step).get("changed", [])
+    changed = panel_of(step).get("changed", [])
     rejected = sum(behind == "rejected" for *_, behind in changed)
     if not changed:
         return ""
@@ -118,7 +112,7 @@ def _learned(run: RunState, step: Step) -> str:
 
 
 def _no_guess(run: RunState, step: Step) -> str:
-    return "the table has no row for the last token yet" if "rows" in _panel(step) else ""
+    return "the table has no row for the last token yet" if "rows" in panel_of(step) else ""
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
@@ -135,7 +129,7 @@ SCREEN = Screen(
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
     stage=on_stage.STAGE,
-    depth=lambda header: max(_params(header).shape.depths),
+    depth=lambda header: max(params_of(header).shape.depths),
     weights=_weights,
     weights_are_ranks="Of a guess only its place in a row is known: the first one has a thick edge.",
 )

@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 from decoding import tree
 from decoding.types import Role, Step
 
-from ..cells import Phase
 from ..fates import emitted_fates, node_fates
 from ..palette import Fate
 from ..run_state import RunState
 from ..wording import count
-from .scene import COLUMNS, Place, Scene, Zone
+from .scene import COLUMNS, Place, Scene, Slot, StagePiece, Zone
 
 TEXT, GUESSES = "text", "guesses"
-Slot = tuple[Phase, Phase | None]
 CACHED: Slot = ("verify", None)  # of what is read in this step, and stays
 DEEPEST = 6  # guesses in a row that a stage has room for: on a narrow one the last token of the text is seen too
 depths_of = lru_cache(maxsize=32)(tree.depths)
@@ -67,7 +65,7 @@ def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
         place = Place(TEXT, room.root - last + position, 0)
         fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
         slot: Slot = ("verify" if position >= last - step.pending else "propose", None)
-        scene.piece(position_name(position), run.ids[position], place, fate, node, slot=slot)
+        scene.add(StagePiece(position_name(position), run.ids[position], place, fate, node, slot=slot))
 
 
 def draw_text(
@@ -89,10 +87,12 @@ def draw_text(
         if i < step.accepted:
             node, name = step.path[i + 1], _answer_name(k, i)
             if place.x < COLUMNS:
-                scene.piece(name, token, place, Fate.PROMPT, node, since="accept", faint=True)
+                scene.add(StagePiece(name, token, place, Fate.PROMPT, node, since="accept", faint=True))
             continue
         name = position_name(step.start + i)
-        scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
+        scene.add(
+            StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
+        )
         scene.land(name, landing(step, room, 1 + i))
     scene.word(answers, Place(TEXT, room.root + 0.9, 1), "left", since="accept")
 
@@ -157,7 +157,7 @@ def draw_guess(
     depths, taken = depths_of(step.parents), node in step.path[: len(step.emitted) + 1]
     slot: Slot = ("verify", None if taken else "commit")
     name, fate = node_name(step, node, depths), node_fates(step)[node]
-    names[node] = scene.piece(name, step.tokens[node], place, fate, node, slot=slot, **look)
+    names[node] = scene.add(StagePiece(name, step.tokens[node], place, fate, node, slot=slot, **look))
     if taken:
         scene.land(names[node], landing(step, room, depths[node]))
     if linked and (above := names.get(step.parents[node])):
@@ -170,7 +170,11 @@ def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int
     for i, node in enumerate(step.path[1 : len(step.emitted) + 1]):
         name, place, answer = position_name(step.start + i), landing(step, room, 1 + i), _answer_name(k, i)
         if node not in names and place.x >= 0:
-            scene.piece(name, step.tokens[node], place, Fate.ACCEPTED, node, since="commit", origin=answer, slot=CACHED)
+            scene.add(
+                StagePiece(
+                    name, step.tokens[node], place, Fate.ACCEPTED, node, since="commit", origin=answer, slot=CACHED
+                )
+            )
 
 
 def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> None:
@@ -179,7 +183,7 @@ def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> 
         place = Place(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
         if place.x < COLUMNS:
             name = answer_name(step, node)
-            scene.piece(name, step.choices[node], place, Fate.PROMPT, since="accept", faint=True)
+            scene.add(StagePiece(name, step.choices[node], place, Fate.PROMPT, since="accept", faint=True))
 
 
 def answer_name(step: Step, node: int) -> str:
@@ -189,7 +193,7 @@ def answer_name(step: Step, node: int) -> str:
 
 def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> None:
     """That there is no guess, and why."""
-    if step.start - len(run.header.prompt) + 1 >= run.header.max_new_tokens:
+    if run.wants_one(step):
         why = "no more tokens are asked for"
     scene.word(f"no guess{why and ': '}{why}", Place(GUESSES, 0, 0))
 

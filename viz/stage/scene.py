@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..cells import Phase, packed
@@ -38,6 +38,9 @@ from ..view import Figure, Patch
 
 Link = Literal["tree", "match", "flow", "diagonal", "against"]
 Side = Literal["right", "left", "middle"]
+Slot = tuple[
+    Phase, Phase | None
+]  # the first phase in which a key is in the cache, and the first in which it no longer is
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LINKS: tuple[Link, ...] = get_args(Link)
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -47,6 +50,7 @@ NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
 _TITLE = 0.9  # rows for a zone's title
 
 
+_USUAL: dict[str, Any] = {"wide": 1, "share": None, "note": "", "turn": 0}  # of a piece
 Spot = tuple[float, float]  # columns from the left and rows from the top
 
 
@@ -119,23 +123,81 @@ def _columns(stack: Sequence[Zone]) -> float:
     return max(zone.columns for zone in stack)
 
 
-@dataclass(slots=True)
-class _Piece:
-    id: str
+@dataclass(frozen=True, slots=True)
+class StagePiece:
+    """A token in a box. Its name is its own from step to step."""
+
+    name: str
     token: int
     place: Place
     fate: Fate
-    node: int
+    node: int = -1
+    _: KW_ONLY
+    since: Phase = "propose"
+    until: Phase | None = None  # the first phase in which it is gone
+    origin: str = ""
+    wide: float = 1
+    share: float | None = None
+    note: str = ""
+    faint: bool = False
+    copied: bool = False  # not written by a model, but taken from where it occurred before
+    slot: Slot | None = None
+    judged: bool = False  # whether its fate is known in all phases
+    turn: float = 0  # new pieces appear one by one, in this order
+
+    @property
+    def when(self) -> int:
+        """The phases in which it is seen."""
+        return _when(self.since, self.until)
+
+    @property
+    def rare(self) -> dict[str, Any]:
+        """What few pieces have."""
+        rare = {
+            name: value for name in ("wide", "share", "note", "turn") if (value := getattr(self, name)) != _USUAL[name]
+        }
+        rare |= {name: True for name in ("faint", "copied") if getattr(self, name)}
+        rare |= {"slot": _when(*self.slot)} if self.slot else {}
+        return rare | ({"judged": self.fate} if self.judged else {})
+
+
+class Gauge(NamedTuple):
+    """How full a frame is, from 0 to 1, and the level at which it has a line; 0 for none."""
+
+    filled: float
+    limit: float = 0
+
+
+class _Move(NamedTuple):
+    piece: int
+    phase: int
+    zone: int
+    x: float
+    y: float
+
+
+class _Link(NamedTuple):
+    first: int
+    second: int
     when: int
-    origin: str
+
+
+class _Words(NamedTuple):
+    text: str
+    place: Place
+    when: int
+    side: int
+    loud: bool
+
+
+class _Frame(NamedTuple):
+    text: str
+    place: Place
+    when: int
     wide: float
-    share: float | None
-    note: str
-    faint: bool
-    copied: bool
-    slot: int
-    judged: Fate | None
-    turn: float
+    high: float
+    loud: bool
+    gauge: Gauge | None
 
 
 @dataclass(slots=True)
@@ -143,77 +205,51 @@ class Scene:
     """The scene of one step, piece by piece."""
 
     zones: Sequence[str]
-    _pieces: list[_Piece] = field(default_factory=list)
+    _pieces: list[StagePiece] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _moves: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    _moves: list[_Move] = field(default_factory=list)
     _landed: dict[int, int] = field(default_factory=dict)  # the copy that a piece leaves behind, by its number
-    _links: list[tuple[int, int, int]] = field(default_factory=list)
-    _words: list[tuple[str, Place, int, int, bool]] = field(default_factory=list)
-    _frames: list[tuple[str, Place, int, float, float, bool, float, float]] = field(default_factory=list)
+    _links: list[_Link] = field(default_factory=list)
+    _words: list[_Words] = field(default_factory=list)
+    _frames: list[_Frame] = field(default_factory=list)
 
     @classmethod
     def of(cls, base: Figure) -> Scene:
-        """An empty scene of a stage."""
+        """Begin an empty scene of a stage."""
         return cls([zone["name"] for zone in base["zones"]])
 
-    def piece(
-        self,
-        name: str,
-        token: int,
-        place: Place,
-        fate: Fate,
-        node: int = -1,
-        *,
-        since: Phase = "propose",
-        until: Phase | None = None,
-        origin: str = "",
-        wide: float = 1,
-        share: float | None = None,
-        note: str = "",
-        faint: bool = False,
-        copied: bool = False,
-        slot: tuple[Phase, Phase | None] | None = None,
-        judged: bool = False,
-        turn: float = 0,
-    ) -> str:
-        """A token at a place; returns its name. `until` is the first phase in which it is gone.
-
-        A `copied` token was not written by a model, but taken from where it had been seen before.
-        `slot` are the phase from which its key and value are in the cache, and the one from which they no longer are.
-        The fate of a `judged` one is known in all phases. New pieces come one by one, by their `turn`.
-        """
+    def add(self, piece: StagePiece) -> str:
+        """Put a token on the stage; returns its name."""
+        name = piece.name
         while name in self._numbers:  # in a record from elsewhere: what has no name of its own is new in every step
             name += "'"
         self._numbers[name] = len(self._pieces)
-        when, held = _when(since, until), _when(*slot) if slot else 0
-        known = fate if judged else None
-        look = (origin, wide, share, note, faint, copied, held, known, turn)
-        self._pieces.append(_Piece(name, token, place, fate, node, when, *look))
+        self._pieces.append(piece if name == piece.name else replace(piece, name=name))
         return name
 
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
 
     def move(self, name: str, phase: Phase, place: Place) -> None:
-        """From a phase on a piece is somewhere else."""
+        """Move a piece to another place in a phase."""
         zone, x, y = place
-        self._moves.append((self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
+        self._moves.append(_Move(self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
 
     def land(self, name: str, place: Place) -> None:
-        """With the commit a piece goes into the text; a faint copy stays where it was, until the step ends."""
+        """Move a piece into the text with the commit; a faint copy stays where it was, until the step ends."""
         number = self._numbers[name]
         self.move(name, "commit", place)
         self._landed[number] = len(self._pieces)
-        piece, when = self._pieces[number], _when("commit", None)
-        self._pieces.append(replace(piece, id=f"{name}~", when=when, origin=name, faint=True, slot=0, turn=0))
+        rest = replace(self._pieces[number], name=f"{name}~", origin=name, since="commit", until=None)
+        self._pieces.append(replace(rest, faint=True, slot=None, turn=0))
 
     def link(
         self, first: str, second: str, kind: Link = "tree", since: Phase = "propose", until: Phase | None = None
     ) -> None:
-        """A line from one piece to another; none where one of them is not there."""
+        """Draw a line from one piece to another, if both are on the stage."""
         if first in self._numbers and second in self._numbers:
             ends = self._numbers[first], self._numbers[second]
-            self._links.append((*ends, 20 * LINKS.index(kind) + _when(since, until)))
+            self._links.append(_Link(*ends, 20 * LINKS.index(kind) + _when(since, until)))
 
     def word(
         self,
@@ -225,9 +261,9 @@ class Scene:
         since: Phase = "propose",
         until: Phase | None = None,
     ) -> None:
-        """Words that begin at a place, end there, or have it in their middle."""
+        """Write words that begin at a place, end there, or have it in their middle."""
         if text:
-            self._words.append((text, place, _when(since, until), SIDES.index(side), loud))
+            self._words.append(_Words(text, place, _when(since, until), SIDES.index(side), loud))
 
     def frame(
         self,
@@ -239,14 +275,13 @@ class Scene:
         loud: bool = False,
         since: Phase = "propose",
         until: Phase | None = None,
-        filled: float = -1,
-        limit: float = 0,
+        gauge: Gauge | None = None,
     ) -> None:
-        """A frame around some cells, the first of them at `place`; or a gauge, filled to a share of its height."""
-        self._frames.append((text, place, _when(since, until), wide, high, loud, filled, limit))
+        """Draw a frame around some cells, the first of them at `place`."""
+        self._frames.append(_Frame(text, place, _when(since, until), wide, high, loud, gauge))
 
     def patch(self) -> Patch:
-        """The scene as it is written down."""
+        """Write the scene down."""
         scene: Patch = {"pieces": self._columns()}
         if some := self._some():
             scene["some"] = some
@@ -259,15 +294,16 @@ class Scene:
             scene["words"] = {"text": {"strings": [*text]}, **self._at(places, when), "side": packed(side)}
             scene["words"] |= {"loud": packed(loud)}
         if self._frames:
-            text, places, when, wide, high, loud, filled, limit = zip(*self._frames, strict=True)
+            text, places, when, wide, high, loud, gauges = zip(*self._frames, strict=True)
             scene["frames"] = {"text": {"strings": [*text]}, **self._at(places, when), "wide": packed(wide)}
             scene["frames"] |= {"high": packed(high), "loud": packed(loud)}
-            if max(filled) >= 0:
+            if any(gauges):
+                filled, limit = zip(*(gauge or Gauge(-1) for gauge in gauges), strict=True)
                 scene["frames"] |= {"filled": packed(filled), "limit": packed(limit)}
         return scene
 
     def _links_and_copies(self) -> Iterator[tuple[int, int, int]]:
-        """The links; from the commit on those of a piece that has gone into the text are its copy's."""
+        """Yield the links; from the commit on, those of a piece that has moved into the text are its copy's."""
         commit, end = PHASES.index("commit"), len(PHASES)
         for first, second, when in self._links:
             ends = self._landed.get(first, first), self._landed.get(second, second)
@@ -283,7 +319,7 @@ class Scene:
     def _columns(self) -> dict[str, Any]:
         pieces = self._pieces
         columns: dict[str, Any] = {
-            "id": encode.pack([_number(piece.id) for piece in pieces], "i4"),
+            "id": encode.pack([_number(piece.name) for piece in pieces], "i4"),
             "text": encode.tokens([piece.token for piece in pieces]),
             **self._at([piece.place for piece in pieces], [piece.when for piece in pieces]),
             "fate": encode.fates([piece.fate for piece in pieces]),
@@ -293,15 +329,16 @@ class Scene:
         return columns | ({"origin": packed(origins)} if any(origins) else {})
 
     def _some(self) -> dict[str, Any]:
-        some = dict[str, Any]()
-        plain = {"wide": 1, "share": None, "note": "", "faint": False, "copied": False}
-        plain |= {"slot": 0, "judged": None, "turn": 0}
-        for name, usual in plain.items():
-            held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != usual]
-            if held:
-                numbers, values = zip(*held, strict=True)
-                some[name] = [packed(numbers), {"strings": [*values]} if name == "note" else packed(values)]
-        return some
+        some = dict[str, tuple[list[int], list[Any]]]()
+        for number, piece in enumerate(self._pieces):
+            for name, value in piece.rare.items():
+                numbers, values = some.setdefault(name, ([], []))
+                numbers.append(number)
+                values.append(value)
+        return {
+            name: [packed(numbers), {"strings": values} if name == "note" else packed(values)]
+            for name, (numbers, values) in some.items()
+        }
 
     def _at(self, places: Sequence[Place], when: Sequence[int]) -> dict[str, Any]:
         zones = [20 * self.zones.index(place.zone) for place in places]
@@ -317,5 +354,5 @@ def _when(since: Phase, until: Phase | None) -> int:
 
 
 def _number(name: str) -> int:
-    """The number of a name: the same in every step, whatever else is on the stage."""
+    """Return the number of a name: the same in every step, whatever else is on the stage."""
     return zlib.crc32(name.encode()) - 2**31

@@ -10,7 +10,7 @@ from decoding.types import Header, Step
 from ...palette import Fate
 from ...run_state import RunState
 from ...stage.parts import Room, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -38,7 +38,7 @@ def frame(run: RunState, k: int) -> Patch:
         scene.word(words, Place(TARGET, _INSIDE, _TOKEN + 0.85 + 0.6 * y), loud=True)
     last = position_name(step.start - 1)
     place = Place(TARGET, _ROOM.root - COLUMNS + _WIDE, _TOKEN)
-    scene.piece(name, run.ids[step.start - 1], place, Fate.ROOT, 0, since="verify", origin=last)
+    scene.add(StagePiece(name, run.ids[step.start - 1], place, Fate.ROOT, 0, since="verify", origin=last))
     scene.link(last, name, "flow", until="commit")
     scene.link(name, position_name(step.start), "flow", until="commit")
     if step.pending:

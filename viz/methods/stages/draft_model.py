@@ -14,7 +14,7 @@ from decoding.types import Header, Step
 from ...boards import confidence
 from ...boards.nodes import Nodes
 from ...panels import read_panel
-from ...params import read_params
+from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import (
     DEEPEST,
@@ -38,9 +38,7 @@ _LABEL = -0.15  # where labels beside the lane end
 _NUMBERS = (0.92, 1.5, 2.1)  # rows of q, p and the chance below the drafted tokens
 _ROWS = 5
 
-
-def _params(header: Header) -> DraftModelParams:
-    return read_params(DraftModelParams, header)
+params_of = params_reader(DraftModelParams)
 
 
 def _sampled(header: Header) -> bool:
@@ -48,7 +46,7 @@ def _sampled(header: Header) -> bool:
 
 
 def _room(header: Header) -> Room:
-    return Room(min(_params(header).gamma, DEEPEST), _ROWS)
+    return Room(min(params_of(header).gamma, DEEPEST), _ROWS)
 
 
 def base(run: RunState) -> Figure:
@@ -81,20 +79,21 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _chain(step: Step) -> list[int]:
-    """The drafted nodes, one behind the other."""
+    """Return the drafted nodes in their order."""
     below, chain = Nodes(step).below, list[int]()
     while children := below.get(chain[-1] if chain else 0):
         chain.append(children[0])
     return chain
 
 
-def _confidence(step: Step) -> Sequence[float]:
+def confidence_of(step: Step) -> Sequence[float]:
+    """Return how sure the drafter was of each token that it wrote."""
     return confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
 
 
 def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
     """How sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
-    asked = _confidence(step)
+    asked = confidence_of(step)
     if asked and not _sampled(header):
         return dict(zip(chain, asked, strict=False))
     return {node: q for node in chain if step.q and (q := step.q[node]) is not None}
@@ -109,7 +108,7 @@ def _draw_lanes(scene: Scene, room: Room) -> None:
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
     """What decides, below the drafted tokens."""
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
-    asked = bool(_confidence(step)) and not sampled
+    asked = bool(confidence_of(step)) and not sampled
     if asked and shown:
         scene.word("how sure it is", Place(GUESSES, _LABEL, first), "left")
     depths = depths_of(step.parents)
@@ -148,8 +147,8 @@ def _verdict_row(header: Header) -> float:
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
     """Why the drafter stopped, and where the target went another way."""
     y = _verdict_row(run.header)
-    asked = _confidence(step)
-    bound = _params(run.header).threshold
+    asked = confidence_of(step)
+    bound = params_of(run.header).threshold
     if asked and asked[-1] < bound:
         scene.word(
             f"stopped: {share(asked[-1])} is under the limit {bound:g}", Place(GUESSES, 0, y), loud=True, until="accept"

@@ -14,7 +14,7 @@ from decoding.methods.eagle3 import Eagle3Panel, Eagle3Params
 from decoding.types import Header, Step
 
 from ...palette import Fate
-from ...panels import read_panel
+from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...stage.parts import (
@@ -29,7 +29,7 @@ from ...stage.parts import (
     rows_of,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 from ...wording import share as share_of
@@ -52,9 +52,7 @@ _STOPPED = {
     "interrupted": "the run was interrupted",
 }
 
-
-def _panel(step: Step) -> Eagle3Panel:
-    return read_panel(Eagle3Panel, step.panel)
+panel_of = panel_reader(Eagle3Panel)
 
 
 def _room(header: Header) -> Room:
@@ -91,7 +89,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 def products_of(step: Step) -> dict[int, float]:
     """The product of the probabilities on the way to every guess, by its node; none where one is no probability."""
-    found = _panel(step).get("products", [])
+    found = panel_of(step).get("products", [])
     if not all(0 <= product <= 1 for product in found):
         return {}
     return dict(zip(range(1, len(step.tokens)), found, strict=False))
@@ -99,18 +97,18 @@ def products_of(step: Step) -> dict[int, float]:
 
 def why_nothing(step: Step) -> str:
     """Why a step has no guess, as far as it is recorded."""
-    return _STOPPED.get(_panel(step).get("stopped", ""), "")
+    return _STOPPED.get(panel_of(step).get("stopped", ""), "")
 
 
 def unsayable(step: Step) -> list[int]:
     """The places of the written tokens that the drafter cannot say, counted from 0."""
-    foreign = {*_panel(step).get("unsayable", [])}
+    foreign = {*panel_of(step).get("unsayable", [])}
     return [place for place, token in enumerate(step.emitted) if token in foreign]
 
 
 def unsayable_words(run: RunState, step: Step) -> str:
     """What the step wrote that the drafter cannot say."""
-    tokens, known = [step.emitted[place] for place in unsayable(step)], _panel(step).get("vocabulary")
+    tokens, known = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
     if not tokens:
         return ""
     among = f" among its {count(known, 'word')}" if known else ""
@@ -122,7 +120,7 @@ def unsayable_words(run: RunState, step: Step) -> str:
 
 def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
     """The tapped layers, the feature that they make, and the root that is read with it; the name of what drafts."""
-    layers = _panel(step).get("layers", [])
+    layers = panel_of(step).get("layers", [])
     shown = layers[:_LAYERS]
     middle = _HIGH * (len(shown) - 1) / 2
     last = step.start - 1
@@ -143,11 +141,11 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
     feature, root = f"f{last - 1}", f"e{last}"
     for row, layer in enumerate(shown):
         state, place = f"s{last - 1}.{layer}", Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
-        scene.piece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, faint=True)
+        scene.add(StagePiece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, faint=True))
     at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
-    scene.piece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before)
+    scene.add(StagePiece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before))
     at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
-    scene.piece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last))
+    scene.add(StagePiece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last)))
     for layer in shown:
         scene.link(f"s{last - 1}.{layer}", feature, "flow", until="verify")
     scene.link(feature, root, "flow", until="verify")
@@ -161,14 +159,14 @@ def _behind(layer: int) -> str:
 
 def _draw_drift(scene: Scene, step: Step) -> None:
     """How close the features that the drafter made itself came to those that the target now has in their place."""
-    cosines = _panel(step).get("agreement", [])[:_DEEPEST]
+    cosines = panel_of(step).get("agreement", [])[:_DEEPEST]
     if not cosines:
         return
     place = Place(FEATURES, 0, _GAUGE - 0.8)
     scene.word("its own features against the target's (cosine, 1 is equal)", place, since="accept")
     for x, cosine in enumerate(cosines):
         left = x * _WIDE
-        scene.frame(Place(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", filled=min(1.0, max(0.0, cosine)))
+        scene.frame(Place(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", gauge=Gauge(min(1.0, max(0.0, cosine))))
         name = "root" if not x else f"+{x}"
         for y, words in enumerate((name, f"{cosine:.2f}")):
             scene.word(words, Place(FEATURES, left + 0.35, _GAUGE - 0.2 + 0.5 * y), since="accept")

@@ -16,8 +16,8 @@ from ...palette import Fate
 from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import CACHED, TEXT, Room, Slot, draw_end, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.parts import CACHED, TEXT, Room, draw_end, position_name, text_zone
+from ...stage.scene import COLUMNS, Place, Scene, Slot, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -69,7 +69,9 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
         if 0 <= place.x <= room.root + room.depth:
             # What was wrong is not crossed out for ever: what is to be seen is the stairs of what was right.
             fate = Fate.ACCEPTED if fates[node] is Fate.ACCEPTED else Fate.PROMPT
-            scene.piece(_name(before.index, before.start + node - 1), before.tokens[node], place, fate, judged=True)
+            scene.add(
+                StagePiece(_name(before.index, before.start + node - 1), before.tokens[node], place, fate, judged=True)
+            )
 
 
 def _draw_settled(scene: Scene, end: int, y: int, words: str, since: Phase = "propose") -> None:
@@ -86,11 +88,11 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
     fates, guesses = node_fates(step), _guesses(step, n)
     _draw_settled(scene, room.root, _NOW, "this pass")
     last = Place(BLOCK, room.root, _NOW)
-    scene.piece(f"r{k}", root(step), last, Fate.ROOT, 0, origin=position_name(step.start - 1))
+    scene.add(StagePiece(f"r{k}", root(step), last, Fate.ROOT, 0, origin=position_name(step.start - 1)))
     for node in guesses[: room.depth]:
         name, place = _name(k, step.start + node - 1), last._replace(x=room.root + node)
         held: Slot = ("verify", None if node in step.path else "commit")
-        scene.piece(name, step.tokens[node], place, fates[node], node, slot=held)
+        scene.add(StagePiece(name, step.tokens[node], place, fates[node], node, slot=held))
     if hidden := len(guesses[room.depth :]):
         scene.word(f"and {hidden} more", last._replace(x=last.x + room.depth + 1.05))
 
@@ -103,14 +105,14 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
     for i, (answer, behind) in enumerate(zip(answers[: room.depth + 1], read, strict=False)):
         until: Phase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
         name, place = _name(k + 1, step.start + i), first._replace(x=first.x + i)
-        scene.piece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind)
+        scene.add(StagePiece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind))
         scene.link(behind, name, "diagonal", since="verify", until="accept")
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         node, slot = (step.path[i + 1], CACHED) if i < step.accepted else (len(step.tokens), None)
         name, place = position_name(step.start + i), first._replace(x=first.x + i)
         likeliest = answers[i : i + 1] == [token]  # else another one was sampled
         origin = _name(k + 1, step.start + i) if likeliest else ""
-        scene.piece(name, token, place, fate, node, since="accept", origin=origin, slot=slot)
+        scene.add(StagePiece(name, token, place, fate, node, since="accept", origin=origin, slot=slot))
         scene.move(name, "commit", Place(TEXT, place.x, 0))
     scene.word("its answers", Place(BLOCK, 0.12, _ANSWERS), since="verify", until="commit")
     _draw_settled(scene, room.root + 1 + len(step.emitted), _ANSWERS, "next block", since="commit")

@@ -16,11 +16,11 @@ from ...boards import confidence
 from ...cells import Phase
 from ...fates import node_fates
 from ...palette import Fate
-from ...panels import read_panel
-from ...params import read_params
+from ...panels import panel_reader
+from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 
 FIRST, READ, LIMIT, OTHERS, PASSED = "first", "read", "limit", "others", "passed"
@@ -42,21 +42,17 @@ _STOPPED = {
     "interrupted": "Stopped: the run was interrupted",
 }
 
-
-def _params(header: Header) -> KangarooParams:
-    return read_params(KangarooParams, header)
-
-
-def _panel(step: Step) -> KangarooPanel:
-    return read_panel(KangarooPanel, step.panel)
+params_of = params_reader(KangarooParams)
+panel_of = panel_reader(KangarooPanel)
 
 
-def _confidence(step: Step) -> Sequence[float]:
-    return confidence.shares(_panel(step).get("confidence", []))
+def confidence_of(step: Step) -> Sequence[float]:
+    """Return how sure the early exit was of each token that it wrote."""
+    return confidence.shares(panel_of(step).get("confidence", []))
 
 
 def _room(header: Header) -> Room:
-    return Room(min(max(_params(header).gamma, _FEWEST), _DEEPEST), 3)
+    return Room(min(max(params_of(header).gamma, _FEWEST), _DEEPEST), 3)
 
 
 def _left(room: Room) -> float:
@@ -68,7 +64,7 @@ def base(run: RunState) -> Figure:
     """The stage without a step."""
     room = _room(run.header)
     left, right = _left(room), room.depth + 2
-    high = _GAUGE + _HIGH + _FOOT + _MORE * (_params(run.header).gamma > room.depth)
+    high = _GAUGE + _HIGH + _FOOT + _MORE * (params_of(run.header).gamma > room.depth)
     return stage(
         [[text_zone()]],
         [[Zone(FIRST, "First layers: one token after another", left, _LAYERS)], [Zone(READ, "", right, _LAYERS)]],
@@ -107,7 +103,7 @@ def _passed(step: Step, node: int) -> str:
 
 def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], names: dict[int, str]) -> None:
     """The first layers with what they have read, and the others, to which all of that goes."""
-    exit_layer, drafted, fates = _panel(step).get("exit_layer", 0), len(step.tokens) > 1, node_fates(step)
+    exit_layer, drafted, fates = panel_of(step).get("exit_layer", 0), len(step.tokens) > 1, node_fates(step)
     first, wide = _numbered(exit_layer), room.depth + 2
     scene.frame(Place(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
     scene.frame(Place(READ, 0, 0), wide, _LAYERS)
@@ -120,16 +116,16 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
         token, taken = step.tokens[node], node in step.path
         name, origin = names.get(node, position_name(step.start - 1)), _read(step, node)
         read, until = Place(READ, x, _INSIDE), _UNTIL[taken]
-        scene.piece(
+        scene.add(StagePiece(
             origin, token, read, fates[node] if not node else Fate.PROMPT, node, origin=name,
             since="propose" if drafted else "verify", until=until, slot=("propose", until),
             turn=x + 0.5 if x else 0,
-        )  # fmt: skip
+        ))  # fmt: skip
         passed = read._replace(zone=PASSED)
-        scene.piece(
+        scene.add(StagePiece(
             _passed(step, node), token, passed, fates[node], node, origin=origin,
             since="verify", until=until, slot=("verify", until),
-        )  # fmt: skip
+        ))  # fmt: skip
         scene.link(name, origin, "flow", until="verify")
         if node:
             scene.link(_read(step, step.parents[node]), name, "flow", until="verify")
@@ -147,10 +143,10 @@ def _numbered(exit_layer: int) -> str:
 
 def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> None:
     """A gauge below every guess, with the limit, and why the draft ended."""
-    eta, sure = _params(header).eta, _confidence(step)
+    eta, sure = params_of(header).eta, confidence_of(step)
     for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
         place, low = Place(GUESSES, x, _GAUGE), share < eta
-        scene.frame(place, 1, _HIGH, loud=low, filled=share, limit=eta)
+        scene.frame(place, 1, _HIGH, loud=low, gauge=Gauge(share, eta))
         scene.word(f"{share:.2f}", Place(GUESSES, x + _MIDDLE, _GAUGE + _HIGH - 0.1), "middle", loud=low)
     if sure and eta:
         scene.word(f"limit {eta:g}", Place(GUESSES, -0.12, _GAUGE + _HIGH * (1 - eta) - 0.5), "left")
@@ -159,9 +155,9 @@ def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> No
 
 def why_stopped(header: Header, step: Step) -> str:
     """Why the draft ended, as far as it is recorded."""
-    stopped = _panel(step).get("stopped", "")
+    stopped = panel_of(step).get("stopped", "")
     if stopped == "unsure":
-        return confidence.why_stopped(_confidence(step), _params(header).eta)
+        return confidence.unsure(confidence_of(step), params_of(header).eta)
     return _STOPPED.get(stopped, "")
 
 

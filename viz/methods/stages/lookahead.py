@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
-from decoding.types import Header, Step
+from decoding.types import Step
 
 from ...boards.nodes import Nodes, root
 from ...palette import Fate
-from ...panels import read_panel
-from ...params import read_params
+from ...panels import panel_reader
+from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -27,13 +27,8 @@ _LINES = 7  # of the window
 _LEARNED = 2  # n-grams that are learned, of which there is always room for so many
 _FOOT = 0.7  # rows for words below a zone's cells
 
-
-def _params(header: Header) -> LookaheadParams:
-    return read_params(LookaheadParams, header)
-
-
-def _panel(step: Step) -> LookaheadPanel:
-    return read_panel(LookaheadPanel, step.panel)
+params_of = params_reader(LookaheadParams)
+panel_of = panel_reader(LookaheadPanel)
 
 
 def _room(params: LookaheadParams) -> Room:
@@ -47,7 +42,7 @@ def _columns(params: LookaheadParams, room: Room) -> int:
 
 def base(run: RunState) -> Figure:
     """The stage without a step; where the window is wide, the pool stands below the guesses."""
-    params = _params(run.header)
+    params = params_of(run.header)
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
     window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT, fed=True)
@@ -61,7 +56,7 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
-    params, step = _params(run.header), run.steps[k]
+    params, step = params_of(run.header), run.steps[k]
     room, scene = _room(params), Scene.of(base(run))
     draw_text(scene, run, k, room)
     columns = _draw_window(scene, run, k, room)
@@ -70,7 +65,7 @@ def frame(run: RunState, k: int) -> Patch:
     for node, origin in origins.items():
         if node in names and step.parents[node] == 0:
             scene.link(origin, names[node], "flow", until="verify")
-    _draw_learned(scene, run, step, room, columns, used=min(room.rows, len(_panel(step).get("guesses", []))))
+    _draw_learned(scene, run, step, room, columns, used=min(room.rows, len(panel_of(step).get("guesses", []))))
     return scene.patch()
 
 
@@ -79,7 +74,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[str]]:
     """Lines and answers; returns the names of the pieces of every column, from the text to the target's answer."""
-    params, step, panel = _params(run.header), run.steps[k], _panel(run.steps[k])
+    params, step, panel = params_of(run.header), run.steps[k], panel_of(run.steps[k])
     lines, new = panel.get("rows", [])[: params.N - 1], panel.get("new", [])
     most, deepest = _columns(params, room), min(params.N, _LINES) - 1
     top = params.N - 1 - len(lines)  # a window that is not full yet stands on its lower edge
@@ -87,7 +82,9 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
     beside, node = 0, 0
     identities = _identities(run, k, [len(line) for line in lines])
     root_place = Place(WINDOW, 0, max(0, top - (params.N - 1 - deepest)))
-    columns[0].append(scene.piece(f"r{k}", root(step), root_place, Fate.ROOT, 0, origin=position_name(step.start - 1)))
+    columns[0].append(
+        scene.add(StagePiece(f"r{k}", root(step), root_place, Fate.ROOT, 0, origin=position_name(step.start - 1)))
+    )
     for r, line in enumerate(lines):
         for i, token in enumerate(line, start=r == 0):
             node += 1
@@ -96,14 +93,14 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
                 beside += 1
                 continue
             name, place = f"w{identities[node - 1]}", Place(WINDOW, x, y)
-            columns[i].append(scene.piece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit")))
+            columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit"))))
     for i, token in enumerate(new):
         x = len(lines) + i
         if x < most:
             origin = columns[i][-1] if i < len(columns) and columns[i] else ""
             name = f"w{_identity(params, k + 1, k, i)}"
             place = Place(WINDOW, x, deepest)
-            columns[i].append(scene.piece(name, token, place, Fate.EXPLORED, since="verify", origin=origin))
+            columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, since="verify", origin=origin)))
     if beside:
         scene.word(f"and {count(beside, 'more cell')}", Place(WINDOW, most - 1, deepest + 0.85), "left")
     if new:
@@ -113,7 +110,7 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
 
 def _identities(run: RunState, k: int, sizes: Sequence[int]) -> list[int]:
     """A number for the token of every cell, the same for as long as the token is in the window."""
-    params, identities = _params(run.header), list[int]()
+    params, identities = params_of(run.header), list[int]()
     hits = params.shift == "hits"
     for r, size in enumerate(sizes):
         born = max(-1, k - len(sizes) + r)  # the step whose answers the line was
@@ -141,7 +138,7 @@ def _name(key: int, ngram: Sequence[int], place: int) -> str:
 def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str]:
     """The n-grams behind the last token that are guessed; returns the pieces that guesses come out of, by node."""
     step, length = run.steps[k], room.depth
-    nodes, guesses = Nodes(step), _panel(step).get("guesses", [])
+    nodes, guesses = Nodes(step), panel_of(step).get("guesses", [])
     chains = [nodes.chain(guess, 0, entry) for entry, guess in enumerate(guesses)]
     newest = [*range(len(guesses))][::-1]
     best = max(newest, key=lambda entry: nodes.accepted(chains[entry]), default=-1)
@@ -150,10 +147,10 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
     for row, entry in enumerate(sorted(shown, reverse=True)):
         ngram = guesses[entry][:length]
         place = Place(POOL, 0, row)
-        scene.piece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0)
+        scene.add(StagePiece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0))
         for i, (token, node) in enumerate(zip(ngram, chains[entry], strict=False), start=1):
             name = _name(root(step), ngram, i)
-            name = scene.piece(name, token, place._replace(x=i), Fate.EXPLORED, node)
+            name = scene.add(StagePiece(name, token, place._replace(x=i), Fate.EXPLORED, node))
             if node > 0:
                 origins.setdefault(node, name)
     scene.word(_asked(run, step, len(guesses) - len(shown)), Place(POOL, 0, len(shown) - 0.1))
@@ -162,10 +159,10 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
 
 def _asked(run: RunState, step: Step, hidden: int) -> str:
     """How many n-grams the pool holds behind the last token."""
-    if held := len(_panel(step).get("guesses", [])):
+    if held := len(panel_of(step).get("guesses", [])):
         shown = f"{held - hidden} of " if hidden else ""
         return f"{shown}{count(held, 'n-gram')} behind {quote(run, [root(step)])}"
-    if _panel(step).get("phase") == "steady":
+    if panel_of(step).get("phase") == "steady":
         return f"nothing behind {quote(run, [root(step)])}"
     return "not asked before the window is full"
 
@@ -174,7 +171,7 @@ def _draw_learned(
     scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]], *, used: int
 ) -> None:
     """Below those in use, the n-grams that the pool takes from the window's columns; first those that are new to it."""
-    params, panel = _params(run.header), _panel(step)
+    params, panel = params_of(run.header), panel_of(step)
     inserted = panel.get("pool", {}).get("inserted", [])
     harvested = _harvested(panel, root(step), params.N)
     taken = [
@@ -188,7 +185,7 @@ def _draw_learned(
         for i, token in enumerate([key, *shown]):
             fate = Fate.EXPLORED if i else Fate.PROMPT
             place, name = Place(POOL, i, first + row), _name(key, shown, i)
-            scene.piece(name, token, place, fate, since="commit", origin=pieces[i])
+            scene.add(StagePiece(name, token, place, fate, since="commit", origin=pieces[i]))
         for one, other in zip(pieces, pieces[1:], strict=False):
             scene.link(one, other, "diagonal", since="accept")
     if inserted:

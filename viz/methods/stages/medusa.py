@@ -16,12 +16,12 @@ from decoding.methods.medusa import MedusaPanel, MedusaParams
 from decoding.types import Header, Role, Step
 
 from ...palette import Fate
-from ...panels import read_panel
-from ...params import read_params
+from ...panels import panel_reader
+from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import Room, depths_of, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, NARROW, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, NARROW, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -43,16 +43,12 @@ class _Word(NamedTuple):
     rank: int
 
 
-def _params(header: Header) -> MedusaParams:
-    return read_params(MedusaParams, header)
-
-
-def _panel(step: Step) -> MedusaPanel:
-    return read_panel(MedusaPanel, step.panel)
+params_of = params_reader(MedusaParams)
+panel_of = panel_reader(MedusaPanel)
 
 
 def _room(header: Header) -> Room:
-    params = _params(header)
+    params = params_of(header)
     try:
         deepest = _HEADS if params.tree == "sparse" else max(params.written.depths, default=1)
     except ParamError:  # a record from elsewhere
@@ -108,8 +104,8 @@ def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
     last = step.start - 1
     if step.index and last:
         origin = position_name(last - 1)
-        hidden = scene.piece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin)
-        scene.piece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden)
+        hidden = scene.add(StagePiece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin))
+        scene.add(StagePiece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden))
         scene.word("already in the text", own._replace(x=_WORDS + 1.05))
 
 
@@ -144,7 +140,7 @@ def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Wo
 
 def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
     """A box for the target's own head, and one for every other, with its words."""
-    wide, panel = _columns(room) - _LEFT, _panel(step)
+    wide, panel = _columns(room) - _LEFT, panel_of(step)
     scene.frame(Place(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
     used = {word: len({each for each in words.values() if each.head == word}) for word in range(1, room.depth + 1)}
     for head, listed in used.items():
@@ -189,7 +185,7 @@ def _draw_word(
         right = token == step.emitted[word.head - 1]
         fate = (Fate.ACCEPTED if node in step.path else Fate.MATCHED) if right else Fate.REJECTED
     hidden = f"h{step.start - 2}"
-    scene.piece(_name(step, word), token, place, fate, node, origin=hidden, note=note)
+    scene.add(StagePiece(_name(step, word), token, place, fate, node, origin=hidden, note=note))
 
 
 def _name(step: Step, word: _Word) -> str:

@@ -13,11 +13,11 @@ from decoding.types import Header, Step
 
 from ...boards.nodes import Nodes, root
 from ...palette import Fate
-from ...panels import read_panel
-from ...params import read_params
+from ...panels import panel_reader
+from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import Room, draw_guesses, draw_text, position_name, rows_of, text_zone
-from ...stage.scene import Place, Scene, Zone, stage
+from ...stage.scene import Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, share
 
@@ -25,17 +25,12 @@ SOURCES = "sources"
 _DEEPEST, _ROWS = 4, 6  # guesses in a row, and rows, that are seen
 _FOOT = 0.7  # rows for words below a zone's cells
 
-
-def _params(header: Header) -> NGrammysParams:
-    return read_params(NGrammysParams, header)
-
-
-def _panel(step: Step) -> NGrammysPanel:
-    return read_panel(NGrammysPanel, step.panel)
+params_of = params_reader(NGrammysParams)
+panel_of = panel_reader(NGrammysPanel)
 
 
 def _room(header: Header) -> Room:
-    params = _params(header)
+    params = params_of(header)
     return Room(min(params.depth, _DEEPEST), min(params.k, _ROWS))
 
 
@@ -63,8 +58,8 @@ def frame(run: RunState, k: int) -> Patch:
 
 def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[int, str]:
     """What the rows are made of; returns the pieces that guesses come out of, by node."""
-    rows, seen, origins = _panel(step).get("rows", []), rows_of(step, room), dict[int, str]()
-    merged, lines = _params(run.header).layout == "trie", set[int]()
+    rows, seen, origins = panel_of(step).get("rows", []), rows_of(step, room), dict[int, str]()
+    merged, lines = params_of(run.header).layout == "trie", set[int]()
     chains = Nodes(step).rows((row.get("tokens", []) for row in rows), merged=merged)
     for row, chain in zip(rows, chains, strict=True):
         own = [node for node in chain if node in seen and node not in origins]
@@ -87,19 +82,21 @@ def _draw_source(
     scene.word(_label(step, row), at._replace(x=at.x - 0.08), "left")
     if copied:
         scene.frame(at, 1 + len(chain), 1)
-        front = scene.piece(f"s{place}.q", run.ids[place - 1], at, Fate.PROMPT, origin=position_name(place - 1))
+        front = scene.add(
+            StagePiece(f"s{place}.q", run.ids[place - 1], at, Fate.PROMPT, origin=position_name(place - 1))
+        )
         scene.link(position_name(place - 1), front, "match")
     else:
         front = key
         if key not in scene:
-            scene.piece(key, root(step), at, Fate.ROOT, 0, origin=position_name(step.start - 1))
+            scene.add(StagePiece(key, root(step), at, Fate.ROOT, 0, origin=position_name(step.start - 1)))
     names = list[str]()
     for i, (token, node) in enumerate(zip(row.get("tokens", []), chain, strict=False)):
         name = f"s{place}.{i}" if copied else f"{key}.{row.get('rank', 0)}.{i}"
         origin = position_name(place + i) if copied and place + i < step.start else ""
         p = row.get("p") if i == 0 and not copied else None
         where = at._replace(x=at.x + 1 + i)
-        names.append(scene.piece(name, token, where, Fate.PROMPT, node, origin=origin, share=p))
+        names.append(scene.add(StagePiece(name, token, where, Fate.PROMPT, node, origin=origin, share=p)))
         if i == 0 and not copied:
             scene.link(front, names[0], "tree")
     return names
@@ -118,20 +115,22 @@ def _missed(run: RunState, step: Step) -> str:
     """Why there is no row."""
     if run.wants_one(step):
         return "no more tokens are asked for"
-    behind = f" with {count(_panel(step).get('w', 0), 'token')} behind it" if _params(run.header).tail == "full" else ""
-    return f"the last token did not stand in the text before{behind}"
+    followed = ""
+    if params_of(run.header).tail == "full":
+        followed = f" followed by {count(panel_of(step).get('w', 0), 'token')}"
+    return f"the last token does not occur earlier in the text{followed}"
 
 
 def _cost(run: RunState, step: Step) -> str:
     """What the pass costs: the tokens that go through the target."""
-    lengths = [len(row.get("tokens", [])) for row in _panel(step).get("rows", [])]
+    lengths = [len(row.get("tokens", [])) for row in panel_of(step).get("rows", [])]
     if not lengths:
         return ""
     wide = f"{count(len(lengths), 'row')} × {count(lengths[0], 'guess', 'guesses')}"
     if len(set(lengths)) > 1:
         wide = f"{count(len(lengths), 'row')}, {count(sum(lengths), 'guess', 'guesses')}"
     less = sum(lengths) + 1 - len(step.tokens)
-    what = "merged" if _params(run.header).layout == "trie" else "left out"
+    what = "merged" if params_of(run.header).layout == "trie" else "left out"
     fewer = f" - {less} {what}" if less > 0 else ""
     return f"{wide}{fewer} + the last token = {count(len(step.tokens), 'token')} in one pass"
 

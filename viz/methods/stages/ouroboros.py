@@ -32,7 +32,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -173,7 +173,7 @@ class _Drawing:
             for i, (old, new) in enumerate(zip(before, after, strict=False)):
                 if old != new and i < self._plan.length:
                     name, place = f"c{self._step.index}.{entry}.{i}", self._behind(row, i, _ANSWER)
-                    self._scene.piece(name, new, place, Fate.INSPIRED, since="accept")
+                    self._scene.add(StagePiece(name, new, place, Fate.INSPIRED, since="accept"))
                     origins[i + 1] = name
             if after not in known:  # the pool holds a phrase once
                 known.append(after)
@@ -251,14 +251,14 @@ class _Drawing:
         for i, token in enumerate([self._key, *phrase][: self._plan.wide]):
             name, place = _name(self._key, phrase, i), Place(POOL, i, row)
             until: Phase | None = None if stays else "commit"
-            pieces.append(self._scene.piece(name, token, place, fate if i else Fate.PROMPT, until=until))
+            pieces.append(self._scene.add(StagePiece(name, token, place, fate if i else Fate.PROMPT, until=until)))
         return pieces
 
     def _learned(self, key: int, phrase: Sequence[int], row: int, origins: Sequence[str]) -> None:
         """A phrase that the target's answers made."""
         for i, token in enumerate([key, *phrase][: self._plan.wide]):
             name, place, fate = _name(key, phrase, i), Place(POOL, i, row), Fate.INSPIRED if i else Fate.PROMPT
-            self._scene.piece(name, token, place, fate, since="commit", origin=origins[i])
+            self._scene.add(StagePiece(name, token, place, fate, since="commit", origin=origins[i]))
 
     def _inspired(self) -> list[tuple[int, list[int], int]]:
         """New phrases out of the rejected part of the draft, and where in it each begins."""

@@ -14,11 +14,11 @@ from decoding.types import Header, Role, Step
 
 from ...palette import Fate
 from ...panels import read_panel
-from ...params import read_params
+from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import TEXT, Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -27,13 +27,11 @@ _DEEPEST = 6  # guesses that are seen
 _LINES = 3  # of words
 _ENDINGS = 3  # that are named
 
-
-def _params(header: Header) -> PromptLookupParams:
-    return read_params(PromptLookupParams, header)
+params_of = params_reader(PromptLookupParams)
 
 
 def _room(header: Header) -> Room:
-    return Room(min(_params(header).K, _DEEPEST), 1)
+    return Room(min(params_of(header).K, _DEEPEST), 1)
 
 
 def base(run: RunState) -> Figure:
@@ -96,7 +94,7 @@ def _draw_passage(scene: Scene, step: Step, copy: _Copy, room: Room) -> None:
     for place in range(max(0, left), min(left + room.root + room.depth + 1, copy.end)):
         origin = "" if copy.kind == "reference" else position_name(place)
         at, node = Place(PASSAGE, place - left, 0), nodes.get(place, -1)
-        scene.piece(copy.name(place), copy.source[place], at, Fate.PROMPT, node, origin=origin)
+        scene.add(StagePiece(copy.name(place), copy.source[place], at, Fate.PROMPT, node, origin=origin))
     n = min(copy.n, room.root + 1)
     for zone in (TEXT, PASSAGE):
         scene.frame(Place(zone, room.root + 1 - n, 0), n, 1, loud=True)
@@ -127,7 +125,7 @@ def _missed(run: RunState, step: Step) -> list[str]:
     """Why nothing is copied."""
     if run.wants_one(step):
         return ["nothing: no more tokens are asked for"]
-    params = _params(run.header)
+    params = params_of(run.header)
     lengths = range(min(params.max_ngram, step.start), params.min_ngram - 1, -1)
     endings = [quote(run, run.ids[step.start - n : step.start]) for n in lengths]
     if len(endings) > _ENDINGS:

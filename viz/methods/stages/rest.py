@@ -12,7 +12,7 @@ from decoding.methods.rest import RestPanel, RestParams
 from decoding.types import Header, Step
 
 from ...palette import Fate
-from ...panels import read_panel
+from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
@@ -26,7 +26,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -56,8 +56,7 @@ class _Plan(NamedTuple):
         return _COUNT + self.ending + self.room.depth
 
 
-def _panel(step: Step) -> RestPanel:
-    return read_panel(RestPanel, step.panel)
+panel_of = panel_reader(RestPanel)
 
 
 def base(run: RunState) -> Figure:
@@ -71,7 +70,7 @@ def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
     draw_text(scene, run, k, plan.room)
-    hits, read = _hits(step), _panel(step).get("read", 0)
+    hits, read = _hits(step), panel_of(step).get("read", 0)
     share = {node: min(1.0, found / read) for node, found in hits.items()} if read else None
     names = draw_guesses(scene, run, k, plan.room, origin=lambda node: f"s{k}.{node}", share=share)
     _draw_ending(scene, run, step, plan)
@@ -89,7 +88,7 @@ def _hits(step: Step) -> dict[int, int]:
 
 def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
     """The end of the text that was found, or the shortest one that was looked for."""
-    params, panel = read_params(RestParams, run.header), _panel(step)
+    params, panel = read_params(RestParams, run.header), panel_of(step)
     foot = Place(STORE, 0, plan.room.rows + 0.1)
     if "span" not in panel:
         return
@@ -112,7 +111,7 @@ def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
 
 def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, str], hits: Mapping[int, int]) -> None:
     """A passage for every branch that is seen: how often it stands there, the end of the text, and what goes on."""
-    ending = _panel(step).get("ending", [])[-plan.ending :]
+    ending = panel_of(step).get("ending", [])[-plan.ending :]
     parents = {step.parents[node] for node in names if node}
     known = set[int]()
     for row, leaf in enumerate(node for node in names if node and node not in parents):
@@ -120,14 +119,14 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
         for i, token in enumerate(ending, start=1 - len(ending)):
             name, origin = f"s{step.index}.{row}.{i}", position_name(step.start - 1 + i)
             place = Place(STORE, _COUNT + plan.ending - 1 + i, row)
-            scene.piece(name, token, place, Fate.PROMPT if i else Fate.ROOT, origin=origin)
+            scene.add(StagePiece(name, token, place, Fate.PROMPT if i else Fate.ROOT, origin=origin))
             if not row and not i:
                 scene.link(origin, name, "match", until="verify")
         path = _path(step, leaf)
         for i, node in enumerate(path):
             name = f"s{step.index}.{node}" + (f".{leaf}" if node in known else "")
             place = Place(STORE, _COUNT + plan.ending + i, row)
-            scene.piece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in known)
+            scene.add(StagePiece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in known))
         if fresh := [node for node in path if node not in known]:
             scene.link(f"s{step.index}.{path[-1]}", names[fresh[0]], "flow", until="verify")
         known.update(path)

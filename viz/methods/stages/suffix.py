@@ -13,7 +13,7 @@ from decoding.methods.suffix import SuffixPanel, SuffixParams, SuffixPlace, Suff
 from decoding.types import Header, Step
 
 from ...palette import Fate
-from ...panels import read_panel
+from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
@@ -26,7 +26,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -56,8 +56,7 @@ class _Plan(NamedTuple):
         return int(self.columns - _LABEL - _ENDING)
 
 
-def _panel(step: Step) -> SuffixPanel:
-    return read_panel(SuffixPanel, step.panel)
+panel_of = panel_reader(SuffixPanel)
 
 
 def offer(side: SuffixSide) -> str:
@@ -79,7 +78,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
-    panel = _panel(step)
+    panel = panel_of(step)
     draw_text(scene, run, k, plan.room)
     origins = _draw_places(scene, step, panel, plan)
     names = draw_guesses(scene, run, k, plan.room, origin=lambda node: origins.get(node, ""), share=_shares(step))
@@ -112,7 +111,7 @@ def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> d
             fate = Fate.EXPLORED if behind >= 0 else Fate.PROMPT
             origin = position_name(i) if not answer else position_name(step.start - 1 - back) if behind < 0 else ""
             node = nodes[behind] if behind >= 0 else -1
-            name = scene.piece(f"s{answer}.{i}", token, at, fate, node, origin=origin)
+            name = scene.add(StagePiece(f"s{answer}.{i}", token, at, fate, node, origin=origin))
             if behind == -1:
                 scene.link(position_name(step.start - 1), name, "match", until="verify")
             if node > 0:
@@ -140,7 +139,7 @@ def _where(step: Step, passage: SuffixPlace) -> str:
 
 def _shares(step: Step) -> Mapping[int, float]:
     """How often a guess came next, of all times that the ending stands there."""
-    panel = _panel(step)
+    panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     times = side.get("count", 0) if side else 0
     found = {node: parse(source)[1][:1] for node, source in enumerate(step.sources) if node}
@@ -174,7 +173,7 @@ def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
             continue
         wide = _BAR * side.get("score", 0.0) / most if most else 0.0
         if wide >= 0.1:
-            scene.frame(Place(SCORES, _LABEL, row + 0.25), wide, 0.5, filled=1.0, loud=chosen)
+            scene.frame(Place(SCORES, _LABEL, row + 0.25), wide, 0.5, gauge=Gauge(1.0), loud=chosen)
         scene.word(_expects(side), Place(SCORES, _LABEL + (wide + 0.1 if wide >= 0.1 else 0), row), loud=chosen)
 
 

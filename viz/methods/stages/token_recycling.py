@@ -13,12 +13,12 @@ from decoding.methods.token_recycling import RecycledRow, TokenRecyclingPanel, T
 from decoding.types import Header, Step
 
 from ...palette import Fate
-from ...panels import read_panel
+from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import Room, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
-from ...stage.scene import Place, Scene, Zone, stage
+from ...stage.scene import Place, Scene, StagePiece, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -32,9 +32,7 @@ _PAID = 1  # tokens that paid off, of which it is said
 
 Changed = tuple[int, Sequence[int], Sequence[int], Literal["accepted", "rejected"]]
 
-
-def _panel(step: Step) -> TokenRecyclingPanel:
-    return read_panel(TokenRecyclingPanel, step.panel)
+panel_of = panel_reader(TokenRecyclingPanel)
 
 
 def _room(header: Header) -> Room:
@@ -44,7 +42,7 @@ def _room(header: Header) -> Room:
 
 def rows_read(step: Step) -> list[tuple[RecycledRow, int]]:
     """The rows that guesses were read from, each with the first node of its token that has guesses below it."""
-    complete = [row for row in _panel(step).get("rows", []) if {*RecycledRow.__annotations__} <= row.keys()]
+    complete = [row for row in panel_of(step).get("rows", []) if {*RecycledRow.__annotations__} <= row.keys()]
     above = {step.tokens[parent]: parent for parent in reversed(step.parents) if 0 <= parent < len(step.tokens)}
     return [(row, above[row["token"]]) for row in complete if row["token"] in above]
 
@@ -96,7 +94,7 @@ def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
     draw_text(scene, run, k, room)
-    changed: Mapping[int, Changed] = {entry[0]: entry for entry in _panel(step).get("changed", [])}
+    changed: Mapping[int, Changed] = {entry[0]: entry for entry in panel_of(step).get("changed", [])}
     shown = _chosen(step)
     origins = dict[int, str]()
     for y, (row, above) in enumerate(shown):
@@ -129,18 +127,22 @@ def _draw_row(
     """A row that guesses were read from, and what the step makes of it; returns the pieces of its guesses."""
     key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
     origin = position_name(step.start - 1) if above == 0 else ""
-    scene.piece(f"k{key}", key, Place(TABLE, 0, y), Fate.PROMPT if above else Fate.ROOT, above, origin=origin)
+    scene.add(StagePiece(f"k{key}", key, Place(TABLE, 0, y), Fate.PROMPT if above else Fate.ROOT, above, origin=origin))
     now = list(changed[2][:_ENTRIES]) if changed else None
     for rank, token in enumerate(row["entries"][:_ENTRIES]):
         leaves = now is not None and token not in now
-        name = scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, until="commit" if leaves else None)
+        name = scene.add(
+            StagePiece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, until="commit" if leaves else None)
+        )
         if now is not None and token in now and now.index(token) != rank:
             scene.move(name, "commit", _entry(now.index(token), y))
         if token in below:
             origins[below[token]] = name
     for rank, token in enumerate(now or ()):
         if token not in row["entries"][:_ENTRIES]:
-            scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+            scene.add(
+                StagePiece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+            )
     word = Place(TABLE, _KEY + _ENTRIES + 0.1, y)
     scene.word(since(row), word, since="verify", until="commit")  # before, lines go over that place
     scene.word(_given(changed) if changed else "", word, loud=True, since="commit")
@@ -153,9 +155,11 @@ def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, change
     nodes = [node for node, token in enumerate(step.tokens) if token == key]
     node = next((node for node in nodes if node in step.path), nodes[0] if nodes else -1)
     place = Place(TABLE, 0, y)
-    scene.piece(f"k{key}", key, place, Fate.PROMPT, since="commit", origin=names.get(node, ""))
+    scene.add(StagePiece(f"k{key}", key, place, Fate.PROMPT, since="commit", origin=names.get(node, "")))
     for rank, token in enumerate(after[:_ENTRIES]):
-        scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+        scene.add(
+            StagePiece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+        )
     scene.word(_given(changed), Place(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
 
 
@@ -172,7 +176,7 @@ def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
     """Which recycled tokens paid off, and how the table grew."""
     for words in paid_off(run, step)[:_PAID]:
         scene.word(words, Place(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
-    known = count(_panel(step).get("known", 0), "row")
+    known = count(panel_of(step).get("known", 0), "row")
     scene.word(f"{count(changed, 'row')} given anew; {known} in all", Place(TABLE, 0, _ROWS + 0.85), since="commit")
 
 
