@@ -24,11 +24,11 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from .palette import FATE_COUNT, FATE_RANGE
-from .stream.encode import Value, pack, tokens
+from .stream.encode import Encoded, pack, tokens
 
-Layer = dict[str, Any]  # see above
-Trace = dict[str, Any]  # of plotly
-Phase = Literal["propose", "verify", "accept", "commit"]
+CellLayer = dict[str, Any]  # see above
+PlotTrace = dict[str, Any]  # of plotly
+StepPhase = Literal["propose", "verify", "accept", "commit"]
 
 
 class Sign(IntEnum):
@@ -57,7 +57,7 @@ _WRAPPED = 29  # bytes around a packed array
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": LETTERS, "color": "$text"}
 
 
-def packed(values: Sequence[float]) -> Value:
+def packed(values: Sequence[float]) -> Encoded:
     """Numbers in as few bytes as they need: few of them as plain ones."""
     plain = [value if value == int(value) else round(value, 3) for value in values]
     if not plain or not all(isinstance(value, int) for value in plain):
@@ -68,30 +68,30 @@ def packed(values: Sequence[float]) -> Value:
     return small if len(small["bdata"]) + _WRAPPED < len(json.dumps(plain, separators=(",", ":"))) else plain
 
 
-def at(xs: Sequence[float], ys: Sequence[float]) -> Trace:
+def at(xs: Sequence[float], ys: Sequence[float]) -> PlotTrace:
     """Where points are."""
     return {"x": packed(xs), "y": packed(ys)}
 
 
-def texts(given: Sequence[int], cut: int = CUT) -> Value:
+def texts(given: Sequence[int], cut: int = CUT) -> Encoded:
     """Token texts that fit into cells."""
     return {**tokens(given), "cut": cut}
 
 
-def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> Layer:
+def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> CellLayer:
     """Squares with a token in each, of one colour or, without it, of the colours of their fates."""
-    look: Layer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
+    look: CellLayer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
     look |= {} if colour is None else {"colour": colour}
     return look | {"font": LETTERS, "ink": "$text"} if text else look
 
 
-def signs(size: int = 6, *, lifted: bool = False, stroke: float = 1) -> Layer:
+def signs(size: int = 6, *, lifted: bool = False, stroke: float = 1) -> CellLayer:
     """Small marks: the second sign beside a cell's colour. `lifted` ones belong to the axis "yaxis3"."""
-    look: Layer = {"layer": "signs", "x": [], "y": [], "size": size, "colour": "$text", "stroke": stroke}
+    look: CellLayer = {"layer": "signs", "x": [], "y": [], "size": size, "colour": "$text", "stroke": stroke}
     return look | {"yaxis": "y3"} if lifted else look
 
 
-def named_signs(size: int) -> Layer:
+def named_signs(size: int) -> CellLayer:
     """Marks that are given as `Sign`s."""
     return signs(size) | {"signs": SYMBOLS}
 
@@ -103,26 +103,26 @@ def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
     return axis(0, 1, range=[first + by, last + by], overlaying="y", **same)
 
 
-def labels(side: Literal["left", "right"], colour: str = "$muted") -> Layer:
+def labels(side: Literal["left", "right"], colour: str = "$muted") -> CellLayer:
     """Words beside cells, on the left or on the right of their place."""
     return {"layer": "labels", "x": [], "y": [], "side": side, "font": LETTERS, "ink": colour}
 
 
-def line(colour: str, width: float = 1.5, dash: str = "solid") -> Trace:
+def line(colour: str, width: float = 1.5, dash: str = "solid") -> PlotTrace:
     """A line through cells."""
     return points("lines", line={"color": colour, "width": width, "dash": dash, "simplify": False})
 
 
-def points(mode: str, **more: Any) -> Trace:
+def points(mode: str, **more: Any) -> PlotTrace:
     """A trace without points, which does not catch the pointer unless `more` says so."""
-    empty: Trace = {"type": "scatter", "mode": mode, "x": [], "y": [], "hoverinfo": "skip"}
+    empty: PlotTrace = {"type": "scatter", "mode": mode, "x": [], "y": [], "hoverinfo": "skip"}
     return empty | {"showlegend": False, "cliponaxis": False} | more
 
 
-def as_trace(layer: Layer, fills: Sequence[str]) -> Trace:
+def as_trace(layer: CellLayer, fills: Sequence[str]) -> PlotTrace:
     """A layer with plain values as the trace that plotly draws it from; `fills` are the colours of the fates."""
     kind, same = layer["layer"], ("x", "y", "yaxis", "text", "visible")
-    trace: Trace = {name: layer[name] for name in same if name in layer}
+    trace: PlotTrace = {name: layer[name] for name in same if name in layer}
     trace |= {"customdata": layer["nodes"]} if "nodes" in layer else {}
     if "font" in layer:
         position = "middle center" if kind == "squares" else f"middle {layer['side']}"
@@ -133,7 +133,7 @@ def as_trace(layer: Layer, fills: Sequence[str]) -> Trace:
     return points("text") | trace if kind == "labels" else points("markers") | trace | {"marker": _sign(layer)}
 
 
-def _square(layer: Layer, fills: Sequence[str]) -> dict[str, Any]:
+def _square(layer: CellLayer, fills: Sequence[str]) -> dict[str, Any]:
     """The marker of squares: of fates, one flat band of the colour scale for each code."""
     look = {"symbol": "square", "size": layer["size"], "opacity": layer["opacity"], "line": {"width": 0}}
     if "colour" in layer:
@@ -143,7 +143,7 @@ def _square(layer: Layer, fills: Sequence[str]) -> dict[str, Any]:
     return look | {"color": layer["fate"]} if "fate" in layer else look
 
 
-def _sign(layer: Layer) -> dict[str, Any]:
+def _sign(layer: CellLayer) -> dict[str, Any]:
     look = {"size": layer["size"], "color": layer["colour"]}
     look |= {"line": {"width": layer["stroke"], "color": layer["colour"]}}
     if "sign" not in layer:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from decoding.errors import ParamError
 
-from .landscape_rows import LEGEND, OTHER, Column, Row, about_silent, about_text, columns, rows, sentence
+from .landscape_rows import LEGEND, OTHER, Column, LandscapeRow, about_silent, about_text, columns, rows, sentence
 from .palette import THEMES
 from .token_text import escaped
 
@@ -101,7 +101,7 @@ def _mixed(colours: Mapping[str, str], share: float) -> str:
     return "#" + bytes(round(share * a + (1 - share) * b) for a, b in zip(accepted, paper, strict=True)).hex()
 
 
-def _sentences(row: Row, tokens: Sequence[Column]) -> list[str]:
+def _sentences(row: LandscapeRow, tokens: Sequence[Column]) -> list[str]:
     """What appears over each cell of a row."""
     whole = (sentence(row.label, column.words, words) for column, words in zip(tokens, row.words, strict=True))
     return ["<br>".join(map(escaped, textwrap.wrap(text, _LINE))) for text in whole]

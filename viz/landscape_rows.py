@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LandscapeRow:
     """A method: the three lists have an entry for each token."""
 
     label: str
@@ -58,14 +58,14 @@ def columns(found: Landscape) -> list[Column]:
     return shown
 
 
-def rows(found: Landscape) -> list[Row]:
+def rows(found: Landscape) -> list[LandscapeRow]:
     """The methods that were measured."""
     return [_row(found, method) for method in found["methods"]]
 
 
-def _row(found: Landscape, method: Mapping[str, Any]) -> Row:
+def _row(found: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
     cells = list(zip(*(method[name] for name in ("accepted", "drafted", "guesses", "written")), strict=True))
-    return Row(
+    return LandscapeRow(
         label=method["label"],
         settings=method["settings"],
         mean="–" if method["mean_accepted"] is None else f"{method['mean_accepted']:.2f}",
@@ -99,7 +99,7 @@ def about_text(columns: Sequence[Column]) -> str:
     return f"{own} of {count(len(columns), 'token')} {'is' if own == 1 else 'are'} the target's own choice."
 
 
-def about_silent(rows: Sequence[Row]) -> str:
+def about_silent(rows: Sequence[LandscapeRow]) -> str:
     """A sentence on the methods without a guess; "" if there are none."""
     silent = [row.label for row in rows if set(row.signs) <= {"", NO_GUESS}]
     if not silent:

@@ -198,7 +198,7 @@ class _Drawing:
         values = [self._of_run.get(row.key, value) for row, value in zip(rows, values, strict=True)]
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
-    def _plain(self, value: encode.Value, k: int | None = None) -> encode.Value:
+    def _plain(self, value: encode.Encoded, k: int | None = None) -> encode.Encoded:
         """What plotly draws."""
         step = None if k is None else self._run.steps[k]
         return encode.resolve(value, self._shown, (), self._colours, step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .cells import Trace, points
+from .cells import PlotTrace, points
 from .fates import emitted_fates, node_fates
 from .palette import MEANINGS, Fate
 from .run_state import RunState
@@ -15,7 +15,7 @@ _WIDE, _SIGN, _LETTER, _LINE = 800, 40, 7, 19  # pixels of a line, and of an ent
 _LEGENDS = ("legend", "legend2")
 
 
-def entries(view: View, base: Figure, run: RunState) -> list[Trace]:
+def entries(view: View, base: Figure, run: RunState) -> list[PlotTrace]:
     """Traces without points, an entry each: of the fates, and below them of what else the view draws.
 
     There are none for a view that explains itself.
@@ -29,12 +29,12 @@ def entries(view: View, base: Figure, run: RunState) -> list[Trace]:
     return fates + [_of_key(item) | {"legend": "legend2"} for item in base.get("key", ())]
 
 
-def height(traces: Sequence[Trace]) -> int:
+def height(traces: Sequence[PlotTrace]) -> int:
     """Pixels that both legends take: the entries of each are all as wide as its longest one."""
     return sum(_height(traces, legend) for legend in _LEGENDS)
 
 
-def layout(traces: Sequence[Trace], top: int, height: int, colour: str) -> dict[str, Any]:
+def layout(traces: Sequence[PlotTrace], top: int, height: int, colour: str) -> dict[str, Any]:
     """Where the legends of a figure lie that is `height` pixels high: `top` pixels below its edge."""
     if not traces:
         return {}
@@ -45,13 +45,13 @@ def layout(traces: Sequence[Trace], top: int, height: int, colour: str) -> dict[
     return {"showlegend": True} | {name: place | {"y": 1 - tops[name] / height} for name in _LEGENDS}
 
 
-def _height(traces: Sequence[Trace], legend: str) -> int:
+def _height(traces: Sequence[PlotTrace], legend: str) -> int:
     names = [trace["name"] for trace in traces if trace["legend"] == legend]
     columns = max(1, _WIDE // (_SIGN + _LETTER * max(map(len, names), default=0)))
     return _LINE * -(-len(names) // columns)
 
 
-def _of_key(item: Mapping[str, Any]) -> Trace:
+def _of_key(item: Mapping[str, Any]) -> PlotTrace:
     """The entry of what is no token's fate: a symbol, a sample of writing, a line, or an area."""
     if "sample" in item:
         return _entry(f"<i>{item['sample']}</i> {item['words']}", "circle", "rgba(0,0,0,0)")
@@ -64,10 +64,10 @@ def _of_key(item: Mapping[str, Any]) -> Trace:
     return _listed({"type": "bar", "hoverinfo": "skip", "marker": marker}, item["words"])
 
 
-def _entry(words: str, symbol: str, colour: str) -> Trace:
+def _entry(words: str, symbol: str, colour: str) -> PlotTrace:
     line = {"color": colour, "width": 1.5 if "open" in symbol or symbol in ("x", "hash") else 0}
     return _listed(points("markers", marker={"symbol": symbol, "color": colour, "size": 9, "line": line}), words)
 
 
-def _listed(trace: Trace, words: str) -> Trace:
+def _listed(trace: PlotTrace, words: str) -> PlotTrace:
     return trace | {"x": [None], "y": [None], "name": words, "showlegend": True, "legend": "legend"}

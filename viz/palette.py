@@ -148,7 +148,7 @@ FATE_SCALE: list[list[float | str]] = [
 FATE_RANGE: tuple[float, float] = (-0.5, FATE_COUNT - 0.5)  # cmin and cmax, or zmin and zmax
 
 
-class Phase(NamedTuple):
+class PhaseLook(NamedTuple):
     """How a part of a step's time looks: a quiet colour, and a pattern as its second sign."""
 
     label: str
@@ -156,10 +156,10 @@ class Phase(NamedTuple):
     pattern: str  # plotly's fill pattern
 
 
-PHASES: dict[str, Phase] = {
-    "forward": Phase("Forward", "$time_forward", ""),
-    "draft": Phase("Draft", "$time_draft", "/"),
-    "accept": Phase("Accept", "$time_accept", "x"),
-    "commit": Phase("Commit", "$time_commit", "\\"),
-    "other": Phase("Other", "$time_other", "."),
+PHASES: dict[str, PhaseLook] = {
+    "forward": PhaseLook("Forward", "$time_forward", ""),
+    "draft": PhaseLook("Draft", "$time_draft", "/"),
+    "accept": PhaseLook("Accept", "$time_accept", "x"),
+    "commit": PhaseLook("Commit", "$time_commit", "\\"),
+    "other": PhaseLook("Other", "$time_other", "."),
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from decoding.types import Header, Step
 
-from .cells import LETTERS, Trace
+from .cells import LETTERS, PlotTrace
 from .stream import encode
 from .view import Figure, View
 
@@ -33,13 +33,13 @@ def words(readers: Iterable[int]) -> str:
     return ", ".join(map(str, readers))
 
 
-def extended(view: View, figure: Figure, *parts: Trace) -> Figure:
+def extended(view: View, figure: Figure, *parts: PlotTrace) -> Figure:
     """A view's figure with more parts, which show no nodes, and with the ranks in its table."""
     more = {"nodes": (*view.nodes, *[None] * len(parts)), "phases": (*view.phases, *["propose"] * len(parts))}
     return figure | more | {"data": [*figure["data"], *parts], "columns": (*view.columns, COLUMN)}
 
 
-def strip() -> Trace:
+def strip() -> PlotTrace:
     """A column for each rank, a row for each node."""
     steps = zip(("rgba(0,0,0,0)", "$line", "$muted"), range(3), strict=True)
     scale = [[(code + end) / 3, colour] for colour, code in steps for end in (0, 1)]
@@ -73,13 +73,13 @@ def strip_of(step: Step, rows: int, wide: int) -> Strip:
     return Strip(patch, (begin + end - 1) / 2, f"ranks 0-{count - 1}", end)
 
 
-def bands() -> Trace:
+def bands() -> PlotTrace:
     """The rows of a tree that belong to one rank each, as areas behind it."""
     look = {"type": "bar", "orientation": "h", "x": [], "y": [], "hoverinfo": "skip", "base": -0.4}
     return look | {"marker": {"color": "$faint", "line": {"width": 0}}}
 
 
-def names() -> Trace:
+def names() -> PlotTrace:
     """The ranks' names in the corners of their bands."""
     look = {"type": "scatter", "mode": "text", "x": [], "y": [], "hoverinfo": "skip", "cliponaxis": False}
     return look | {"textposition": "bottom left", "textfont": {"size": LETTERS, "color": "$muted"}}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from decoding.types import Step
 
 from . import token_text
-from .cells import Phase
+from .cells import StepPhase
 from .fates import node_fates
 from .palette import MEANINGS, Fate
 from .run_state import RunState
@@ -22,23 +22,23 @@ MOST_ROWS = 1000  # that become known in one phase: more of them would stop a br
 JUDGED = (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED, Fate.TWIN)  # guesses; until they are judged they are proposed
 
 Scalar = str | int | float | None
-Cell = Scalar | Mapping[Phase, Scalar]
+Cell = Scalar | Mapping[StepPhase, Scalar]
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row, the phases in which it is known, and the node that its first cell leads to."""
 
     cells: Sequence[Cell]
     node: int = -1
-    since: Phase = "propose"
-    until: Phase | None = None  # from this phase on other rows stand for it
+    since: StepPhase = "propose"
+    until: StepPhase | None = None  # from this phase on other rows stand for it
 
 
 class Table(NamedTuple):
     """The table of a view in one step."""
 
     headings: Sequence[str]
-    rows: Sequence[Row] = ()
+    rows: Sequence[TableRow] = ()
     say: Sequence[Cell] = ()  # sentences above the table
 
 
@@ -80,7 +80,7 @@ def outcome_of(accepted: int, learned: str = "") -> Cell:
 
 def as_json(table: Table) -> dict[str, Any]:
     """A table as the player reads it; where rows are left out, with the number of all that the step ends with."""
-    rows, counts = list[dict[str, Any]](), Counter[Phase]()
+    rows, counts = list[dict[str, Any]](), Counter[StepPhase]()
     for row in table.rows:
         counts[row.since] += 1
         if counts[row.since] <= MOST_ROWS:
@@ -89,7 +89,7 @@ def as_json(table: Table) -> dict[str, Any]:
     return {"headings": table.headings, "rows": rows, "say": table.say} | count
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: TableRow) -> dict[str, Any]:
     fields: dict[str, Any] = {"cells": row.cells}
     fields |= {"node": row.node} if row.node >= 0 else {}
     fields |= {"since": row.since} if row.since != "propose" else {}

@@ -104,7 +104,7 @@ class _Landscape:
     entry: Entry
     measured: Sequence[int] = ()  # the new tokens that have a column
     columns: list[words.Column] = field(default_factory=list)
-    rows: list[words.Row] = field(default_factory=list)
+    rows: list[words.LandscapeRow] = field(default_factory=list)
     left: dict[str, list[str]] = field(default_factory=dict)  # labels of the methods that were left out, by the reason
 
     def lines(self) -> Lines:

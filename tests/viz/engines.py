@@ -46,7 +46,7 @@ def run_state(family: str, method: str) -> RunState:
     return RunState.of(trace)
 
 
-def plain(value: encode.Value, state: RunState, step: Step) -> Any:
+def plain(value: encode.Encoded, state: RunState, step: Step) -> Any:
     """What plotly would draw."""
     return encode.resolve(value, state.texts, (), LIGHT, step)
 

@@ -25,18 +25,18 @@ from viz.run_state import RunState
 from viz.views import tree
 from viz.views.tree import weights
 
-Place = tuple[float, float]
+ZoneCell = tuple[float, float]
 TREES = [(family, method) for family, method in RUNS if method != "autoregressive"]
 
 
-def lines(trace: Any) -> Iterator[tuple[Place, Place]]:
+def lines(trace: Any) -> Iterator[tuple[ZoneCell, ZoneCell]]:
     """The lines from point to point of a trace."""
     for (x, y), (to_x, to_y) in pairwise(zip(trace["x"], trace["y"], strict=True)):
         if None not in (x, y, to_x, to_y):
             yield (x, y), (to_x, to_y)
 
 
-def places(traces: list[dict[str, Any]]) -> dict[Place, int]:
+def places(traces: list[dict[str, Any]]) -> dict[ZoneCell, int]:
     """The node at every place."""
     return {
         (x, y): node

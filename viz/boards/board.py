@@ -12,9 +12,9 @@ from ..cells import (
     SYMBOLS,
     WIDE,
     WIDE_CUT,
-    Layer,
-    Phase,
+    CellLayer,
     Sign,
+    StepPhase,
     at,
     axis,
     labels,
@@ -30,7 +30,7 @@ from ..cells import (
 )
 from ..fates import node_fates
 from ..palette import Fate
-from ..stream.encode import Value, fates, node, pack
+from ..stream.encode import Encoded, fates, node, pack
 from ..view import Figure
 
 _Cell = tuple[int, float, float, int, Fate]  # token, column, row, node, fate
@@ -71,7 +71,7 @@ def base(left: float, right: float, rows: float, label: str) -> Figure:
 class Board:
     """The cells of one step, layer by layer; `layers` and `patch` have the same order."""
 
-    phases: tuple[Phase, ...] = ("propose", "accept", "propose", "commit", "propose", "accept", "commit")
+    phases: tuple[StepPhase, ...] = ("propose", "accept", "propose", "commit", "propose", "accept", "commit")
     nodes: tuple[str | None, ...] = ("points", None, "points", None, None, None, None)
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Board:
         self._marks: list[tuple[Sign, float, float]] = []
 
     @staticmethod
-    def layers() -> list[Layer]:
+    def layers() -> list[CellLayer]:
         """The layers without their places."""
         return [
             squares(),
@@ -122,7 +122,7 @@ class Board:
         """A sign for what became of a row."""
         self._marks.append((sign, x, y))
 
-    def patch(self, step: Step) -> list[Layer]:
+    def patch(self, step: Step) -> list[CellLayer]:
         """What changes of every layer."""
         judged, marked = self._judged(step)
         return [
@@ -135,7 +135,7 @@ class Board:
             _marked(self._marks),
         ]
 
-    def _judged(self, step: Step) -> tuple[Layer, Layer]:
+    def _judged(self, step: Step) -> tuple[CellLayer, CellLayer]:
         """The guesses in the order of their nodes, and the signs of their fates."""
         if not self._guesses:
             return {}, {}
@@ -150,7 +150,7 @@ def alone(why: str) -> str:
     return f"No guess{why and ': '}{why}"
 
 
-def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value]:
+def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Encoded]:
     """Texts, fates, signs and numbers of some nodes: the step's own columns where the nodes lie side by side."""
     first, stop = places[0], places[0] + len(places)
     if [*places] == [*range(first, stop)]:
@@ -162,7 +162,7 @@ def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value
     return columns | {"fate": fates(codes), "symbol": {"symbols": pack(codes, "u1")}}
 
 
-def _filled(given: Sequence[_Cell]) -> Layer:
+def _filled(given: Sequence[_Cell]) -> CellLayer:
     if not given:
         return {}
     ids, xs, ys, nodes, codes = zip(*given, strict=True)
@@ -170,14 +170,14 @@ def _filled(given: Sequence[_Cell]) -> Layer:
     return filled | {"nodes": packed(nodes)} if any(place >= 0 for place in nodes) else filled
 
 
-def _written(given: Sequence[tuple[str, float, float]]) -> Layer:
+def _written(given: Sequence[tuple[str, float, float]]) -> CellLayer:
     if not given:
         return {}
     words, xs, ys = zip(*given, strict=True)
     return at(xs, ys) | {"text": {"strings": list(words)}}
 
 
-def _marked(given: Sequence[tuple[Sign, float, float]]) -> Layer:
+def _marked(given: Sequence[tuple[Sign, float, float]]) -> CellLayer:
     if not given:
         return {}
     chosen, xs, ys = zip(*given, strict=True)

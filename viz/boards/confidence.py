@@ -8,12 +8,12 @@ from itertools import zip_longest
 
 from decoding.types import Header, Step
 
-from ..cells import PITCH, Trace, axis, layout, lifted, line, packed, points, ticks
+from ..cells import PITCH, PlotTrace, axis, layout, lifted, line, packed, points, ticks
 from ..palette import Fate
 from ..run_state import RunState
 from ..sources import parse
 from ..stream.encode import pack
-from ..tables import Row, Table, fate_of, text_of
+from ..tables import Table, TableRow, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import under
 from .board import Board
@@ -53,7 +53,7 @@ class ConfidenceBoard:
 
     def _base(self, run: RunState) -> Figure:
         gamma, limit = min(_SHOWN, self.gamma(run.header)), self.limit(run.header)
-        bars: Trace = {"type": "bar", "x": [], "y": [], "width": 0.62, "hoverinfo": "none", "showlegend": False}
+        bars: PlotTrace = {"type": "bar", "x": [], "y": [], "width": 0.62, "hoverinfo": "none", "showlegend": False}
         pattern = {"shape": "", "size": 6}
         bars["marker"] = {"color": "$proposed", "opacity": 0.75, "line": {"width": 0}, "pattern": pattern}
         data = [*Board.layers(), bars, line("$text", 1.5, "dash"), *[points("markers") for _ in range(3)]]
@@ -76,7 +76,7 @@ class ConfidenceBoard:
         board.outcome(words, -0.3, 1.14)
         for x, value in enumerate(values, start=1):
             board.outcome(f"{value:.2f}", x - 0.3, min(value + 0.06, 1.06))
-        bars: Trace = {"x": packed([*range(1, len(values) + 1)]), "y": pack(values, "f4")} if values else {}
+        bars: PlotTrace = {"x": packed([*range(1, len(values) + 1)]), "y": pack(values, "f4")} if values else {}
         bars |= {"customdata": packed([*range(1, len(values) + 1)])} if values else {}
         return {"data": [*board.patch(step), bars]}
 
@@ -84,10 +84,10 @@ class ConfidenceBoard:
         step = run.steps[k]
         nodes = [*range(1, len(step.tokens))]
         values, words = self._measured(run.header, step, nodes)
-        rows = [Row((text_of(run, step.tokens[0]), "root", fate_of(step, 0), None), 0)] if step.tokens else []
+        rows = [TableRow((text_of(run, step.tokens[0]), "root", fate_of(step, 0), None), 0)] if step.tokens else []
         for node, value in zip_longest(nodes, values):
             confidence = None if value is None else f"{value:.2f}"
-            rows.append(Row((text_of(run, step.tokens[node]), node, fate_of(step, node), confidence), node))
+            rows.append(TableRow((text_of(run, step.tokens[node]), node, fate_of(step, node), confidence), node))
         return Table(("Token", "Guess", "Fate", "Confidence"), rows, (words,) if words else ())
 
     def _measured(self, header: Header, step: Step, nodes: Sequence[int]) -> tuple[Sequence[float], str]:

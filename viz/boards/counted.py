@@ -8,9 +8,9 @@ from decoding.types import Step
 
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Row, fates_of, outcome_of, texts_of
+from ..tables import TableRow, fates_of, outcome_of, texts_of
 from .board import Board
-from .nodes import Nodes
+from .nodes import NodeIndex
 
 
 def draw(board: Board, step: Step, deep: int, most: int) -> None:
@@ -28,20 +28,22 @@ def draw(board: Board, step: Step, deep: int, most: int) -> None:
         board.label(f"and {len(branches) - most} more branches", 3.4, most + 1)
 
 
-def rows(run: RunState, step: Step) -> list[Row]:
+def rows(run: RunState, step: Step) -> list[TableRow]:
     """The branches as rows of a table: tokens, how often they came, the first one's depth, fates, what was accepted."""
-    found, accepted = list[Row](), frozenset(step.path)
+    found, accepted = list[TableRow](), frozenset(step.path)
     for branch in branches_of(step):
         nodes = [node for _, node in branch]
         words = texts_of(run, (step.tokens[node] for node in nodes))
         right = outcome_of(len(accepted.intersection(nodes)))
-        found.append(Row((words, f"{hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0]))
+        found.append(
+            TableRow((words, f"{hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0])
+        )
     return found
 
 
 def branches_of(step: Step) -> list[list[tuple[int, int]]]:
     """Rows of (depth, node): depth first, the commonest child first, every node in the row that it is met in first."""
-    below = Nodes(step).below
+    below = NodeIndex(step).below
     rows: list[list[tuple[int, int]]] = []
     stack = [(1, node, True) for node in reversed(_commonest(step, below.get(0, [])))]
     while stack:

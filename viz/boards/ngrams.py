@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from decoding.types import Step
 
-from ..cells import DOWN, WIDE, Sign, Trace, axis, layout, lifted, line, named_signs, note, packed, points
+from ..cells import DOWN, WIDE, PlotTrace, Sign, axis, layout, lifted, line, named_signs, note, packed, points
 from ..palette import Fate
 from ..run_state import RunState
-from ..tables import Cell, Row, Table, fates_of, outcome_of, texts_of
+from ..tables import Cell, Table, TableRow, fates_of, outcome_of, texts_of
 from ..view import Figure
 from .board import Board, key, shown_of
-from .nodes import Nodes
+from .nodes import NodeIndex
 
 HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
 WIDEST = 8  # tokens shown of an n-gram
@@ -32,7 +32,7 @@ _COUNTED = 4.2  # columns that the words above what was learned need
 Ngram = tuple[int, ...]
 
 
-class Entry(NamedTuple):
+class HeldNgram(NamedTuple):
     """An n-gram that the pool held when the step began."""
 
     number: int
@@ -73,14 +73,14 @@ def count_shown(board: Board, x: float, shown: int, number: int) -> None:
         board.outcome(words, x, shown + 0.9)
 
 
-def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[Entry]:
+def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[HeldNgram]:
     """Up to `most` of the n-grams fed below a node: the newest, but the one most of which was accepted in any case.
 
     `newest_first` says in which order they are given.
     """
-    nodes = Nodes(step)
+    nodes = NodeIndex(step)
     fed = [nodes.chain(ngram, above, i) for i, ngram in enumerate(ngrams)]
-    entries = [Entry(i, *pair, nodes.accepted(pair[1])) for i, pair in enumerate(zip(ngrams, fed, strict=True))]
+    entries = [HeldNgram(i, *pair, nodes.accepted(pair[1])) for i, pair in enumerate(zip(ngrams, fed, strict=True))]
     entries = entries if newest_first else entries[::-1]
     best = max(entries, key=lambda entry: entry.accepted, default=None)
     chosen = entries[:most]
@@ -89,7 +89,7 @@ def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, new
     return chosen
 
 
-def draw(board: Board, entry: Entry, row: int, n: int) -> None:
+def draw(board: Board, entry: HeldNgram, row: int, n: int) -> None:
     """Draw an n-gram with the fate of every token that was fed."""
     for x, (token, place) in enumerate(zip(entry.ngram[:n], entry.nodes, strict=False), start=1):
         if place > 0:
@@ -100,20 +100,20 @@ def draw(board: Board, entry: Entry, row: int, n: int) -> None:
         board.outcome(f"{entry.accepted} accepted", n + 1.1, row)
 
 
-def table(rows: Sequence[Row], entries: int, say: Sequence[Cell] = ()) -> Table:
+def table(rows: Sequence[TableRow], entries: int, say: Sequence[Cell] = ()) -> Table:
     """A pool as a table, with the number of n-grams that it holds after the step."""
     headings = ("Tokens", "Which", "Since", "Fates", "What became of it")
     return Table(headings, rows, (*say, {"commit": f"N-grams held in all: {entries}."}))
 
 
-def key_row(run: RunState, k: int, node: int, found: str) -> list[Row]:
+def key_row(run: RunState, k: int, node: int, found: str) -> list[TableRow]:
     """The token that the n-grams on the left follow, and how many there are; none where no nodes are recorded."""
     step = run.steps[k]
     cells = (texts_of(run, step.tokens[node : node + 1]), HELD_FOR_KEY, None, fates_of(step, [node]), found)
-    return [Row(cells, node)] if step.tokens else []
+    return [TableRow(cells, node)] if step.tokens else []
 
 
-def held_row(run: RunState, k: int, entry: Entry, since: str, learned: str = "") -> Row:
+def held_row(run: RunState, k: int, entry: HeldNgram, since: str, learned: str = "") -> TableRow:
     """An n-gram that the pool held for the key, and what the step made of it."""
     step, fed = run.steps[k], [node for node in entry.nodes if node > 0]
     cells = (
@@ -123,15 +123,15 @@ def held_row(run: RunState, k: int, entry: Entry, since: str, learned: str = "")
         fates_of(step, entry.nodes),
         outcome_of(entry.accepted, learned),
     )
-    return Row(cells, fed[0] if fed else -1)
+    return TableRow(cells, fed[0] if fed else -1)
 
 
-def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> Row:
+def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> TableRow:
     """An n-gram that went into the pool, with its key in front, and what the pool did with it."""
-    return Row((texts_of(run, ngram), "learned", None, None, learned), since="commit")
+    return TableRow((texts_of(run, ngram), "learned", None, None, learned), since="commit")
 
 
-def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[Trace]:
+def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[PlotTrace]:
     """How many n-grams the pool held up to step k: every so many steps, and now."""
     known: dict[int, int] = run.memo.setdefault("n-grams held", {})
     every = k // _SAMPLES + 1

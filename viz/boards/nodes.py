@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from decoding.types import Role, Step
 
 
-class Nodes:
+class NodeIndex:
     """The guesses of a step, by their sources and by where they hang."""
 
     def __init__(self, step: Step) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..cells import Layer, Phase, Trace, labels, line, named_signs, signs, squares
+from ..cells import CellLayer, PlotTrace, StepPhase, labels, line, named_signs, signs, squares
 
 FRONT, DIAGONALS, PAST, SETTLED, CURRENT, SIGNS, ANSWERS, ROOT, LEARNED, NOTE = range(10)  # the parts
 PARTS = 10
 NODES: tuple[str | None, ...] = (None, None, "points", None, "points", None, "points", "points", None, None)
-PHASES: tuple[Phase, ...] = (
+PHASES: tuple[StepPhase, ...] = (
     "propose",
     "commit",
     "propose",
@@ -24,7 +24,7 @@ ANSWER = "the target's answer"
 MARGIN = {"l": 76, "r": 8, "t": 24, "b": 4, "pad": 2}
 
 
-def parts(past: Layer, size: int, *, text: bool) -> list[Layer | Trace]:
+def parts(past: CellLayer, size: int, *, text: bool) -> list[CellLayer | PlotTrace]:
     """The layers and lines without their places."""
     return [
         line("$accepted", 2),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Figure = dict[str, Any]
-Trace = dict[str, Any]
+from ..cells import PlotTrace
+from ..view import Figure
 
 # What is drawn upwards, by the name of its column: the first that a result has.
 _VALUES = (
@@ -79,7 +79,14 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
         "thickness": 2,
     }
     marks = {"color": "$text", "size": 10, "symbol": ["diamond" if each else "circle-open" for each in beyond]}
-    trace: Trace = {"type": "scatter", "mode": "markers", "x": value, "y": names, "error_x": whiskers, "marker": marks}
+    trace: PlotTrace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": value,
+        "y": names,
+        "error_x": whiskers,
+        "marker": marks,
+    }
     trace |= {"customdata": kept, "hovertemplate": "%{y}: %{x:+.3f}<extra>B - A</extra>", "name": "B - A"}
     zero = {
         "type": "line",
@@ -97,14 +104,20 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
 
 
 def _bars(sides: Sequence[Side]) -> Figure:
-    value, data = _value(sides[0]), list[Trace]()
+    value, data = _value(sides[0]), list[PlotTrace]()
     lie = any(len(name) > _LYING for side in sides for name in _short(side))
     along, up = ("y", "x") if lie else ("x", "y")
     for side in sides:
-        look: Trace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
+        look: PlotTrace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
         if side.second:
             look["pattern"] = {"shape": "/", "size": 6, "bgcolor": "$paper", "fgcolor": "$text", "fillmode": "overlay"}
-        trace: Trace = {"type": "bar", along: _names(side), up: side.column(value), "marker": look, "name": side.name}
+        trace: PlotTrace = {
+            "type": "bar",
+            along: _names(side),
+            up: side.column(value),
+            "marker": look,
+            "name": side.name,
+        }
         trace |= {"orientation": "h"} if lie else {}
         trace |= {f"error_{up}": whiskers} if (whiskers := _whiskers(side, value)) else {}
         data.append(trace | _rows(side, along, up))
@@ -120,7 +133,7 @@ def _bars(sides: Sequence[Side]) -> Figure:
 def _lines(sides: Sequence[Side]) -> Figure:
     if {"confidence", "accepted"} <= set(sides[0].columns):
         return _against(sides, "confidence", "accepted")
-    value, x, data = _value(sides[0]), sides[0].columns[0], list[Trace]()
+    value, x, data = _value(sides[0]), sides[0].columns[0], list[PlotTrace]()
     second = "accepted" if value == "alpha" and len(sides) == 1 else None
     for side in sides:
         data.append(_line(side, side.column(x), value, side.name, side.second))
@@ -134,16 +147,16 @@ def _lines(sides: Sequence[Side]) -> Figure:
 
 def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
     """One share against another, beside the line on which they are equal."""
-    equal: Trace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
+    equal: PlotTrace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
     equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "as sure as it should be"}
     data = [equal] + [_line(side, side.column(x), y, side.name, side.second) for side in sides]
     axes = _axis(f"{x} of the drafter", {"range": [0, 1]}), _axis(f"share {y}", {"range": [0, 1.02]})
     return _figure(data, sides, *axes)
 
 
-def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> Trace:
+def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> PlotTrace:
     ink = "$muted" if dashed else "$text"
-    trace: Trace = {"type": "scatter", "mode": "lines+markers", "x": x, "y": side.column(value), "name": name}
+    trace: PlotTrace = {"type": "scatter", "mode": "lines+markers", "x": x, "y": side.column(value), "name": name}
     trace |= {"line": {"color": ink, "width": 2, "dash": "dash" if dashed else "solid"}}
     trace |= {"marker": {"color": ink, "size": 9 if dashed else 7, "symbol": "diamond-open" if dashed else "circle"}}
     trace |= {"error_y": whiskers} if (whiskers := _whiskers(side, value)) else {}
@@ -155,7 +168,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
     across, up = sides[0].columns[:2]
     value = _value(sides[0], ("share", "guesses", "steps"))
     highest = max((each for side in sides for each in side.column(value) if each is not None), default=1)
-    data = list[Trace]()
+    data = list[PlotTrace]()
     for number, side in enumerate(sides):
         x, y = (sorted(set(side.column(name))) for name in (across, up))
         cells: list[list[Any]] = [[None] * len(x) for _ in y]
@@ -163,7 +176,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
         for place, (left, low, z) in enumerate(zip(*(side.column(name) for name in (across, up, value)), strict=True)):
             cells[y.index(low)][x.index(left)] = z
             rows[y.index(low)][x.index(left)] = place
-        trace: Trace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "meta": int(side.second)}
+        trace: PlotTrace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "meta": int(side.second)}
         trace["showscale"] = not number
         trace |= {"zmin": 0, "zmax": highest, "colorscale": [[0, "$faint"], [0.5, "$time_draft"], [1, "$text"]]}
         trace |= {"hovertemplate": f"{across} %{{x}}, {up} %{{y}}: %{{z}} {value}<extra>{_plain(side.name)}</extra>"}
@@ -179,7 +192,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
     return figure
 
 
-def _cells_axis(sides: Sequence[Side], name: str) -> Trace:
+def _cells_axis(sides: Sequence[Side], name: str) -> PlotTrace:
     """Each number has a tick of its own, where these are few."""
     found = sorted({number for side in sides for number in side.column(name)})
     return {"tickvals": found} if len(found) <= 12 else {}
@@ -213,7 +226,7 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _whiskers(side: Side, value: str) -> Trace | None:
+def _whiskers(side: Side, value: str) -> PlotTrace | None:
     """Plotly's error bars, where the result has an interval of what is drawn."""
     columns = list(side.columns)
     if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value) or value == "alpha":
@@ -222,11 +235,11 @@ def _whiskers(side: Side, value: str) -> Trace | None:
     known = [None not in triple for triple in triples]
     above = [max(0.0, high - y) if fine else 0 for (y, _, high), fine in zip(triples, known, strict=True)]
     below = [max(0.0, y - low) if fine else 0 for (y, low, _), fine in zip(triples, known, strict=True)]
-    look: Trace = {"color": "$muted", "thickness": 1, "width": 3}
+    look: PlotTrace = {"color": "$muted", "thickness": 1, "width": 3}
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}
 
 
-def _rows(side: Side, along: str = "x", up: str = "y") -> Trace:
+def _rows(side: Side, along: str = "x", up: str = "y") -> PlotTrace:
     """What a point says, and the number of the row that it stands for."""
     says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{_plain(side.name)}</extra>"
     return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
@@ -236,28 +249,28 @@ def _are_few(sides: Sequence[Side]) -> bool:
     return max(len(side.rows) for side in sides) <= 16
 
 
-def _tozero() -> Trace:
+def _tozero() -> PlotTrace:
     return {"rangemode": "tozero"}
 
 
-def _x_axis(sides: Sequence[Side], more: Trace) -> Trace:
+def _x_axis(sides: Sequence[Side], more: PlotTrace) -> PlotTrace:
     return _axis(str(sides[0].columns[0]), more)
 
 
-def _y_axis(value: str, more: Trace) -> Trace:
+def _y_axis(value: str, more: PlotTrace) -> PlotTrace:
     return _axis(value, more | ({"tickformat": ".0%"} if value in _SHARES and value != "accepted" else {}))
 
 
-def _axis(title: str, more: Trace) -> Trace:
-    look: Trace = {"title": {"text": _plain(title), "font": {"size": 12, "color": "$muted"}, "standoff": 6}}
+def _axis(title: str, more: PlotTrace) -> PlotTrace:
+    look: PlotTrace = {"title": {"text": _plain(title), "font": {"size": 12, "color": "$muted"}, "standoff": 6}}
     look |= {"gridcolor": "$faint", "linecolor": "$line", "zerolinecolor": "$line", "automargin": True}
     return look | {"tickfont": {"size": 11, "color": "$muted"}, "fixedrange": True} | more
 
 
-def _figure(data: list[Trace], sides: Sequence[Side], x: Trace, y: Trace) -> Figure:
+def _figure(data: list[PlotTrace], sides: Sequence[Side], x: PlotTrace, y: PlotTrace) -> Figure:
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12, "color": "$text"}}
     legend |= {"itemclick": False, "itemdoubleclick": False, "bgcolor": "rgba(0,0,0,0)"}
-    layout: Trace = {"xaxis": x, "yaxis": y, "height": _HEIGHT, "margin": {"l": 44, "r": 8, "t": 8, "b": 40}}
+    layout: PlotTrace = {"xaxis": x, "yaxis": y, "height": _HEIGHT, "margin": {"l": 44, "r": 8, "t": 8, "b": 40}}
     layout |= {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "showlegend": len(sides) > 1, "legend": legend}
     layout |= {"hovermode": "closest", "dragmode": False, "bargap": 0.25, "barmode": "group"}
     layout["hoverlabel"] = {"bgcolor": "$panel", "bordercolor": "$line", "font": {"color": "$text", "size": 12}}

@@ -13,7 +13,7 @@ from ..fates import emitted_fates
 from ..params import params_reader
 from ..run_state import RunState
 from ..stage.parts import depths_of
-from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
+from ..tables import Cell, Table, TableRow, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, share
 from .base import Screen
@@ -76,21 +76,21 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """All guesses as a table, what was written, and what the drafter cannot say."""
-    step, found = run.steps[k], list[Row]()
+    step, found = run.steps[k], list[TableRow]()
     foreign, cosines = on_stage.unsayable(step), panel_of(step).get("agreement", [])
     for place, (token, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         drift = f"own feature {cosines[place]:.2f} of the target's" if place < len(cosines) else ""
         sign = ", ".join(filter(None, ("cannot be drafted" if place in foreign else "", drift)))
         own: Cell = {"commit": sign} if sign else None
         written = text_of(run, token), f"depth {place + 1}", "written", None, fate_label(code), own
-        found.append(Row(written, since="commit"))
+        found.append(TableRow(written, since="commit"))
     products, chances = on_stage.products_of(step), panel_of(step).get("chances", [])
     for place, nodes in enumerate(_by_product(step), start=1):
         for node in nodes:
             chance = share(chances[node - 1]) if node <= len(chances) else None
             product = share(products[node]) if node in products else None
             cells = (text_of(run, step.tokens[node]), f"depth {place}", chance, product, fate_of(step, node), None)
-            found.append(Row(cells, node))
+            found.append(TableRow(cells, node))
     words = () if len(step.tokens) > 1 else (f"no guess: {SCREEN.why_no_guess(run, step)}",)
     return Table(("Token", "Depth", "Probability", "Product", "Fate", "Drafter"), found, words)
 

@@ -23,14 +23,14 @@ from ..boards.window import (
     SIGNS,
     parts,
 )
-from ..cells import DOWN, PITCH, SIZE, Trace, at, axis, layout, lifted, packed, squares, texts, ticks
+from ..cells import DOWN, PITCH, SIZE, PlotTrace, at, axis, layout, lifted, packed, squares, texts, ticks
 from ..fates import node_fates
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..stream.encode import fates, pack
-from ..tables import Row, Table, fate_label, fate_of, text_of
+from ..tables import Table, TableRow, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -70,7 +70,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The last iterations, up to step k."""
     n, past = _block(run.header), _past(run.header)
-    step, data = run.steps[k], [Trace() for _ in range(PARTS)]
+    step, data = run.steps[k], [PlotTrace() for _ in range(PARTS)]
     columns = min(_COLUMNS, n + 12)
     end = step.start + min(n, columns - 8) + 0.7
     earlier = run.steps[max(0, k - past) : k][::-1]
@@ -94,18 +94,18 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """The last iterations as a table, the oldest first, and what the target answered."""
     n, past = _block(run.header), _past(run.header)
-    step, cells = run.steps[k], list[Row]()
+    step, cells = run.steps[k], list[TableRow]()
     for before in run.steps[max(0, k - past) : k]:
         age = count(k - before.index, "pass", "passes") + " ago"
         known = _iteration(before, 0, n, 0)
-        cells += [Row((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in known]
+        cells += [TableRow((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in known]
     if step.tokens:
-        cells.append(Row((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
+        cells.append(TableRow((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
     for node in _guesses(step, n):
         given, place = text_of(run, step.tokens[node]), step.start + node - 1
-        cells.append(Row((given, "this pass", place, fate_of(step, node)), node))
+        cells.append(TableRow((given, "this pass", place, fate_of(step, node)), node))
     for node, answer in enumerate(_answers(step, n)):
-        cells.append(Row((text_of(run, answer), "answers", step.start + node, ANSWER), node, "verify"))
+        cells.append(TableRow((text_of(run, answer), "answers", step.start + node, ANSWER), node, "verify"))
     return Table(HEADINGS, cells)
 
 
@@ -126,7 +126,7 @@ def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, 
     return [(step.tokens[node], x, y, judged[node]) for node, x in placed if x > left]
 
 
-def _front(steps: list[Step], now: Step) -> tuple[Trace, Trace]:
+def _front(steps: list[Step], now: Step) -> tuple[PlotTrace, PlotTrace]:
     """Where the settled text ended before every iteration, and how far this one moves it."""
     xs: list[float] = []
     ys: list[float] = []

@@ -15,15 +15,15 @@ from decoding.types import Step
 from ..boards import board, ngrams
 from ..boards import window as grid
 from ..boards.board import GONE, OUTCOMES, SIGNED, Board, step_columns
-from ..boards.nodes import Nodes, root
+from ..boards.nodes import NodeIndex, root
 from ..cells import (
     CUT,
     DOWN,
     PITCH,
     SIZE,
     WIDE_CUT,
+    PlotTrace,
     Sign,
-    Trace,
     at,
     axis,
     layout,
@@ -36,7 +36,7 @@ from ..cells import (
 from ..palette import Fate
 from ..run_state import RunState
 from ..stream.encode import node, pack
-from ..tables import Cell, Row, Table, fate_of, text_of, texts_of
+from ..tables import Cell, Table, TableRow, fate_of, text_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -105,7 +105,7 @@ def window_frame(run: RunState, k: int) -> Patch:
     """The window as step k fed it, and what the target answered."""
     params = params_of(run.header)
     W, N = params.W, params.N
-    step, data = run.steps[k], [Trace() for _ in range(grid.PARTS)]
+    step, data = run.steps[k], [PlotTrace() for _ in range(grid.PARTS)]
     rows, new = panel_of(step).get("rows", [])[: N - 1], panel_of(step).get("new", [])
     sizes = tuple(map(len, rows))
     steady = sizes == _steady(params)
@@ -134,20 +134,20 @@ def window_rows(run: RunState, k: int) -> Table:
     step, panel, N = run.steps[k], panel_of(run.steps[k]), params_of(run.header).N
     levels, new = panel.get("rows", [])[: N - 1], panel.get("new", [])
     sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
-    found = list[Row]()
+    found = list[TableRow]()
     if step.tokens:
-        found.append(Row((text_of(run, step.tokens[0]), _line(N, N - 1 - len(levels)), place, "root", None), 0))
+        found.append(TableRow((text_of(run, step.tokens[0]), _line(N, N - 1 - len(levels)), place, "root", None), 0))
     fed = (token for level in levels for token in level)
     for at_node, (token, column, row) in enumerate(zip(fed, *_places(N, sizes), strict=True), start=1):
-        found.append(Row((text_of(run, token), _line(N, row), place + column, "window cell", None), at_node))
+        found.append(TableRow((text_of(run, token), _line(N, row), place + column, "window cell", None), at_node))
     pooled = _pooled(run, k, sizes, len(new))
     for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
         cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
-        found.append(Row(cells, _end(sizes, i), "verify"))
+        found.append(TableRow(cells, _end(sizes, i), "verify"))
     for number, chain in enumerate(_shown_guesses(step, _guessed(params_of(run.header)))[0], start=1):
         for depth, at_node in enumerate(chain, start=1):
             token, name = step.tokens[at_node], f"guess {number} shown of the pool"
-            found.append(Row((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node))
+            found.append(TableRow((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node))
     return Table((*grid.HEADINGS, "Harvested n-gram"), found)
 
 
@@ -198,7 +198,7 @@ def _harvest(step: Step, columns: int) -> list[Sign]:
     return signs if len(signs) == columns else []
 
 
-def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
+def _draw_guesses(step: Step, length: int, data: list[PlotTrace]) -> None:
     """Draw the newest of the pool's guesses, the oldest on top as in the window, and what became of them."""
     shown, more = _shown_guesses(step, length)
     if not shown:
@@ -214,7 +214,7 @@ def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
 
 def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
     """The nodes of the guesses that there is room for, the best among them, and how many more there are."""
-    nodes = Nodes(step)
+    nodes = NodeIndex(step)
     entries = enumerate(panel_of(step).get("guesses", []))
     chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
     shown = chains[-_SHOWN:]
@@ -267,7 +267,7 @@ def pool_frame(run: RunState, k: int) -> Patch:
     data = [*drawn.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]
     shown = inserted[:new]
     tokens = [token for first, ngram, _ in shown for token in (first, *(ngram + [-1] * n)[:n])]
-    fewer: Trace = {} if len(shown) == new else {"x": packed([right + i for i in range(n + 1)] * len(shown))}
+    fewer: PlotTrace = {} if len(shown) == new else {"x": packed([right + i for i in range(n + 1)] * len(shown))}
     data[ngrams.KEY] = {"text": {**node("token", 0, 1), "cut": WIDE_CUT}}
     data[ngrams.LEARNED] = {"text": texts(tokens, WIDE_CUT), **fewer}
     fewer = fewer and {"x": packed([right + n + 0.9] * len(shown))}
@@ -296,7 +296,7 @@ def _asked(params: LookaheadParams, step: Step) -> str:
     return "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
 
 
-def _since(run: RunState, k: int, entry: ngrams.Entry) -> str:
+def _since(run: RunState, k: int, entry: ngrams.HeldNgram) -> str:
     """Where an n-gram of the step's root came from."""
     params, ngram = params_of(run.header), (root(run.steps[k]), *entry.ngram)
     step = ngrams.last_learned(run, k, ngram, lambda step: _learned_ngrams(params, step))

@@ -13,7 +13,7 @@ from ..fates import emitted_fates
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
+from ..tables import Cell, Table, TableRow, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -73,15 +73,15 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """All guesses of all heads as a table, and what was written."""
-    step, found = run.steps[k], list[Row]()
+    step, found = run.steps[k], list[TableRow]()
     hits = dict(enumerate(panel_of(step).get("hits", []), start=1))
     for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
-        found.append(Row((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit"))
+        found.append(TableRow((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit"))
     guesses, _ = _by_head_and_rank(step, len(step.tokens), len(step.tokens))
     for (head, rank), node in sorted(guesses.items(), key=lambda guess: (guess[0][1], guess[0][0])):
         own: Cell = {"commit": "the target's own token"} if hits.get(head) == rank else None
         cells = (text_of(run, step.tokens[node]), f"head {head}", f"rank {rank}", fate_of(step, node), own)
-        found.append(Row(cells, node))
+        found.append(TableRow(cells, node))
     return Table(("Token", "Head", "Rank", "Fate", "Sign"), found, () if guesses else (_no_guess(run, step),))
 
 

@@ -9,11 +9,11 @@ from decoding.types import Step
 
 from ..boards import board
 from ..boards.board import Board, alone, shown_of
-from ..boards.nodes import Nodes
+from ..boards.nodes import NodeIndex
 from ..palette import Fate
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Row, Table, fates_of, outcome_of, texts_of
+from ..tables import Table, TableRow, fates_of, outcome_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -35,7 +35,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The rows of step k with the strategy that filled each; of a trie, every node once."""
     step, board, deep = run.steps[k], Board(), min(_WIDEST, params_of(run.header).w)
-    nodes, drawn = Nodes(step), set[int]()
+    nodes, drawn = NodeIndex(step), set[int]()
     if step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
         board.outcome(_found(run, step), 0.7, 0)
@@ -57,10 +57,10 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """The same as a table: of a row the nodes that no row above it has, and the depth from which they go on."""
     step, listed = run.steps[k], {-1}
-    nodes, found = Nodes(step), list[Row]()
+    nodes, found = NodeIndex(step), list[TableRow]()
     if step.tokens:
         cells = (texts_of(run, step.tokens[:1]), None, None, fates_of(step, [0]), _found(run, step))
-        found.append(Row(cells, 0))
+        found.append(TableRow(cells, 0))
     for row, chain in _chains(run, step, nodes):
         new = [(depth, node) for depth, node in enumerate(chain, start=1) if node not in listed]
         if not new:
@@ -68,11 +68,11 @@ def rows(run: RunState, k: int) -> Table:
         own = [node for _, node in new]
         listed |= {*own}
         words, right = texts_of(run, (step.tokens[node] for node in own)), outcome_of(nodes.accepted(chain))
-        found.append(Row((words, _strategy(row), new[0][0], fates_of(step, own), right), own[0]))
+        found.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, own), right), own[0]))
     return Table(("Tokens", "Strategy", "From depth", "Fates", "What became of it"), found)
 
 
-def _chains(run: RunState, step: Step, nodes: Nodes) -> list[tuple[NGrammysRow, list[int]]]:
+def _chains(run: RunState, step: Step, nodes: NodeIndex) -> list[tuple[NGrammysRow, list[int]]]:
     """The rows of a step, each with its nodes; -1 where the step had no room."""
     given, merged = panel_of(step).get("rows", []), params_of(run.header).layout == "trie"
     return [*zip(given, nodes.rows((row.get("tokens", []) for row in given), merged=merged), strict=True)]

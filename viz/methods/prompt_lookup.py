@@ -15,7 +15,7 @@ from ..palette import Fate
 from ..panels import panel_reader
 from ..run_state import RunState
 from ..sources import SHARED_WORDS, in_a_sentence, parse
-from ..tables import Row, Table, fate_label, fates_of, texts_of
+from ..tables import Table, TableRow, fate_label, fates_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -81,11 +81,11 @@ def rows(run: RunState, k: int) -> Table:
     widest, _ = _shown(run.header)
     text = run.ids[max(0, step.start - widest - _BEFORE - 1) : step.start - 1]
     known = fates_of(step, range(len(step.tokens)), len(text))
-    found = [Row((texts_of(run, [*text, *step.tokens]), "the text now", known), 0 if step.tokens else -1)]
+    found = [TableRow((texts_of(run, [*text, *step.tokens]), "the text now", known), 0 if step.tokens else -1)]
     if copy is not None:
-        found.insert(0, Row((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
+        found.insert(0, TableRow((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
     written = ", ".join(map(fate_label, emitted_fates(step)))
-    found.append(Row((texts_of(run, step.emitted), "the target", written), since="commit"))
+    found.append(TableRow((texts_of(run, step.emitted), "the target", written), since="commit"))
     said = alone(SCREEN.why_no_guess(run, step)) if copy is None else copy.where
     return Table(("Tokens", "Text", "Fates"), found, (said,))
 

@@ -13,7 +13,7 @@ from ..palette import Fate
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Row, Table, fates_of, texts_of
+from ..tables import Table, TableRow, fates_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -59,7 +59,7 @@ def rows(run: RunState, k: int) -> Table:
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
     what = _found(panel_of(step)) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
-    found = [Row(cells, 0)] if step.tokens else []
+    found = [TableRow(cells, 0)] if step.tokens else []
     found += counted.rows(run, step)
     return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), found)
 

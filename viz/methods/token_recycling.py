@@ -9,13 +9,13 @@ from decoding.types import Header, Step
 
 from ..boards import board
 from ..boards.board import OUTCOMES, Board, alone, key, shown_of
-from ..boards.nodes import Nodes
+from ..boards.nodes import NodeIndex
 from ..cells import Sign
 from ..palette import Fate
 from ..params import params_reader
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Row, Table, fates_of, outcome_of, text_of, texts_of
+from ..tables import Table, TableRow, fates_of, outcome_of, text_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -74,16 +74,16 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """The rows that guesses were read from, and those that became others, as a table."""
-    step, nodes, found = run.steps[k], Nodes(run.steps[k]), list[Row]()
+    step, nodes, found = run.steps[k], NodeIndex(run.steps[k]), list[TableRow]()
     for row, above in on_stage.rows_read(step):
         below = on_stage.entry_nodes(step, row)
         guessed = [below[token] for token in row["entries"] if token in below]
         cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(row))
-        found.append(Row((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
+        found.append(TableRow((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
     for token, before, after, behind in panel_of(step).get("changed", []):
         was = f"was {texts_of(run, before)}" if before else "new"
         cells = (text_of(run, token), texts_of(run, after), f"{was}; given by a node that was {behind}")
-        found.append(Row((*cells, None, None), since="commit"))
+        found.append(TableRow((*cells, None, None), since="commit"))
     say = alone(SCREEN.why_no_guess(run, step)) if not step.drafted else ""
     known = f"{count(panel_of(step).get('known', 0), 'row')} in the table"
     return Table(

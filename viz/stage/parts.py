@@ -17,7 +17,7 @@ from ..fates import emitted_fates, node_fates
 from ..palette import Fate
 from ..run_state import RunState
 from ..wording import count
-from .scene import COLUMNS, Place, Scene, Slot, StagePiece, Zone
+from .scene import COLUMNS, Scene, Slot, StagePiece, Zone, ZoneCell
 
 TEXT, GUESSES = "text", "guesses"
 CACHED: Slot = ("verify", None)  # of what is read in this step, and stays
@@ -51,10 +51,10 @@ def position_name(position: int) -> str:
     return f"t{position}"
 
 
-def landing(step: Step, room: Room, depth: int) -> Place:
+def landing(step: Step, room: Room, depth: int) -> ZoneCell:
     """Where a token stands once the step is written; a text that gets longer than its line has moved to the left."""
     beyond = max(0, room.root + len(step.emitted) - (COLUMNS - 1))
-    return Place(TEXT, room.root + depth - beyond, 0)
+    return ZoneCell(TEXT, room.root + depth - beyond, 0)
 
 
 def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
@@ -62,7 +62,7 @@ def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
     step = run.steps[k]
     last = step.start - 1
     for position in range(max(0, last - room.root), last + 1):
-        place = Place(TEXT, room.root - last + position, 0)
+        place = ZoneCell(TEXT, room.root - last + position, 0)
         fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
         slot: Slot = ("verify" if position >= last - step.pending else "propose", None)
         scene.add(StagePiece(position_name(position), run.ids[position], place, fate, node, slot=slot))
@@ -79,11 +79,11 @@ def draw_text(
     draw_end(scene, run, k, room)
     step = run.steps[k]
     last = step.start - 1
-    if landing(step, room, 0) != Place(TEXT, room.root, 0):
+    if landing(step, room, 0) != ZoneCell(TEXT, room.root, 0):
         for position in range(max(0, last - room.root), last + 1):
             scene.move(position_name(position), "commit", landing(step, room, position - last))
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
-        place = Place(TEXT, room.root + 1 + i, 1)
+        place = ZoneCell(TEXT, room.root + 1 + i, 1)
         if i < step.accepted:
             node, name = step.path[i + 1], _answer_name(k, i)
             if place.x < COLUMNS:
@@ -94,7 +94,7 @@ def draw_text(
             StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
         )
         scene.land(name, landing(step, room, 1 + i))
-    scene.word(answers, Place(TEXT, room.root + 0.9, 1), "left", since="accept")
+    scene.word(answers, ZoneCell(TEXT, room.root + 0.9, 1), "left", since="accept")
 
 
 def _answer_name(k: int, place: int) -> str:
@@ -133,12 +133,16 @@ def draw_guesses(
     rows = rows_of(step, room, shown)
     names = {0: position_name(step.start - 1)}
     for node, row in rows.items():
-        place, more, words = Place(GUESSES, depths[node] - 1, row), (share or {}).get(node), (note or {}).get(node, "")
+        place, more, words = (
+            ZoneCell(GUESSES, depths[node] - 1, row),
+            (share or {}).get(node),
+            (note or {}).get(node, ""),
+        )
         turn = depths[node] * one_by_one
         draw_guess(scene, step, room, names, node, place, origin=origin(node), share=more, note=words, turn=turn)
     land_hidden(scene, k, step, room, names)
     if hidden := len(guesses) - len(rows):
-        scene.word(f"and {count(hidden, 'guess', 'guesses')} more", Place(GUESSES, 0, room.rows - 0.25))
+        scene.word(f"and {count(hidden, 'guess', 'guesses')} more", ZoneCell(GUESSES, 0, room.rows - 0.25))
     return names
 
 
@@ -148,7 +152,7 @@ def draw_guess(
     room: Room,
     names: dict[int, str],
     node: int,
-    place: Place,
+    place: ZoneCell,
     *,
     linked: bool = True,
     **look: Any,
@@ -161,7 +165,7 @@ def draw_guess(
     if taken:
         scene.land(names[node], landing(step, room, depths[node]))
     if linked and (above := names.get(step.parents[node])):
-        gone = step.parents[node] == 0 and landing(step, room, 0) != Place(TEXT, room.root, 0)
+        gone = step.parents[node] == 0 and landing(step, room, 0) != ZoneCell(TEXT, room.root, 0)
         scene.link(above, names[node], "tree", until="commit" if gone else None)
 
 
@@ -180,7 +184,7 @@ def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int
 def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> None:
     """The target's choices behind guesses that it did not accept: it has read them all, each on what stands before."""
     for node in nodes if step.choices else ():
-        place = Place(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
+        place = ZoneCell(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
         if place.x < COLUMNS:
             name = answer_name(step, node)
             scene.add(StagePiece(name, step.choices[node], place, Fate.PROMPT, since="accept", faint=True))
@@ -195,7 +199,7 @@ def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> Non
     """That there is no guess, and why."""
     if run.wants_one(step):
         why = "no more tokens are asked for"
-    scene.word(f"no guess{why and ': '}{why}", Place(GUESSES, 0, 0))
+    scene.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
 
 
 def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:

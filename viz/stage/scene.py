@@ -31,19 +31,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from ..cells import Phase, packed
+from ..cells import StepPhase, packed
 from ..palette import Fate
 from ..stream import encode
 from ..view import Figure, Patch
 
 Link = Literal["tree", "match", "flow", "diagonal", "against"]
-Side = Literal["right", "left", "middle"]
+WordSide = Literal["right", "left", "middle"]
 Slot = tuple[
-    Phase, Phase | None
+    StepPhase, StepPhase | None
 ]  # the first phase in which a key is in the cache, and the first in which it no longer is
-PHASES: tuple[Phase, ...] = get_args(Phase)
+PHASES: tuple[StepPhase, ...] = get_args(StepPhase)
 LINKS: tuple[Link, ...] = get_args(Link)
-SIDES: tuple[Side, ...] = get_args(Side)
+SIDES: tuple[WordSide, ...] = get_args(WordSide)
 
 COLUMNS = 13  # of a wide stage: on 1280 pixels its words are 20 pixels high
 NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
@@ -64,7 +64,7 @@ class Zone(NamedTuple):
     fed: bool = False  # whether the target reads the nodes that stand there
 
 
-class Place(NamedTuple):
+class ZoneCell(NamedTuple):
     """A cell of a zone; halves of cells are places too."""
 
     zone: str
@@ -129,12 +129,12 @@ class StagePiece:
 
     name: str
     token: int
-    place: Place
+    place: ZoneCell
     fate: Fate
     node: int = -1
     _: KW_ONLY
-    since: Phase = "propose"
-    until: Phase | None = None  # the first phase in which it is gone
+    since: StepPhase = "propose"
+    until: StepPhase | None = None  # the first phase in which it is gone
     origin: str = ""
     wide: float = 1
     share: float | None = None
@@ -184,7 +184,7 @@ class _Link(NamedTuple):
 
 class _Words(NamedTuple):
     text: str
-    place: Place
+    place: ZoneCell
     when: int
     side: int
     loud: bool
@@ -192,7 +192,7 @@ class _Words(NamedTuple):
 
 class _Frame(NamedTuple):
     text: str
-    place: Place
+    place: ZoneCell
     when: int
     wide: float
     high: float
@@ -230,12 +230,12 @@ class Scene:
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
 
-    def move(self, name: str, phase: Phase, place: Place) -> None:
+    def move(self, name: str, phase: StepPhase, place: ZoneCell) -> None:
         """Move a piece to another place in a phase."""
         zone, x, y = place
         self._moves.append(_Move(self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
 
-    def land(self, name: str, place: Place) -> None:
+    def land(self, name: str, place: ZoneCell) -> None:
         """Move a piece into the text with the commit; a faint copy stays where it was, until the step ends."""
         number = self._numbers[name]
         self.move(name, "commit", place)
@@ -244,7 +244,7 @@ class Scene:
         self._pieces.append(replace(rest, faint=True, slot=None, turn=0))
 
     def link(
-        self, first: str, second: str, kind: Link = "tree", since: Phase = "propose", until: Phase | None = None
+        self, first: str, second: str, kind: Link = "tree", since: StepPhase = "propose", until: StepPhase | None = None
     ) -> None:
         """Draw a line from one piece to another, if both are on the stage."""
         if first in self._numbers and second in self._numbers:
@@ -254,12 +254,12 @@ class Scene:
     def word(
         self,
         text: str,
-        place: Place,
-        side: Side = "right",
+        place: ZoneCell,
+        side: WordSide = "right",
         *,
         loud: bool = False,
-        since: Phase = "propose",
-        until: Phase | None = None,
+        since: StepPhase = "propose",
+        until: StepPhase | None = None,
     ) -> None:
         """Write words that begin at a place, end there, or have it in their middle."""
         if text:
@@ -267,14 +267,14 @@ class Scene:
 
     def frame(
         self,
-        place: Place,
+        place: ZoneCell,
         wide: float,
         high: float,
         text: str = "",
         *,
         loud: bool = False,
-        since: Phase = "propose",
-        until: Phase | None = None,
+        since: StepPhase = "propose",
+        until: StepPhase | None = None,
         gauge: Gauge | None = None,
     ) -> None:
         """Draw a frame around some cells, the first of them at `place`."""
@@ -340,7 +340,7 @@ class Scene:
             for name, (numbers, values) in some.items()
         }
 
-    def _at(self, places: Sequence[Place], when: Sequence[int]) -> dict[str, Any]:
+    def _at(self, places: Sequence[ZoneCell], when: Sequence[int]) -> dict[str, Any]:
         zones = [20 * self.zones.index(place.zone) for place in places]
         return {
             "x": packed([place.x for place in places]),
@@ -349,7 +349,7 @@ class Scene:
         }
 
 
-def _when(since: Phase, until: Phase | None) -> int:
+def _when(since: StepPhase, until: StepPhase | None) -> int:
     return 5 * PHASES.index(since) + (len(PHASES) if until is None else PHASES.index(until))
 
 

@@ -27,7 +27,7 @@ from .. import token_text, tree_layout
 from ..fates import node_fates
 from ..palette import MEANINGS
 
-Value = Any  # JSON with the encodings above in it
+Encoded = Any  # JSON with the encodings above in it
 
 _KINDS = {"i1": np.int8, "u1": np.uint8, "i2": np.int16, "u2": np.uint16, "i4": np.int32, "f4": np.float32}
 
@@ -111,12 +111,12 @@ def matrix(encoded: Mapping[str, Any], step: Step) -> npt.NDArray[np.uint8]:
 
 
 def resolve(
-    value: Value,
+    value: Encoded,
     texts: Mapping[int, str],
     strings: Sequence[str],
     theme: Mapping[str, str],
     step: Step | None = None,
-) -> Value:
+) -> Encoded:
     """Plain values that plotly draws, for use without the player.
 
     `texts` are those that figures show; what could be a tag in them is taken out of force here. A patch that refers
@@ -150,7 +150,7 @@ def resolve(
     return value
 
 
-def _column(value: Mapping[str, Any], step: Step) -> Value:
+def _column(value: Mapping[str, Any], step: Step) -> Encoded:
     """What a "node" stands for, written out."""
     chosen = slice(value.get("from", 0), value.get("to"))
     if value["node"] == "id":

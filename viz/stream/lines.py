@@ -35,7 +35,7 @@ def scalars(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name[:_LONGEST]: value[:_LONGEST] if isinstance(value, str) else value for name, value in plain[:_MOST]}
 
 
-def ids_in(value: encode.Value) -> Iterator[int]:
+def ids_in(value: encode.Encoded) -> Iterator[int]:
     """The tokens whose texts a line uses."""
     if isinstance(value, dict):
         for name, part in value.items():
@@ -48,13 +48,13 @@ def ids_in(value: encode.Value) -> Iterator[int]:
             yield from ids_in(part)
 
 
-def numbers(array: encode.Value) -> list[int]:
+def numbers(array: encode.Encoded) -> list[int]:
     """The numbers of an array, packed or plain."""
     plain: list[int] = encode.unpack(array).tolist() if isinstance(array, dict) else array
     return plain
 
 
-def shortest(packed: Mapping[str, str]) -> encode.Value:
+def shortest(packed: Mapping[str, str]) -> encode.Encoded:
     """An array, or where that takes fewer characters its plain numbers."""
     values = encode.unpack(packed)
     if values.ndim > 1 or len(values) > _FEW or not np.isfinite(values).all():
@@ -64,7 +64,7 @@ def shortest(packed: Mapping[str, str]) -> encode.Value:
     return plain if len(_write(plain)) <= len(_write(packed)) else packed
 
 
-def _begins_with_number(values: Sequence[encode.Value]) -> bool:
+def _begins_with_number(values: Sequence[encode.Encoded]) -> bool:
     """Whether a list begins with a number, and so holds nothing that is encoded."""
     return bool(values) and isinstance(values[0], int | float)
 
@@ -80,7 +80,7 @@ class Strings:
         self.closed = closed
         self._written = 0
 
-    def numbers(self, given: Iterable[str]) -> encode.Value:
+    def numbers(self, given: Iterable[str]) -> encode.Encoded:
         """The numbers of some strings; of a closed table the strings themselves where one of them is not in it."""
         strings = [*given]
         if self.closed and not self.known.keys() >= set(strings):
@@ -89,7 +89,7 @@ class Strings:
         most = max(numbers, default=0)
         return shortest(encode.pack(numbers, "u1" if most < 2**8 else "u2" if most < 2**16 else "i4"))
 
-    def replace(self, value: encode.Value) -> encode.Value:
+    def replace(self, value: encode.Encoded) -> encode.Encoded:
         """A patch with numbers in the place of its lists of strings."""
         if isinstance(value, dict):
             if isinstance(value.get("strings"), list | tuple):
@@ -113,9 +113,9 @@ class Values:
     def __init__(self) -> None:
         self._seen = set[int]()
         self._known: dict[str, int] = {}
-        self._new: list[encode.Value] = []
+        self._new: list[encode.Encoded] = []
 
-    def replace(self, value: encode.Value) -> encode.Value:
+    def replace(self, value: encode.Encoded) -> encode.Encoded:
         """A part of a step with {"same": number} in the place of what the table holds."""
         if not isinstance(value, dict | list | tuple):
             return value
@@ -131,7 +131,7 @@ class Values:
             return {name: self.replace(part) for name, part in value.items()}
         return value if _begins_with_number(value) else [self.replace(part) for part in value]
 
-    def new(self) -> list[encode.Value]:
+    def new(self) -> list[encode.Encoded]:
         """Return what was added to the table since the last call."""
         new, self._new = self._new, []
         return new

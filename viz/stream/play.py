@@ -136,7 +136,7 @@ class Play:
     def detail(self, k: int) -> str:
         """Write what is shown of a pinned node, for every node of step k, and the texts that it uses."""
         step = self.run.steps[self._existing(k)]
-        strings, values, patches = Strings(closed=True), Values(), dict[str, list[encode.Value]]()
+        strings, values, patches = Strings(closed=True), Values(), dict[str, list[encode.Encoded]]()
         for view in self._views:
             with _refusing_misfits(f"step {k}", view.name):
                 made = view.pinned(self.run, k) if view.pinned else ()

@@ -18,10 +18,10 @@ from ..cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
 from ..cells import LETTERS, axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
-from ..tables import Cell, Row, Table
+from ..tables import Cell, Table, TableRow
 from ..view import Figure, Patch, View
 
-Run = tuple[range, Fate]  # neighbouring places and what was fed for them
+SlotRun = tuple[range, Fate]  # neighbouring places and what was fed for them
 
 _LINES = 12  # of slots, at most, where their number is known beforehand
 _NICE = 16  # a line holds a multiple of so many
@@ -139,9 +139,12 @@ def rows(run: RunState, k: int) -> Table:
     begins = [(part.start, f"chunk {i}") for i, part in enumerate(pending, start=1)] if len(pending) > 1 else []
     begins += [(cache.seen, "the window begins")] if cache.seen > cache.first and len(pending) < 2 else []
     found = [
-        *(Row(cells, since="propose", until="verify") for cells in _slots(known, [], marks(begins))),
-        *(Row(cells, since="verify", until="commit") for cells in _slots(written, lost, marks(begins))),
-        *(Row(cells, since="commit") for cells in _slots(after, lost, marks([(cache.kept, "written next"), *begins]))),
+        *(TableRow(cells, since="propose", until="verify") for cells in _slots(known, [], marks(begins))),
+        *(TableRow(cells, since="verify", until="commit") for cells in _slots(written, lost, marks(begins))),
+        *(
+            TableRow(cells, since="commit")
+            for cells in _slots(after, lost, marks([(cache.kept, "written next"), *begins]))
+        ),
     ]
     return Table(("What", "First slot", "Last slot", "Slots", "Sign"), found)
 
@@ -170,14 +173,14 @@ def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Ma
     return found
 
 
-def fed(step: Step, cache: CacheState) -> list[Run]:
+def fed(step: Step, cache: CacheState) -> list[SlotRun]:
     """What was written, in the order of the rows: unread text, the root, guesses and explored cells."""
     root = step.start - 1
     runs = [(range(cache.stored, root), Fate.PROMPT), (range(root, root + 1), Fate.ROOT)]
     return runs + _rows(step, cache, root + 1, Fate.PROPOSED)
 
 
-def left(step: Step, cache: CacheState) -> list[Run]:
+def left(step: Step, cache: CacheState) -> list[SlotRun]:
     """What stands behind the root after the step: the accepted guesses, and what the other rows left."""
     accepted = (range(step.start, cache.kept), Fate.ACCEPTED)
     return [accepted, *_rows(step, cache, cache.kept, Fate.REJECTED)]
@@ -195,11 +198,11 @@ def moved(step: Step, cache: CacheState) -> list[range]:
     return runs
 
 
-def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[Run]:
+def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[SlotRun]:
     """The rows from a place on, neighbours of one kind together."""
     root = step.start - 1
     roles = [step.roles[node] for node in fed_nodes(step)[begin - root :]] or [Role.VERIFY] * (cache.end - begin)
-    runs, at = list[Run](), begin
+    runs, at = list[SlotRun](), begin
     for role, group in groupby(roles):
         stop = at + sum(1 for _ in group)
         runs.append((range(at, stop), Fate.EXPLORED if role is Role.EXPLORE else guess))

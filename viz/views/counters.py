@@ -25,7 +25,7 @@ _EVERY = 32  # every how many steps sums are remembered: of a long run all of th
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CounterRow:
     """A number on the screen: (value * scale) with so many digits, then the unit."""
 
     key: str
@@ -45,39 +45,41 @@ class Row:
 
 
 _PERCENT: dict[str, Any] = {"unit": " %", "digits": 1, "scale": 100.0}
-_SPEED = Row(
+_SPEED = CounterRow(
     "tokens_per_second",
     "Tokens per second",
     "Tokens written after the first step, which reads the prompt, divided by the time of those steps.",
     digits=1,
 )
-_MEAN = Row(
+_MEAN = CounterRow(
     "mean_acceptance_length",
     "Tokens per step",
     "New tokens divided by steps; without speculation it is 1. vLLM calls it the mean acceptance length.",
 )
-_RATE = Row("draft_acceptance_rate", "Draft acceptance rate", "Accepted guesses divided by drafted ones.", **_PERCENT)
-_VERIFIED = Row(
+_RATE = CounterRow(
+    "draft_acceptance_rate", "Draft acceptance rate", "Accepted guesses divided by drafted ones.", **_PERCENT
+)
+_VERIFIED = CounterRow(
     "draft_acceptance_rate",
     "Accepted of verified nodes",
     "Accepted guesses divided by all guesses of all branches; of branches at most one can be right.",
     **_PERCENT,
 )
-_HIT = Row(
+_HIT = CounterRow(
     "hit_rank",
     "Mean hit rank",
     "The mean place of accepted guesses among the guesses for the same place; 1 is the first.",
 )
 _COMMON = (
-    Row(
+    CounterRow(
         "fed_per_token",
         "Tokens the target processed per new token",
         "Tokens that went through the target, prompt and guesses included, divided by new tokens: the work for the "
         "text.",
     ),
-    Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
-    Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
-    Row(
+    CounterRow("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
+    CounterRow("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
+    CounterRow(
         "memory",
         "Memory",
         "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
@@ -87,36 +89,38 @@ _COMMON = (
         1,
         1e-6,
     ),
-    Row("new_tokens", "New tokens", "Tokens written so far.", digits=0),
-    Row(
+    CounterRow("new_tokens", "New tokens", "Tokens written so far.", digits=0),
+    CounterRow(
         "survival",
         "Acceptance by position",
         "For each position the share of steps that accepted a guess there and at every position before it.",
         first=1,
         **_PERCENT,
     ),
-    Row(
+    CounterRow(
         "histogram",
         "Acceptance histogram",
         "How many steps accepted exactly 0, 1, 2, ... guesses.",
         digits=0,
     ),
-    Row("ctar", "CTAR(w)", "The share of steps that wrote more than w tokens, for w from 1 to 4.", first=1, **_PERCENT),
-    Row(
+    CounterRow(
+        "ctar", "CTAR(w)", "The share of steps that wrote more than w tokens, for w from 1 to 4.", first=1, **_PERCENT
+    ),
+    CounterRow(
         "time",
         "Time by phase",
         "The share of the time after the first step in draft, forward, accept, commit and the rest.",
         parts=PHASES,
         **_PERCENT,
     ),
-    Row(  # behind all that grows from step to step
+    CounterRow(  # behind all that grows from step to step
         "bandwidth",
         "Share of the bandwidth measured here",
         "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
         "of those passes and by the bytes per second that this device was measured to read before and after the run, "
         "with as many threads. Known when the run has ended, and the same at every step.",
     ),
-    Row(
+    CounterRow(
         "speedup",
         "Speedup of the whole run",
         "Tokens per second of all steps, the first one included, divided by those of our own autoregressive run of the "
@@ -125,14 +129,14 @@ _COMMON = (
         unit="×",
     ),
 )
-_EXCHANGED = Row(
+_EXCHANGED = CounterRow(
     "exchanged",
     "Exchanged per step",
     "Bytes of chosen tokens that every rank was brought by the others and itself, divided by the number of steps.",
     " bytes",
     0,
 )
-_EXPERTS = Row(
+_EXPERTS = CounterRow(
     "experts",
     "Experts read per step",
     "Different experts that a step's pass read in a layer, on average over the layers that have any and over the steps "
@@ -142,7 +146,7 @@ _EXPERTS = Row(
 _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
 
 
-def rows(header: Header) -> tuple[Row, ...]:
+def rows(header: Header) -> tuple[CounterRow, ...]:
     """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
     screen, mixture = screen_of(header), header.model.experts is not None
     some = (*((_EXCHANGED,) if shared(header) else ()), *((_EXPERTS,) if mixture else ()))
@@ -290,7 +294,7 @@ def frame(run: RunState, k: int) -> Patch:
     return {"values": [_short(values[row.key]) for row in rows(run.header)]}
 
 
-def shown(row: Row, value: Any) -> str:
+def shown(row: CounterRow, value: Any) -> str:
     """A value with its unit."""
     if isinstance(value, list):
         names = row.parts or [str(row.first + place) for place in range(len(value))]
@@ -301,7 +305,7 @@ def shown(row: Row, value: Any) -> str:
     return _digits(row, value)
 
 
-def _digits(row: Row, value: float) -> str:
+def _digits(row: CounterRow, value: float) -> str:
     return f"{value * row.scale:.{row.digits}f}{row.unit}"
 
 

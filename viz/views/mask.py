@@ -44,7 +44,7 @@ _LABELS = 22  # labels that an axis holds without crowding
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """Neighbouring places of the text that every row sees all of, or none of."""
 
     first: int
@@ -136,7 +136,7 @@ def _near(header: Header, step: Step) -> int | None:
     return header.window if header.window is not None and deepest >= header.window else None
 
 
-def columns(header: Header, step: Step) -> list[Column]:
+def columns(header: Header, step: Step) -> list[TextColumn]:
     """The text in front of the root, from left to right."""
     root, window = step.start - 1, header.window
     deepest = max(tree.depths(step.parents)[:MOST], default=0)
@@ -149,11 +149,11 @@ def columns(header: Header, step: Step) -> list[Column]:
     parts = list(pairwise(sorted(cuts)))
     rows = min(len(step.tokens), MOST)
     wide = 1 if rows <= _NAMED else (rows + len(parts)) // 8  # with gaps between cells it must be one cell
-    made = list[Column]()
+    made = list[TextColumn]()
     for first, stop in parts:
         depths = deepest + 1 if window is None or first >= sharp else max(0, first - step.start + window + 1)
         joined = stop - first > 3 and (first < unread or step.pending <= FEW)
-        made.append(Column(first, stop, depths, wide if joined else 1 if first >= unread else stop - first))
+        made.append(TextColumn(first, stop, depths, wide if joined else 1 if first >= unread else stop - first))
     return made
 
 
@@ -166,13 +166,13 @@ def _joined(header: Header, step: Step) -> list[range]:
     return [range(first, min(first + size, part.stop)) for part in parts for first in part[::size]]
 
 
-def _unread(header: Header, step: Step, left: Sequence[Column]) -> list[range]:
+def _unread(header: Header, step: Step, left: Sequence[TextColumn]) -> list[range]:
     """The rows of unread tokens: as their columns, so that the diagonal is one."""
     parts = [range(column.first, column.stop) for column in left if column.first >= step.start - 1 - step.pending]
     return parts if len(parts) <= 2 * _BUCKETS else _joined(header, step)
 
 
-def _unread_cells(rows: Sequence[range], left: Sequence[Column], window: int | None) -> npt.NDArray[np.int64]:
+def _unread_cells(rows: Sequence[range], left: Sequence[TextColumn], window: int | None) -> npt.NDArray[np.int64]:
     """What joined rows see of joined columns: nothing, a part, or all."""
     wide = [column for column in left for _ in range(column.width)]
     top, bottom = np.array([[row.start] for row in rows]), np.array([[row.stop - 1] for row in rows])
@@ -184,7 +184,7 @@ def _unread_cells(rows: Sequence[range], left: Sequence[Column], window: int | N
 
 
 def _above(
-    run: RunState, step: Step, left: Sequence[Column], rows: int, beyond: Sequence[tuple[float, str]]
+    run: RunState, step: Step, left: Sequence[TextColumn], rows: int, beyond: Sequence[tuple[float, str]]
 ) -> dict[str, Any]:
     """Labels of columns: places of the text, nodes or groups of them, and what stands `beyond` them."""
     labels, at, unread = list[tuple[float, str]](), 0, step.start - 1 - step.pending

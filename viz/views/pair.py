@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from decoding import tree
 from decoding.types import Header, Step
 
-from ..cells import LETTERS, Trace, axis, labels, layout, note, packed, signs, ticks
+from ..cells import LETTERS, PlotTrace, axis, labels, layout, note, packed, signs, ticks
 from ..fates import node_fates, places_of, siblings, siblings_of, target_choice
 from ..methods import screen_of
 from ..palette import MEANINGS, Fate
@@ -43,7 +43,14 @@ def shows(header: Header) -> bool:
 
 def base(run: RunState) -> Figure:
     """Return the figure without a step."""
-    bar: Trace = {"type": "bar", "orientation": "h", "x": [], "width": 0.36, "showlegend": False, "hoverinfo": "none"}
+    bar: PlotTrace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": [],
+        "width": 0.36,
+        "showlegend": False,
+        "hoverinfo": "none",
+    }
     bar |= {"textposition": "outside", "texttemplate": "%{x:.3f}", "cliponaxis": False, "constraintext": "none"}
     bar |= {"textfont": {"size": LETTERS, "color": "$text"}}
     rows = [*range(_ROWS)]
@@ -172,7 +179,7 @@ def _picture(
     nodes = [choice.guesses.get(token, -1) for token in ids]
     signs = [(1.17, ids.index(choice.taken), "diamond")] if choice.taken in ids else []
     signs += [(1.1, ids.index(guess), MEANINGS[fate].symbol)] if guess in ids else []
-    data: list[Trace] = [{} for _ in range(5)]
+    data: list[PlotTrace] = [{} for _ in range(5)]
     data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": packed(nodes)}
     data[NAMES] = {"y": packed([*range(len(ids))]), "text": tokens(ids) | {"cut": 14}}
     if drawn:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decoding.types import Step
 
-from ..cells import LETTERS, Phase, Trace, axis, labels, layout, points
+from ..cells import LETTERS, PlotTrace, StepPhase, axis, labels, layout, points
 from ..fates import emitted_fates
 from ..palette import MEANINGS, PHASES, Fate
 from ..run_state import RunState
@@ -20,13 +20,13 @@ _WRITTEN = (
     (Fate.OWN, "$own", "|"),
 )
 _PREFILL = len(_WRITTEN) + 1 + len(PHASES)  # trace
-_FROM: Phase = "accept"
+_FROM: StepPhase = "accept"
 _TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and where the lower half ends
 
 
 def base(run: RunState) -> Figure:
     """The figure without a step: tokens above, times below."""
-    data: list[Trace] = []
+    data: list[PlotTrace] = []
     for fate, colour, pattern in _WRITTEN:
         drawn = {"shape": pattern, "size": 5, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
         look = {"color": colour, "line": {"width": 0}, "pattern": drawn}
@@ -39,13 +39,19 @@ def base(run: RunState) -> Figure:
     }
     data.append(_without_x(points("markers", marker=ticks_of_rejection)) | _listed("A guess was rejected", "legend"))
     # A step's time reaches back from its point, so that the last one is as wide as all others.
-    ends: Trace = {"x0": 0.5, "line": {"width": 0, "shape": "vh"}}
+    ends: PlotTrace = {"x0": 0.5, "line": {"width": 0, "shape": "vh"}}
     for phase in PHASES.values():
         area = points("lines", stackgroup="time", yaxis="y2", fillcolor=phase.colour, **ends)
         filled = {"shape": phase.pattern, "size": 6, "fgcolor": "$text", "bgcolor": phase.colour, "fgopacity": 0.5}
         data.append(_without_x(area) | {"fillpattern": filled, "hoverinfo": "none", **_listed(phase.label, "legend2")})
     data.append(labels("right") | {"yaxis": "y3"})
-    grid: Trace = {"showgrid": True, "gridcolor": "$faint", "showticklabels": True, "autorange": True, "range": None}
+    grid: PlotTrace = {
+        "showgrid": True,
+        "gridcolor": "$faint",
+        "showticklabels": True,
+        "autorange": True,
+        "range": None,
+    }
     tokens = axis(
         0, 1, **grid, domain=[_SPLIT + 0.06, _TOP], autorangeoptions={"include": [-0.6, 5]}, nticks=6, tickformat="d"
     )
@@ -54,7 +60,7 @@ def base(run: RunState) -> Figure:
     steps = axis(0, 1, **grid | {"showgrid": False}, autorangeoptions={"include": [-0.6, 19.5]}, tickformat="d")
     baseline = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "layer": "above"}
     shapes = [baseline | {"line": {"color": "$text", "width": 1, "dash": "dash"}}]
-    more: Trace = {"yaxis2": times, "yaxis3": words, "barmode": "stack", "bargap": 0.15, "shapes": shapes}
+    more: PlotTrace = {"yaxis2": times, "yaxis3": words, "barmode": "stack", "bargap": 0.15, "shapes": shapes}
     more |= {"showlegend": True, "legend": _legend(_TOP, "bottom"), "legend2": _legend(-0.12, "top")}
     margin = {"l": 52, "r": 8, "t": 4, "b": 68, "pad": 2}
     figure = layout(360, steps | {"anchor": "y2"}, tokens, margin=margin, **more)
@@ -65,7 +71,7 @@ def frame(run: RunState, k: int) -> Patch:
     """The points of step k."""
     step = run.steps[k]
     fates, timing = emitted_fates(step), step.timing
-    data: list[Trace] = [{"y": [sum(fate is kind for fate in fates)]} for kind, _, _ in _WRITTEN]
+    data: list[PlotTrace] = [{"y": [sum(fate is kind for fate in fates)]} for kind, _, _ in _WRITTEN]
     data.append({"y": [-0.35 if rejected(step) else None]})
     for phase in PHASES:
         data.append({"y": [round(getattr(timing, f"{phase}_ms"), 3) if k else None]})
@@ -81,17 +87,17 @@ def rejected(step: Step) -> bool:
     return Fate.CORRECTION in emitted_fates(step)
 
 
-def _without_x(trace: Trace) -> Trace:
+def _without_x(trace: PlotTrace) -> PlotTrace:
     """One point a step: the place in the row is the step's number."""
     return {name: value for name, value in trace.items() if name != "x"}
 
 
-def _listed(name: str, legend: str) -> Trace:
+def _listed(name: str, legend: str) -> PlotTrace:
     """A trace with an entry in the legend."""
     return {"showlegend": True, "name": name, "legend": legend}
 
 
-def _legend(y: float, anchor: str) -> Trace:
+def _legend(y: float, anchor: str) -> PlotTrace:
     """A legend that does nothing when it is clicked."""
     place = {"orientation": "h", "x": 0, "y": y, "xanchor": "left", "yanchor": anchor, "bgcolor": "rgba(0,0,0,0)"}
     return place | {

@@ -14,7 +14,7 @@ from viz.fates import node_fates
 from viz.palette import Fate
 from viz.run_state import RunState
 from viz.stage.parts import Room, draw_guesses, draw_text, text_zone
-from viz.stage.scene import COLUMNS, NARROW, Place, Scene, StagePiece, Zone, stage
+from viz.stage.scene import COLUMNS, NARROW, Scene, StagePiece, Zone, ZoneCell, stage
 from viz.views import stage as view
 
 from . import scenes as read
@@ -130,8 +130,8 @@ def test_zones_fill_the_width_and_stack_on_a_narrow_stage() -> None:
 def test_two_pieces_never_share_a_name() -> None:
     """A record from elsewhere may repeat what is unique in ours: the second piece gets another name."""
     scene = Scene(["a"])
-    assert scene.add(StagePiece("x", 1, Place("a", 0, 0), Fate.PROMPT)) == "x"
-    assert scene.add(StagePiece("x", 2, Place("a", 1, 0), Fate.PROMPT)) == "x'"
+    assert scene.add(StagePiece("x", 1, ZoneCell("a", 0, 0), Fate.PROMPT)) == "x"
+    assert scene.add(StagePiece("x", 2, ZoneCell("a", 1, 0), Fate.PROMPT)) == "x'"
     assert len(set(read.numbers(scene.patch()["pieces"]["id"]))) == 2
 
 

@@ -10,7 +10,7 @@ from decoding.types import Header, Step
 from ...palette import Fate
 from ...run_state import RunState
 from ...stage.parts import Room, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -31,13 +31,13 @@ def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     step, scene, name = run.steps[k], Scene.of(base(run)), f"r{k}"
     draw_text(scene, run, k, _ROOM, own=name, answers="")
-    whole = Place(TARGET, 0, 0)
+    whole = ZoneCell(TARGET, 0, 0)
     scene.frame(whole, _WIDE, _HIGH)
     scene.frame(whole, _WIDE, _HIGH, loud=True, since="verify", until="accept")
     for y, words in enumerate((f"all layers{_weights(run.header)},", f"once for {count(step.fed, 'token')}")):
-        scene.word(words, Place(TARGET, _INSIDE, _TOKEN + 0.85 + 0.6 * y), loud=True)
+        scene.word(words, ZoneCell(TARGET, _INSIDE, _TOKEN + 0.85 + 0.6 * y), loud=True)
     last = position_name(step.start - 1)
-    place = Place(TARGET, _ROOM.root - COLUMNS + _WIDE, _TOKEN)
+    place = ZoneCell(TARGET, _ROOM.root - COLUMNS + _WIDE, _TOKEN)
     scene.add(StagePiece(name, run.ids[step.start - 1], place, Fate.ROOT, 0, since="verify", origin=last))
     scene.link(last, name, "flow", until="commit")
     scene.link(name, position_name(step.start), "flow", until="commit")
@@ -62,10 +62,10 @@ def _draw_time(scene: Scene, step: Step) -> None:
     if not 0 < timing.forward_ms <= timing.total_ms:
         return
     share = timing.forward_ms / timing.total_ms
-    scene.frame(Place(TIME, 0, 0), _BAR, 1, since="accept")
+    scene.frame(ZoneCell(TIME, 0, 0), _BAR, 1, since="accept")
     words = f"the pass: {timing.forward_ms:.3g} ms of {timing.total_ms:.3g} ms"
-    scene.frame(Place(TIME, 0, 0), _BAR * share, 1, words, loud=True, since="accept")
-    scene.word(f"{share:.0%} of the time for one token", Place(TIME, 0, 1), loud=True, since="accept")
+    scene.frame(ZoneCell(TIME, 0, 0), _BAR * share, 1, words, loud=True, since="accept")
+    scene.word(f"{share:.0%} of the time for one token", ZoneCell(TIME, 0, 1), loud=True, since="accept")
 
 
 STAGE = StagePicture(base, frame)

@@ -12,7 +12,7 @@ from decoding.methods.draft_model import DraftModelPanel, DraftModelParams
 from decoding.types import Header, Step
 
 from ...boards import confidence
-from ...boards.nodes import Nodes
+from ...boards.nodes import NodeIndex
 from ...panels import read_panel
 from ...params import params_reader
 from ...run_state import RunState
@@ -29,7 +29,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import Place, Scene, stage
+from ...stage.scene import Scene, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, odds, quote, share
 
@@ -74,13 +74,13 @@ def frame(run: RunState, k: int) -> Patch:
     _draw_verdict(scene, run, step, chain, drawn)
     if thrown := len(chain) - step.accepted:
         words = f"{count(thrown, 'drafted token')} thrown away"
-        scene.word(words, Place(GUESSES, 0, _verdict_row(run.header) + 0.95), since="commit")
+        scene.word(words, ZoneCell(GUESSES, 0, _verdict_row(run.header) + 0.95), since="commit")
     return scene.patch()
 
 
 def _chain(step: Step) -> list[int]:
     """Return the drafted nodes in their order."""
-    below, chain = Nodes(step).below, list[int]()
+    below, chain = NodeIndex(step).below, list[int]()
     while children := below.get(chain[-1] if chain else 0):
         chain.append(children[0])
     return chain
@@ -101,8 +101,8 @@ def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
 
 def _draw_lanes(scene: Scene, room: Room) -> None:
     """What a lane costs."""
-    scene.word("drafter: one pass each", Place(GUESSES, _LABEL, 0), "left")
-    scene.word("target: one pass for all", Place(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify")
+    scene.word("drafter: one pass each", ZoneCell(GUESSES, _LABEL, 0), "left")
+    scene.word("target: one pass for all", ZoneCell(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify")
 
 
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
@@ -110,20 +110,20 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
     asked = bool(confidence_of(step)) and not sampled
     if asked and shown:
-        scene.word("how sure it is", Place(GUESSES, _LABEL, first), "left")
+        scene.word("how sure it is", ZoneCell(GUESSES, _LABEL, first), "left")
     depths = depths_of(step.parents)
     for node in shown:
         x = depths[node] - 1 + _MIDDLE
         if node in sure:
-            scene.word(f"{'q ' * (not asked)}{_short(sure[node])}", Place(GUESSES, x, first), "middle")
+            scene.word(f"{'q ' * (not asked)}{_short(sure[node])}", ZoneCell(GUESSES, x, first), "middle")
         chance = _chance(step, node)
         if sampled and chance is not None and step.p and depths[node] <= step.accepted + 1:
-            scene.word(f"p {_short(step.p[node] or 0)}", Place(GUESSES, x, second), "middle", since="accept")
-            scene.word(_short(chance), Place(GUESSES, x, third), "middle", loud=True, since="accept")
+            scene.word(f"p {_short(step.p[node] or 0)}", ZoneCell(GUESSES, x, second), "middle", since="accept")
+            scene.word(_short(chance), ZoneCell(GUESSES, x, third), "middle", loud=True, since="accept")
     if sampled and any(_chance(step, node) is not None for node in shown):
         scene.word(
             "chance: min(1, p/q)",
-            Place(GUESSES, _LABEL, third),
+            ZoneCell(GUESSES, _LABEL, third),
             "left",
             since="accept",
         )
@@ -151,14 +151,17 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
     bound = params_of(run.header).threshold
     if asked and asked[-1] < bound:
         scene.word(
-            f"stopped: {share(asked[-1])} is under the limit {bound:g}", Place(GUESSES, 0, y), loud=True, until="accept"
+            f"stopped: {share(asked[-1])} is under the limit {bound:g}",
+            ZoneCell(GUESSES, 0, y),
+            loud=True,
+            until="accept",
         )
     if step.accepted == len(step.emitted):
         return
     own = step.emitted[step.accepted]
     if step.accepted >= len(chain):
         words = "the target wants the same" + (", and adds a token" if len(chain) > 1 else "")
-        scene.word(words, Place(GUESSES, 0, y), since="accept")
+        scene.word(words, ZoneCell(GUESSES, 0, y), since="accept")
         return
     wrong = chain[step.accepted]
     if wrong in drawn:
@@ -166,7 +169,7 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
     scene.word(
         f"{'drew ' * _sampled(run.header)}{quote(run, [own])}, not {quote(run, [step.tokens[wrong]])}"
         f"{_odds(run, step, own, wrong)}",
-        Place(GUESSES, 0, y),
+        ZoneCell(GUESSES, 0, y),
         loud=True,
         since="accept",
     )

@@ -29,7 +29,7 @@ from ...stage.parts import (
     rows_of,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 from ...wording import share as share_of
@@ -83,7 +83,7 @@ def frame(run: RunState, k: int) -> Patch:
         draw_no_guess(scene, run, step, why_nothing(step))
     _draw_drift(scene, step)
     if words := unsayable_words(run, step):
-        scene.word(words, Place(FEATURES, 0, _ROWS - 0.1), loud=True, since="accept")
+        scene.word(words, ZoneCell(FEATURES, 0, _ROWS - 0.1), loud=True, since="accept")
     return scene.patch()
 
 
@@ -126,25 +126,25 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
     last = step.start - 1
     fed = bool(step.index and last and shown)
     for row, layer in enumerate(shown):
-        scene.frame(Place(FEATURES, 0, _HIGH * row), _FUSED - 0.3, _HIGH, _behind(layer), loud=True)
+        scene.frame(ZoneCell(FEATURES, 0, _HIGH * row), _FUSED - 0.3, _HIGH, _behind(layer), loud=True)
     if len(layers) > len(shown):
-        scene.word(f"and {count(len(layers) - len(shown), 'more layer')}", Place(FEATURES, 0, _HIGH * len(shown)))
-    scene.frame(Place(FEATURES, _FUSED, middle), _READ - _FUSED - 0.3, _HIGH, "one feature")
-    scene.frame(Place(FEATURES, _READ, middle), 2.0, _HIGH, "drafter", loud=True)
+        scene.word(f"and {count(len(layers) - len(shown), 'more layer')}", ZoneCell(FEATURES, 0, _HIGH * len(shown)))
+    scene.frame(ZoneCell(FEATURES, _FUSED, middle), _READ - _FUSED - 0.3, _HIGH, "one feature")
+    scene.frame(ZoneCell(FEATURES, _READ, middle), 2.0, _HIGH, "drafter", loud=True)
     for y, words in enumerate(_JOINED):
-        scene.word(words, Place(FEATURES, _FUSED, middle - 1.3 + 0.55 * y))
+        scene.word(words, ZoneCell(FEATURES, _FUSED, middle - 1.3 + 0.55 * y))
     for y, words in enumerate(_DRAFTED):
-        scene.word(words, Place(FEATURES, _FUSED, middle + _HIGH - 0.1 + 0.55 * y))
+        scene.word(words, ZoneCell(FEATURES, _FUSED, middle + _HIGH - 0.1 + 0.55 * y))
     if not fed:
         return ""
     before = position_name(last - 1)
     feature, root = f"f{last - 1}", f"e{last}"
     for row, layer in enumerate(shown):
-        state, place = f"s{last - 1}.{layer}", Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
+        state, place = f"s{last - 1}.{layer}", ZoneCell(FEATURES, 0.4, _HIGH * row + _INSIDE)
         scene.add(StagePiece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, faint=True))
-    at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
+    at = ZoneCell(FEATURES, _FUSED + 0.4, middle + _INSIDE)
     scene.add(StagePiece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before))
-    at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
+    at = ZoneCell(FEATURES, _READ + 0.5, middle + _INSIDE)
     scene.add(StagePiece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last)))
     for layer in shown:
         scene.link(f"s{last - 1}.{layer}", feature, "flow", until="verify")
@@ -162,14 +162,14 @@ def _draw_drift(scene: Scene, step: Step) -> None:
     cosines = panel_of(step).get("agreement", [])[:_DEEPEST]
     if not cosines:
         return
-    place = Place(FEATURES, 0, _GAUGE - 0.8)
+    place = ZoneCell(FEATURES, 0, _GAUGE - 0.8)
     scene.word("its own features against the target's (cosine, 1 is equal)", place, since="accept")
     for x, cosine in enumerate(cosines):
         left = x * _WIDE
-        scene.frame(Place(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", gauge=Gauge(min(1.0, max(0.0, cosine))))
+        scene.frame(ZoneCell(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", gauge=Gauge(min(1.0, max(0.0, cosine))))
         name = "root" if not x else f"+{x}"
         for y, words in enumerate((name, f"{cosine:.2f}")):
-            scene.word(words, Place(FEATURES, left + 0.35, _GAUGE - 0.2 + 0.5 * y), since="accept")
+            scene.word(words, ZoneCell(FEATURES, left + 0.35, _GAUGE - 0.2 + 0.5 * y), since="accept")
 
 
 # The tree
@@ -181,7 +181,7 @@ def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], p
     for node, row in rows_of(step, room, shown).items():
         ends[row] = node
     for row, node in ends.items():
-        place = Place(GUESSES, depths[node] + 0.02, row)
+        place = ZoneCell(GUESSES, depths[node] + 0.02, row)
         scene.word(share_of(products[node]), place)
 
 

@@ -10,14 +10,14 @@ from decoding.methods.jacobi import JacobiPanel, JacobiParams
 from decoding.types import Role, Step
 
 from ...boards.nodes import root
-from ...cells import Phase
+from ...cells import StepPhase
 from ...fates import emitted_fates, node_fates
 from ...palette import Fate
 from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
 from ...stage.parts import CACHED, TEXT, Room, draw_end, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Slot, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, Slot, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -65,7 +65,7 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
     _draw_settled(scene, before.start + moved, y, count(step.index - before.index, "pass", "passes") + " ago")
     fates = node_fates(before)
     for node in _guesses(before, _n(run)):
-        place = Place(BLOCK, before.start + node - 1 + moved, y)
+        place = ZoneCell(BLOCK, before.start + node - 1 + moved, y)
         if 0 <= place.x <= room.root + room.depth:
             # What was wrong is not crossed out for ever: what is to be seen is the stairs of what was right.
             fate = Fate.ACCEPTED if fates[node] is Fate.ACCEPTED else Fate.PROMPT
@@ -74,12 +74,12 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
             )
 
 
-def _draw_settled(scene: Scene, end: int, y: int, words: str, since: Phase = "propose") -> None:
+def _draw_settled(scene: Scene, end: int, y: int, words: str, since: StepPhase = "propose") -> None:
     """What was settled before a pass, up to a column, and which pass that is."""
     if end > 0:
-        scene.frame(Place(BLOCK, 0, y), min(end, COLUMNS), 1, since=since)
+        scene.frame(ZoneCell(BLOCK, 0, y), min(end, COLUMNS), 1, since=since)
     if end > _LABEL:
-        scene.word(words, Place(BLOCK, 0.12, y), since=since)
+        scene.word(words, ZoneCell(BLOCK, 0.12, y), since=since)
 
 
 def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
@@ -87,7 +87,7 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
     step, n = run.steps[k], _n(run)
     fates, guesses = node_fates(step), _guesses(step, n)
     _draw_settled(scene, room.root, _NOW, "this pass")
-    last = Place(BLOCK, room.root, _NOW)
+    last = ZoneCell(BLOCK, room.root, _NOW)
     scene.add(StagePiece(f"r{k}", root(step), last, Fate.ROOT, 0, origin=position_name(step.start - 1)))
     for node in guesses[: room.depth]:
         name, place = _name(k, step.start + node - 1), last._replace(x=room.root + node)
@@ -100,10 +100,10 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
 def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
     """What the target says behind the root and behind every guess; the settled answers go up into the text."""
     step, guesses = run.steps[k], _guesses(run.steps[k], _n(run))
-    answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), Place(BLOCK, room.root + 1, _ANSWERS)
+    answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), ZoneCell(BLOCK, room.root + 1, _ANSWERS)
     read = [f"r{k}", *(_name(k, step.start + node - 1) for node in guesses)]
     for i, (answer, behind) in enumerate(zip(answers[: room.depth + 1], read, strict=False)):
-        until: Phase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
+        until: StepPhase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
         name, place = _name(k + 1, step.start + i), first._replace(x=first.x + i)
         scene.add(StagePiece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind))
         scene.link(behind, name, "diagonal", since="verify", until="accept")
@@ -113,12 +113,12 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
         likeliest = answers[i : i + 1] == [token]  # else another one was sampled
         origin = _name(k + 1, step.start + i) if likeliest else ""
         scene.add(StagePiece(name, token, place, fate, node, since="accept", origin=origin, slot=slot))
-        scene.move(name, "commit", Place(TEXT, place.x, 0))
-    scene.word("its answers", Place(BLOCK, 0.12, _ANSWERS), since="verify", until="commit")
+        scene.move(name, "commit", ZoneCell(TEXT, place.x, 0))
+    scene.word("its answers", ZoneCell(BLOCK, 0.12, _ANSWERS), since="verify", until="commit")
     _draw_settled(scene, room.root + 1 + len(step.emitted), _ANSWERS, "next block", since="commit")
     settled = f"{min(step.accepted, len(guesses))} of {count(len(guesses), 'guess', 'guesses')} settled"
     words = f"{settled}: the text grows by {count(len(step.emitted), 'token')}"
-    scene.word(words, Place(BLOCK, COLUMNS - 0.1, _FOOT - 0.1), "left", loud=True, since="accept")
+    scene.word(words, ZoneCell(BLOCK, COLUMNS - 0.1, _FOOT - 0.1), "left", loud=True, since="accept")
 
 
 def _guesses(step: Step, n: int) -> list[int]:

@@ -13,14 +13,14 @@ from decoding.methods.kangaroo import KangarooPanel, KangarooParams
 from decoding.types import Header, Role, Step
 
 from ...boards import confidence
-from ...cells import Phase
+from ...cells import StepPhase
 from ...fates import node_fates
 from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 
 FIRST, READ, LIMIT, OTHERS, PASSED = "first", "read", "limit", "others", "passed"
@@ -32,7 +32,7 @@ _FOOT, _MORE = 0.85, 0.45  # rows for the numbers below them, and for how many g
 _MIDDLE = 0.46  # of a cell, in columns
 _GAP = 0.25  # columns between a zone's layers and the tokens in them
 
-_UNTIL: dict[bool, Phase | None] = {True: None, False: "commit"}  # whether a node was accepted
+_UNTIL: dict[bool, StepPhase | None] = {True: None, False: "commit"}  # whether a node was accepted
 # Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
 _STOPPED = {
     "start": "No draft: the prompt has to be read first",
@@ -105,17 +105,17 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
     """The first layers with what they have read, and the others, to which all of that goes."""
     exit_layer, drafted, fates = panel_of(step).get("exit_layer", 0), len(step.tokens) > 1, node_fates(step)
     first, wide = _numbered(exit_layer), room.depth + 2
-    scene.frame(Place(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
-    scene.frame(Place(READ, 0, 0), wide, _LAYERS)
+    scene.frame(ZoneCell(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
+    scene.frame(ZoneCell(READ, 0, 0), wide, _LAYERS)
     others = f"layers {exit_layer + 1} to the last" if exit_layer else "the layers behind"
-    scene.frame(Place(OTHERS, 0, 0), _left(room), _LAYERS, others, loud=True)
-    scene.frame(Place(PASSED, 0, 0), wide, _LAYERS)
+    scene.frame(ZoneCell(OTHERS, 0, 0), _left(room), _LAYERS, others, loud=True)
+    scene.frame(ZoneCell(PASSED, 0, 0), wide, _LAYERS)
     kept = f"kept: {first} already ran" if drafted else ""
-    scene.word(kept, Place(FIRST, 0.1, 0.5), loud=True, since="verify")
+    scene.word(kept, ZoneCell(FIRST, 0.1, 0.5), loud=True, since="verify")
     for x, node in enumerate(chain):
         token, taken = step.tokens[node], node in step.path
         name, origin = names.get(node, position_name(step.start - 1)), _read(step, node)
-        read, until = Place(READ, x, _INSIDE), _UNTIL[taken]
+        read, until = ZoneCell(READ, x, _INSIDE), _UNTIL[taken]
         scene.add(StagePiece(
             origin, token, read, fates[node] if not node else Fate.PROMPT, node, origin=name,
             since="propose" if drafted else "verify", until=until, slot=("propose", until),
@@ -145,12 +145,12 @@ def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> No
     """A gauge below every guess, with the limit, and why the draft ended."""
     eta, sure = params_of(header).eta, confidence_of(step)
     for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
-        place, low = Place(GUESSES, x, _GAUGE), share < eta
+        place, low = ZoneCell(GUESSES, x, _GAUGE), share < eta
         scene.frame(place, 1, _HIGH, loud=low, gauge=Gauge(share, eta))
-        scene.word(f"{share:.2f}", Place(GUESSES, x + _MIDDLE, _GAUGE + _HIGH - 0.1), "middle", loud=low)
+        scene.word(f"{share:.2f}", ZoneCell(GUESSES, x + _MIDDLE, _GAUGE + _HIGH - 0.1), "middle", loud=low)
     if sure and eta:
-        scene.word(f"limit {eta:g}", Place(GUESSES, -0.12, _GAUGE + _HIGH * (1 - eta) - 0.5), "left")
-    scene.word(why_stopped(header, step), Place(LIMIT, 0, 0), loud=True)
+        scene.word(f"limit {eta:g}", ZoneCell(GUESSES, -0.12, _GAUGE + _HIGH * (1 - eta) - 0.5), "left")
+    scene.word(why_stopped(header, step), ZoneCell(LIMIT, 0, 0), loud=True)
 
 
 def why_stopped(header: Header, step: Step) -> str:

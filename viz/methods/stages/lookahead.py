@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
 from decoding.types import Step
 
-from ...boards.nodes import Nodes, root
+from ...boards.nodes import NodeIndex, root
 from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -81,7 +81,7 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
     columns: list[list[str]] = [[] for _ in range(max([len(new), *map(len, lines)], default=0) + 1)]
     beside, node = 0, 0
     identities = _identities(run, k, [len(line) for line in lines])
-    root_place = Place(WINDOW, 0, max(0, top - (params.N - 1 - deepest)))
+    root_place = ZoneCell(WINDOW, 0, max(0, top - (params.N - 1 - deepest)))
     columns[0].append(
         scene.add(StagePiece(f"r{k}", root(step), root_place, Fate.ROOT, 0, origin=position_name(step.start - 1)))
     )
@@ -92,19 +92,19 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
             if x >= most or y < 0:
                 beside += 1
                 continue
-            name, place = f"w{identities[node - 1]}", Place(WINDOW, x, y)
+            name, place = f"w{identities[node - 1]}", ZoneCell(WINDOW, x, y)
             columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit"))))
     for i, token in enumerate(new):
         x = len(lines) + i
         if x < most:
             origin = columns[i][-1] if i < len(columns) and columns[i] else ""
             name = f"w{_identity(params, k + 1, k, i)}"
-            place = Place(WINDOW, x, deepest)
+            place = ZoneCell(WINDOW, x, deepest)
             columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, since="verify", origin=origin)))
     if beside:
-        scene.word(f"and {count(beside, 'more cell')}", Place(WINDOW, most - 1, deepest + 0.85), "left")
+        scene.word(f"and {count(beside, 'more cell')}", ZoneCell(WINDOW, most - 1, deepest + 0.85), "left")
     if new:
-        scene.word("new line", Place(WINDOW, max(0, len(lines) - 0.1), deepest), "left", since="verify")
+        scene.word("new line", ZoneCell(WINDOW, max(0, len(lines) - 0.1), deepest), "left", since="verify")
     return columns
 
 
@@ -138,7 +138,7 @@ def _name(key: int, ngram: Sequence[int], place: int) -> str:
 def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str]:
     """The n-grams behind the last token that are guessed; returns the pieces that guesses come out of, by node."""
     step, length = run.steps[k], room.depth
-    nodes, guesses = Nodes(step), panel_of(step).get("guesses", [])
+    nodes, guesses = NodeIndex(step), panel_of(step).get("guesses", [])
     chains = [nodes.chain(guess, 0, entry) for entry, guess in enumerate(guesses)]
     newest = [*range(len(guesses))][::-1]
     best = max(newest, key=lambda entry: nodes.accepted(chains[entry]), default=-1)
@@ -146,14 +146,14 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
     origins: dict[int, str] = {}
     for row, entry in enumerate(sorted(shown, reverse=True)):
         ngram = guesses[entry][:length]
-        place = Place(POOL, 0, row)
+        place = ZoneCell(POOL, 0, row)
         scene.add(StagePiece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0))
         for i, (token, node) in enumerate(zip(ngram, chains[entry], strict=False), start=1):
             name = _name(root(step), ngram, i)
             name = scene.add(StagePiece(name, token, place._replace(x=i), Fate.EXPLORED, node))
             if node > 0:
                 origins.setdefault(node, name)
-    scene.word(_asked(run, step, len(guesses) - len(shown)), Place(POOL, 0, len(shown) - 0.1))
+    scene.word(_asked(run, step, len(guesses) - len(shown)), ZoneCell(POOL, 0, len(shown) - 0.1))
     return origins
 
 
@@ -184,7 +184,7 @@ def _draw_learned(
         pieces, shown = columns[column], ngram[: room.depth]
         for i, token in enumerate([key, *shown]):
             fate = Fate.EXPLORED if i else Fate.PROMPT
-            place, name = Place(POOL, i, first + row), _name(key, shown, i)
+            place, name = ZoneCell(POOL, i, first + row), _name(key, shown, i)
             scene.add(StagePiece(name, token, place, fate, since="commit", origin=pieces[i]))
         for one, other in zip(pieces, pieces[1:], strict=False):
             scene.link(one, other, "diagonal", since="accept")
@@ -193,7 +193,7 @@ def _draw_learned(
         seen = min(len(whole), most)
         shown_of = f", {seen} shown" if len(inserted) > seen else ""
         words = f"learned {count(len(inserted), 'n-gram')}, {new} new{shown_of}"
-        scene.word(words, Place(POOL, 0, first - _FOOT - 0.1), since="commit")
+        scene.word(words, ZoneCell(POOL, 0, first - _FOOT - 0.1), since="commit")
 
 
 def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...], list[int]]:

@@ -21,7 +21,7 @@ from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import Room, depths_of, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, NARROW, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, NARROW, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -96,11 +96,11 @@ def frame(run: RunState, k: int) -> Patch:
 def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
     """The token whose hidden state the heads read, and the root, which the target's own head made of it."""
     top = _foot(room) / 2 - 1
-    at = Place(HEADS, 0.25, top + _INSET)
-    scene.frame(Place(HEADS, 0, top), _LEFT - 0.1, 1 + 2 * _INSET, loud=True)
+    at = ZoneCell(HEADS, 0.25, top + _INSET)
+    scene.frame(ZoneCell(HEADS, 0, top), _LEFT - 0.1, 1 + 2 * _INSET, loud=True)
     for y, words in enumerate(("hidden state", "of this word")):
-        scene.word(words, Place(HEADS, 0, top + 1.15 + 0.55 * y))
-    own = Place(HEADS, _WORDS, _IN_BOX)
+        scene.word(words, ZoneCell(HEADS, 0, top + 1.15 + 0.55 * y))
+    own = ZoneCell(HEADS, _WORDS, _IN_BOX)
     last = step.start - 1
     if step.index and last:
         origin = position_name(last - 1)
@@ -141,10 +141,10 @@ def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Wo
 def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
     """A box for the target's own head, and one for every other, with its words."""
     wide, panel = _columns(room) - _LEFT, panel_of(step)
-    scene.frame(Place(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
+    scene.frame(ZoneCell(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
     used = {word: len({each for each in words.values() if each.head == word}) for word in range(1, room.depth + 1)}
     for head, listed in used.items():
-        place = Place(HEADS, _LEFT, _BOX * head)
+        place = ZoneCell(HEADS, _LEFT, _BOX * head)
         seen = [word for word in shown if word.head == head]
         title = f"head {head}: the {_ordinal(head + 1)} next word"
         more = f", {len(seen)} of its {listed} in the tree" if len(seen) < listed else ""
@@ -157,10 +157,10 @@ def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word]
             scene.frame(place, wide, _BOX, f"head {head}: {verdict}", loud=loud, since="accept")
         for x, word in enumerate(seen):
             note = _ordinal(word.rank + 1) if word.rank != x else ""
-            place = Place(HEADS, _WORDS + x, _BOX * head + _IN_BOX)
+            place = ZoneCell(HEADS, _WORDS + x, _BOX * head + _IN_BOX)
             _draw_word(scene, step, words, word, shown[word], place, note)
     if (beyond := panel.get("heads", 0) - room.depth) > 0:
-        below = Place(HEADS, _LEFT, _foot(room)) if room.depth < _HEADS else Place(HEADS, 0, _foot(room) - 1)
+        below = ZoneCell(HEADS, _LEFT, _foot(room)) if room.depth < _HEADS else ZoneCell(HEADS, 0, _foot(room) - 1)
         scene.word(f"and {count(beyond, 'more head')}", below)
 
 
@@ -178,7 +178,7 @@ def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int]) -> s
 
 
 def _draw_word(
-    scene: Scene, step: Step, words: Mapping[int, _Word], word: _Word, node: int, place: Place, note: str
+    scene: Scene, step: Step, words: Mapping[int, _Word], word: _Word, node: int, place: ZoneCell, note: str
 ) -> None:
     token, fate = step.tokens[node], Fate.PROPOSED
     if word.head <= len(step.emitted):

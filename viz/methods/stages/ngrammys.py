@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
 from decoding.types import Header, Step
 
-from ...boards.nodes import Nodes, root
+from ...boards.nodes import NodeIndex, root
 from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
 from ...stage.parts import Room, draw_guesses, draw_text, position_name, rows_of, text_zone
-from ...stage.scene import Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, share
 
@@ -52,7 +52,7 @@ def frame(run: RunState, k: int) -> Patch:
     for node, row in seen.items():
         if row != seen.get(step.parents[node]):  # it begins its row
             scene.link(origins.get(ends[row], ""), names[node], "flow", until="verify")
-    scene.word(_cost(run, step), Place(SOURCES, room.root + 0.4, room.rows - 0.1), "left", loud=True)
+    scene.word(_cost(run, step), ZoneCell(SOURCES, room.root + 0.4, room.rows - 0.1), "left", loud=True)
     return scene.patch()
 
 
@@ -60,21 +60,21 @@ def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[i
     """What the rows are made of; returns the pieces that guesses come out of, by node."""
     rows, seen, origins = panel_of(step).get("rows", []), rows_of(step, room), dict[int, str]()
     merged, lines = params_of(run.header).layout == "trie", set[int]()
-    chains = Nodes(step).rows((row.get("tokens", []) for row in rows), merged=merged)
+    chains = NodeIndex(step).rows((row.get("tokens", []) for row in rows), merged=merged)
     for row, chain in zip(rows, chains, strict=True):
         own = [node for node in chain if node in seen and node not in origins]
         if own and seen[own[-1]] not in lines:
             lines.add(seen[own[-1]])
-            place = Place(SOURCES, room.root - room.depth - 0.4, seen[own[-1]])
+            place = ZoneCell(SOURCES, room.root - room.depth - 0.4, seen[own[-1]])
             names = _draw_source(scene, run, step, row, chain[: room.depth], place)
             origins = dict(zip(chain, names, strict=False)) | origins
     if not rows:
-        scene.word(_missed(run, step), Place(SOURCES, room.root + 0.4, 0), "left", loud=True)
+        scene.word(_missed(run, step), ZoneCell(SOURCES, room.root + 0.4, 0), "left", loud=True)
     return origins
 
 
 def _draw_source(
-    scene: Scene, run: RunState, step: Step, row: NGrammysRow, chain: Sequence[int], at: Place
+    scene: Scene, run: RunState, step: Step, row: NGrammysRow, chain: Sequence[int], at: ZoneCell
 ) -> list[str]:
     """Words on where a row comes from, the token in front of its n-gram, and that; returns the n-gram's pieces."""
     key, place = f"m{root(step)}", row.get("place", 0)

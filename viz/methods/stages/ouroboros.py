@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
 from decoding.types import Header
 
-from ...boards.nodes import Nodes
-from ...cells import Phase
+from ...boards.nodes import NodeIndex
+from ...cells import StepPhase
 from ...palette import Fate
 from ...panels import read_panel
 from ...params import read_params
@@ -32,7 +32,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -131,7 +131,7 @@ class _Drawing:
         self._key = self._step.tokens[self._last]
         self._phrases, refined = self._panel.get("suffixes", []), self._panel.get("refined", [])
         self._refined = refined if len(refined) == len(self._phrases) else self._phrases
-        nodes = Nodes(self._step)
+        nodes = NodeIndex(self._step)
         self._branches = [nodes.chain(phrase, self._last, entry) for entry, phrase in enumerate(self._phrases)]
         right = [nodes.accepted(branch) for branch in self._branches]
         shown = sorted(range(len(right)), key=lambda entry: (-right[entry], entry))[: self._plan.phrases]
@@ -141,7 +141,7 @@ class _Drawing:
         """The drafter's tokens in a line, and in the next one what does not fit."""
         room, copied = self._plan.room, self._copied()
         for i, node in enumerate(self.chain[: 2 * room.depth]):
-            place = Place(GUESSES, i, 0) if i < room.depth else Place(BEHIND, i - room.depth, 0)
+            place = ZoneCell(GUESSES, i, 0) if i < room.depth else ZoneCell(BEHIND, i - room.depth, 0)
             look: dict[str, Any] = {"origin": self.names.get(self._step.parents[node], ""), "copied": node in copied}
             draw_guess(self._scene, self._step, room, self.names, node, place, linked=i != room.depth, **look)
 
@@ -197,13 +197,13 @@ class _Drawing:
             draw_no_guess(self._scene, self._run, self._step)
             return
         plan, rows = self._plan, self._plan.rows - 0.2
-        self._scene.word(self._passes(), Place(BEHIND, 0, rows), until="accept")
+        self._scene.word(self._passes(), ZoneCell(BEHIND, 0, rows), until="accept")
         drafted = min(self._step.accepted, len(self.chain))
         words = f"accepted: {drafted} of {count(len(self.chain), 'drafted token')}"
         if behind := self._step.accepted - drafted:
             words = f"accepted: {drafted} drafted, {behind} from a phrase"
-        self._scene.word(words, Place(BEHIND, 0, rows), loud=True, since="accept")
-        foot, held = Place(POOL, 0, plan.phrases + _NEW - 0.1), quote(self._run, [self._key])
+        self._scene.word(words, ZoneCell(BEHIND, 0, rows), loud=True, since="accept")
+        foot, held = ZoneCell(POOL, 0, plan.phrases + _NEW - 0.1), quote(self._run, [self._key])
         hidden = len(self._phrases) - len(self._shown)
         found = f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
         self._scene.word(found + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
@@ -240,24 +240,24 @@ class _Drawing:
             done += wrote
         return copied
 
-    def _behind(self, row: int, i: int, below: float = 0) -> Place:
+    def _behind(self, row: int, i: int, below: float = 0) -> ZoneCell:
         """The place of a token of a phrase behind the draft."""
         column, first = _start(len(self.chain), self._plan.length, self._plan.room.depth)
-        return Place(BEHIND, column + i, first + row * _PITCH + below)
+        return ZoneCell(BEHIND, column + i, first + row * _PITCH + below)
 
     def _held(self, phrase: Sequence[int], row: int, fate: Fate, *, stays: bool) -> list[str]:
         """A phrase that the pool held when the step began; returns its pieces, the key first."""
         pieces = list[str]()
         for i, token in enumerate([self._key, *phrase][: self._plan.wide]):
-            name, place = _name(self._key, phrase, i), Place(POOL, i, row)
-            until: Phase | None = None if stays else "commit"
+            name, place = _name(self._key, phrase, i), ZoneCell(POOL, i, row)
+            until: StepPhase | None = None if stays else "commit"
             pieces.append(self._scene.add(StagePiece(name, token, place, fate if i else Fate.PROMPT, until=until)))
         return pieces
 
     def _learned(self, key: int, phrase: Sequence[int], row: int, origins: Sequence[str]) -> None:
         """A phrase that the target's answers made."""
         for i, token in enumerate([key, *phrase][: self._plan.wide]):
-            name, place, fate = _name(key, phrase, i), Place(POOL, i, row), Fate.INSPIRED if i else Fate.PROMPT
+            name, place, fate = _name(key, phrase, i), ZoneCell(POOL, i, row), Fate.INSPIRED if i else Fate.PROMPT
             self._scene.add(StagePiece(name, token, place, fate, since="commit", origin=origins[i]))
 
     def _inspired(self) -> list[tuple[int, list[int], int]]:

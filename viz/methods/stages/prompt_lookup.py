@@ -18,7 +18,7 @@ from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import TEXT, Room, draw_guesses, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -50,7 +50,7 @@ def frame(run: RunState, k: int) -> Patch:
     if copy is not None:
         _draw_passage(scene, step, copy, room)
     for y, line in enumerate(_missed(run, step) if copy is None else _where(step, copy)):
-        scene.word(line, Place(MATCH, 0, y), loud=y == 0)
+        scene.word(line, ZoneCell(MATCH, 0, y), loud=y == 0)
     origins = {} if copy is None else dict(enumerate(map(copy.name, copy.places), start=1))
     names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
     for node, name in names.items():
@@ -93,16 +93,16 @@ def _draw_passage(scene: Scene, step: Step, copy: _Copy, room: Room) -> None:
     nodes = {place: node for node, place in reversed([*enumerate(copy.places, start=1)])}
     for place in range(max(0, left), min(left + room.root + room.depth + 1, copy.end)):
         origin = "" if copy.kind == "reference" else position_name(place)
-        at, node = Place(PASSAGE, place - left, 0), nodes.get(place, -1)
+        at, node = ZoneCell(PASSAGE, place - left, 0), nodes.get(place, -1)
         scene.add(StagePiece(copy.name(place), copy.source[place], at, Fate.PROMPT, node, origin=origin))
     n = min(copy.n, room.root + 1)
     for zone in (TEXT, PASSAGE):
-        scene.frame(Place(zone, room.root + 1 - n, 0), n, 1, loud=True)
+        scene.frame(ZoneCell(zone, room.root + 1 - n, 0), n, 1, loud=True)
     for back in range(1, n + 1):
         scene.link(position_name(step.start - back), copy.name(copy.start - back), "match")
     copied = {place for place in copy.places if 0 <= place - copy.start < room.depth}
     if copied:
-        scene.frame(Place(PASSAGE, room.root + 1, 0), len(copied), 1)
+        scene.frame(ZoneCell(PASSAGE, room.root + 1, 0), len(copied), 1)
 
 
 def _where(step: Step, copy: _Copy) -> list[str]:

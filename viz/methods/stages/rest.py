@@ -26,7 +26,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -89,19 +89,19 @@ def _hits(step: Step) -> dict[int, int]:
 def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
     """The end of the text that was found, or the shortest one that was looked for."""
     params, panel = read_params(RestParams, run.header), panel_of(step)
-    foot = Place(STORE, 0, plan.room.rows + 0.1)
+    foot = ZoneCell(STORE, 0, plan.room.rows + 0.1)
     if "span" not in panel:
         return
     found = panel["span"] > 0
     span = panel["span"] or params.shortest
     seen = min(span, plan.room.root + 1, step.start)
-    scene.frame(Place(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=found, until="commit")
-    beside = Place(TEXT, plan.room.root + 0.9, 1)
+    scene.frame(ZoneCell(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=found, until="commit")
+    beside = ZoneCell(TEXT, plan.room.root + 0.9, 1)
     if not found:
         looked = quote(run, run.ids[max(0, step.start - span) : step.start])
         scene.word(f"{looked} is not in the datastore", beside, "left", loud=True, until="accept")
-        scene.word(f"looked for the last {count(params.longest, 'token')},", Place(STORE, 0, 0))
-        scene.word(f"then for fewer, down to {params.shortest}: nothing found", Place(STORE, 0, 0.8))
+        scene.word(f"looked for the last {count(params.longest, 'token')},", ZoneCell(STORE, 0, 0))
+        scene.word(f"then for fewer, down to {params.shortest}: nothing found", ZoneCell(STORE, 0, 0.8))
         return
     scene.word(f"the last {count(span, 'token')}" if span > 1 else "the last token", beside, "left", until="accept")
     hits, read = panel.get("hits", 0), panel.get("read", 0)
@@ -115,17 +115,17 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
     parents = {step.parents[node] for node in names if node}
     known = set[int]()
     for row, leaf in enumerate(node for node in names if node and node not in parents):
-        scene.word(f"{hits.get(leaf, 0):,} ×", Place(STORE, _COUNT - 0.1, row), "left")
+        scene.word(f"{hits.get(leaf, 0):,} ×", ZoneCell(STORE, _COUNT - 0.1, row), "left")
         for i, token in enumerate(ending, start=1 - len(ending)):
             name, origin = f"s{step.index}.{row}.{i}", position_name(step.start - 1 + i)
-            place = Place(STORE, _COUNT + plan.ending - 1 + i, row)
+            place = ZoneCell(STORE, _COUNT + plan.ending - 1 + i, row)
             scene.add(StagePiece(name, token, place, Fate.PROMPT if i else Fate.ROOT, origin=origin))
             if not row and not i:
                 scene.link(origin, name, "match", until="verify")
         path = _path(step, leaf)
         for i, node in enumerate(path):
             name = f"s{step.index}.{node}" + (f".{leaf}" if node in known else "")
-            place = Place(STORE, _COUNT + plan.ending + i, row)
+            place = ZoneCell(STORE, _COUNT + plan.ending + i, row)
             scene.add(StagePiece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in known))
         if fresh := [node for node in path if node not in known]:
             scene.link(f"s{step.index}.{path[-1]}", names[fresh[0]], "flow", until="verify")

@@ -26,7 +26,7 @@ from ...stage.parts import (
     position_name,
     text_zone,
 )
-from ...stage.scene import COLUMNS, Gauge, Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -102,12 +102,12 @@ def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> d
         if not {"answer", "place", "follows"} <= passage.keys():
             continue
         answer, place = passage["answer"], passage["place"]
-        scene.word(_where(step, passage), Place(PLACES, _LABEL - 0.1, row), "left")
+        scene.word(_where(step, passage), ZoneCell(PLACES, _LABEL - 0.1, row), "left")
         follows = passage["follows"][: plan.follows]
         nodes = _nodes(step, follows)
         for i, token in enumerate([*ending, *follows], start=place - len(ending)):
             behind = i - place
-            at, back = Place(PLACES, left + len(ending) + behind, row), place - 1 - i
+            at, back = ZoneCell(PLACES, left + len(ending) + behind, row), place - 1 - i
             fate = Fate.EXPLORED if behind >= 0 else Fate.PROMPT
             origin = position_name(i) if not answer else position_name(step.start - 1 - back) if behind < 0 else ""
             node = nodes[behind] if behind >= 0 else -1
@@ -116,7 +116,7 @@ def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> d
                 scene.link(position_name(step.start - 1), name, "match", until="verify")
             if node > 0:
                 origins.setdefault(node, name)
-        scene.frame(Place(PLACES, left, row), len(ending), 1)
+        scene.frame(ZoneCell(PLACES, left, row), len(ending), 1)
     return origins
 
 
@@ -151,9 +151,9 @@ def _draw_ending(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> N
     p = len(panel.get("ending", []))
     seen = min(p, plan.room.root + 1, step.start)
     if seen:
-        scene.frame(Place(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=True, until="commit")
+        scene.frame(ZoneCell(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=True, until="commit")
         words = f"the last {count(p, 'token')}" if p > 1 else "the last token"
-        scene.word(words, Place(TEXT, plan.room.root + 0.9, 1), "left", until="accept")
+        scene.word(words, ZoneCell(TEXT, plan.room.root + 0.9, 1), "left", until="accept")
 
 
 def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
@@ -167,14 +167,14 @@ def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
     most = max((side.get("score", 0.0) for _, side in sides.values() if side), default=0.0)
     for row, (tree, (where, side)) in enumerate(sides.items()):
         chosen = panel.get("chosen") == tree
-        scene.word(where, Place(SCORES, _LABEL - 0.1, row), "left", loud=chosen)
+        scene.word(where, ZoneCell(SCORES, _LABEL - 0.1, row), "left", loud=chosen)
         if side is None:
-            scene.word("not asked" if look_in not in ("both", tree) else "nothing", Place(SCORES, _LABEL, row))
+            scene.word("not asked" if look_in not in ("both", tree) else "nothing", ZoneCell(SCORES, _LABEL, row))
             continue
         wide = _BAR * side.get("score", 0.0) / most if most else 0.0
         if wide >= 0.1:
-            scene.frame(Place(SCORES, _LABEL, row + 0.25), wide, 0.5, gauge=Gauge(1.0), loud=chosen)
-        scene.word(_expects(side), Place(SCORES, _LABEL + (wide + 0.1 if wide >= 0.1 else 0), row), loud=chosen)
+            scene.frame(ZoneCell(SCORES, _LABEL, row + 0.25), wide, 0.5, gauge=Gauge(1.0), loud=chosen)
+        scene.word(_expects(side), ZoneCell(SCORES, _LABEL + (wide + 0.1 if wide >= 0.1 else 0), row), loud=chosen)
 
 
 def _expects(side: SuffixSide) -> str:
@@ -189,8 +189,8 @@ def _draw_missed(scene: Scene, run: RunState, step: Step, panel: SuffixPanel) ->
     if "local" not in panel and "earlier" not in panel:
         return
     ending = quote(run, run.ids[step.start - 1 : step.start])
-    scene.word(f"no guess behind {ending}:", Place(PLACES, 0, 0), loud=True)
-    scene.word("it stands nowhere else, or what came next was too mixed", Place(PLACES, 0, 0.8))
+    scene.word(f"no guess behind {ending}:", ZoneCell(PLACES, 0, 0), loud=True)
+    scene.word("it stands nowhere else, or what came next was too mixed", ZoneCell(PLACES, 0, 0.8))
 
 
 STAGE = StagePicture(base, frame)

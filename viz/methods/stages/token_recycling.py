@@ -18,7 +18,7 @@ from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import Room, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
-from ...stage.scene import Place, Scene, StagePiece, Zone, stage
+from ...stage.scene import Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -127,7 +127,9 @@ def _draw_row(
     """A row that guesses were read from, and what the step makes of it; returns the pieces of its guesses."""
     key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
     origin = position_name(step.start - 1) if above == 0 else ""
-    scene.add(StagePiece(f"k{key}", key, Place(TABLE, 0, y), Fate.PROMPT if above else Fate.ROOT, above, origin=origin))
+    scene.add(
+        StagePiece(f"k{key}", key, ZoneCell(TABLE, 0, y), Fate.PROMPT if above else Fate.ROOT, above, origin=origin)
+    )
     now = list(changed[2][:_ENTRIES]) if changed else None
     for rank, token in enumerate(row["entries"][:_ENTRIES]):
         leaves = now is not None and token not in now
@@ -143,7 +145,7 @@ def _draw_row(
             scene.add(
                 StagePiece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
             )
-    word = Place(TABLE, _KEY + _ENTRIES + 0.1, y)
+    word = ZoneCell(TABLE, _KEY + _ENTRIES + 0.1, y)
     scene.word(since(row), word, since="verify", until="commit")  # before, lines go over that place
     scene.word(_given(changed) if changed else "", word, loud=True, since="commit")
     return origins
@@ -154,13 +156,13 @@ def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, change
     key, _, after, _ = changed
     nodes = [node for node, token in enumerate(step.tokens) if token == key]
     node = next((node for node in nodes if node in step.path), nodes[0] if nodes else -1)
-    place = Place(TABLE, 0, y)
+    place = ZoneCell(TABLE, 0, y)
     scene.add(StagePiece(f"k{key}", key, place, Fate.PROMPT, since="commit", origin=names.get(node, "")))
     for rank, token in enumerate(after[:_ENTRIES]):
         scene.add(
             StagePiece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
         )
-    scene.word(_given(changed), Place(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
+    scene.word(_given(changed), ZoneCell(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
 
 
 def _given(changed: Changed) -> str:
@@ -168,16 +170,16 @@ def _given(changed: Changed) -> str:
     return "now, rejected" if changed[3] == "rejected" else "now"
 
 
-def _entry(rank: int, y: int) -> Place:
-    return Place(TABLE, _KEY + rank, y)
+def _entry(rank: int, y: int) -> ZoneCell:
+    return ZoneCell(TABLE, _KEY + rank, y)
 
 
 def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
     """Which recycled tokens paid off, and how the table grew."""
     for words in paid_off(run, step)[:_PAID]:
-        scene.word(words, Place(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
+        scene.word(words, ZoneCell(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
     known = count(panel_of(step).get("known", 0), "row")
-    scene.word(f"{count(changed, 'row')} given anew; {known} in all", Place(TABLE, 0, _ROWS + 0.85), since="commit")
+    scene.word(f"{count(changed, 'row')} given anew; {known} in all", ZoneCell(TABLE, 0, _ROWS + 0.85), since="commit")
 
 
 STAGE = StagePicture(base, frame)
