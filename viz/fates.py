@@ -87,13 +87,13 @@ def _siblings(
 ) -> dict[int, dict[int, int]]:
     """For every place the guesses behind it, by their tokens."""
     places, taken = _places(tokens, parents), set(path)
-    found: dict[int, dict[int, int]] = {}
+    guesses: dict[int, dict[int, int]] = {}
     for guess, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
         if role is Role.VERIFY:
-            behind = found.setdefault(places[parent], {})
+            behind = guesses.setdefault(places[parent], {})
             if token not in behind or guess in taken:
                 behind[token] = guess
-    return found
+    return guesses
 
 
 def is_branching(step: Step) -> bool:
@@ -109,9 +109,9 @@ def places_of(step: Step) -> tuple[int, ...]:
 
 @lru_cache(maxsize=_RECENT)
 def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...]:
-    known, places = dict[tuple[int, int], int](), list[int]()
+    first, places = dict[tuple[int, int], int](), list[int]()
     for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
-        places.append(known.setdefault((places[parent], token), node) if parent >= 0 else node)
+        places.append(first.setdefault((places[parent], token), node) if parent >= 0 else node)
     return tuple(places)
 
 

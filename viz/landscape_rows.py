@@ -51,10 +51,10 @@ def columns(found: Landscape) -> list[Column]:
     shown = list[Column]()
     for place, token in enumerate(tokens[first:], start=first):
         words = f"token {place - first + 1} of {len(tokens) - first}, {_quoted(found, [token])}"
-        own = token == choices[place - 1]
-        if not own:
+        chosen = token == choices[place - 1]
+        if not chosen:
             words += f" where the target chooses {_quoted(found, [choices[place - 1]])}"
-        shown.append(Column(token_text.shown(_text(found, token)), own, words))
+        shown.append(Column(token_text.shown(_text(found, token)), chosen, words))
     return shown
 
 
@@ -95,8 +95,8 @@ def sentence(row: str, column: str, cell: str) -> str:
 
 def about_text(columns: Sequence[Column]) -> str:
     """A sentence on whose text it is."""
-    own = sum(column.own for column in columns)
-    return f"{own} of {count(len(columns), 'token')} {'is' if own == 1 else 'are'} the target's own choice."
+    chosen = sum(column.own for column in columns)
+    return f"{chosen} of {count(len(columns), 'token')} {'is' if chosen == 1 else 'are'} the target's own choice."
 
 
 def about_silent(rows: Sequence[LandscapeRow]) -> str:

@@ -86,13 +86,13 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
         agreed += f" ({remark})"
     if len(step.emitted) == accepted:
         return agreed
-    own, at = step.emitted[accepted], step.path[-1]
-    rejected = [node for node in siblings(step, at) if step.tokens[node] != own]
+    chosen, at = step.emitted[accepted], step.path[-1]
+    rejected = [node for node in siblings(step, at) if step.tokens[node] != chosen]
     if not rejected:
-        return f"{agreed} and added {quote(run, [own])}"
+        return f"{agreed} and added {quote(run, [chosen])}"
     others = len(rejected) - 1
     instead = quote(run, [step.tokens[rejected[0]]]) + (f" and {count(others, 'other')}" if others else "")
-    return f"{agreed}, {verb} {quote(run, [own])} instead of {instead}{_odds(run, step, own, rejected[0])}"
+    return f"{agreed}, {verb} {quote(run, [chosen])} instead of {instead}{_odds(run, step, chosen, rejected[0])}"
 
 
 def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:

@@ -91,16 +91,16 @@ def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[s
     if not step.ranks:
         return {}, {}
     owners = groupby(sorted(last), key=lambda row: step.ranks[last[row]][0])
-    found = [(rank, [*theirs]) for rank, theirs in owners]
+    owned = [(rank, [*theirs]) for rank, theirs in owners]
     areas = {
-        "x": [end + 0.4] * len(found),
-        "y": [(theirs[0] + theirs[-1]) / 2 for _, theirs in found],
-        "width": [theirs[-1] - theirs[0] + 0.94 for _, theirs in found],
+        "x": [end + 0.4] * len(owned),
+        "y": [(theirs[0] + theirs[-1]) / 2 for _, theirs in owned],
+        "width": [theirs[-1] - theirs[0] + 0.94 for _, theirs in owned],
     }
     named = {
-        "x": [end] * len(found),
-        "y": [theirs[0] - 0.47 for _, theirs in found],
-        "text": {"strings": [f"rank {rank}" for rank, _ in found]},
+        "x": [end] * len(owned),
+        "y": [theirs[0] - 0.47 for _, theirs in owned],
+        "text": {"strings": [f"rank {rank}" for rank, _ in owned]},
     }
     return areas, named
 

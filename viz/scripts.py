@@ -75,13 +75,13 @@ def _parsed(path: Path) -> _Module:
 
 def _names(listed: str, path: Path) -> tuple[tuple[str, str], ...]:
     """The names between the braces of an import: (name there, name here)."""
-    found = []
+    names = []
     for part in filter(None, (part.strip() for part in listed.split(","))):
         name = _NAME.fullmatch(part)
         if name is None:
             raise JoinError(f"{_label(path)} imports what is no name: {part}")
-        found.append((name[1], name[2] or name[1]))
-    return tuple(found)
+        names.append((name[1], name[2] or name[1]))
+    return tuple(names)
 
 
 def _wrapped(module: _Module, numbers: dict[Path, int], exports: dict[Path, frozenset[str]]) -> str:

@@ -31,16 +31,16 @@ def parse(source: str) -> tuple[str, tuple[int, ...]]:
 def _parse(source: str) -> tuple[str, tuple[int, ...]]:
     kind, _, numbers = source.partition(":")
     parts = numbers.split(",") if numbers else []
-    known = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
-    return kind, tuple(int(part) for part in parts) if known else ()
+    numeric = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
+    return kind, tuple(int(part) for part in parts) if numeric else ()
 
 
 def window_cell(source: str) -> tuple[int, int]:
     """Row and column of a cell of a window of guesses; -1, -1 for any other source."""
     kind, _, rest = source.partition(":")
     row, _, column = rest.partition(",")
-    known = kind == "window" and row.isdecimal() and column.isdecimal() and len(row) < 5 and len(column) < 5
-    return (int(row), int(column)) if known else (-1, -1)
+    is_cell = kind == "window" and row.isdecimal() and column.isdecimal() and len(row) < 5 and len(column) < 5
+    return (int(row), int(column)) if is_cell else (-1, -1)
 
 
 def in_words(source: str, words: Mapping[str, str]) -> str:
@@ -56,5 +56,5 @@ def in_words(source: str, words: Mapping[str, str]) -> str:
 def in_a_sentence(source: str, words: Mapping[str, str]) -> str:
     """A source in words; what a file from elsewhere made up stands in quotation marks, all of it visible."""
     kind, numbers = parse(source)
-    known = kind in words and (numbers or kind == source)
-    return in_words(source, words) if known else token_text.quoted(source, LONGEST)
+    has_words = kind in words and (numbers or kind == source)
+    return in_words(source, words) if has_words else token_text.quoted(source, LONGEST)

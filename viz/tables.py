@@ -65,9 +65,9 @@ def fate_of(step: Step, node: int) -> Cell:
 def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
     """What became of several nodes behind `text` tokens of the text; -1 stands for a token that was not fed."""
     judged = node_fates(step)
-    known = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
-    after = ", ".join("not fed" if each is None else fate_label(each) for each in known)
-    guessed = [Fate.PROPOSED if each in JUDGED else each for each in known]
+    fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
+    after = ", ".join("not fed" if each is None else fate_label(each) for each in fates)
+    guessed = [Fate.PROPOSED if each in JUDGED else each for each in fates]
     before = ", ".join("not fed" if each is None else fate_label(each) for each in guessed)
     return after if before == after else {"propose": before, "accept": after}
 

@@ -22,15 +22,15 @@ def _rows(parents: tuple[int, ...], roles: tuple[Role, ...]) -> tuple[int | None
     for node, parent in enumerate(parents):
         if parent >= 0 and roles[node] is not Role.EXPLORE:
             below[parent].append(node)
-    found: list[int | None] = [None] * len(parents)
+    row_of: list[int | None] = [None] * len(parents)
     last, waiting = 0, [(0, 0)][: len(parents)]  # nodes to visit, with their rows; -1: the next that is free
     while waiting:
         node, row = waiting.pop()
         if row < 0:
             last += 1
             row = last
-        found[node] = row
+        row_of[node] = row
         children = below[node]
         waiting.extend((child, -1) for child in reversed(children[1:]))
         waiting.extend((child, row) for child in children[:1])
-    return tuple(found)
+    return tuple(row_of)

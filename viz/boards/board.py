@@ -155,8 +155,8 @@ def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Encod
     first, stop = places[0], places[0] + len(places)
     if [*places] == [*range(first, stop)]:
         names: tuple[Literal["token", "fate", "symbol", "id"], ...] = ("token", "fate", "symbol", "id")
-        own = {name: node(name, first, stop) for name in names}
-        return own | {"token": {**own["token"], "cut": cut}}
+        side_by_side = {name: node(name, first, stop) for name in names}
+        return side_by_side | {"token": {**side_by_side["token"], "cut": cut}}
     codes = [node_fates(step)[place] for place in places]
     columns = {"token": texts([step.tokens[place] for place in places], cut), "id": packed(places)}
     return columns | {"fate": fates(codes), "symbol": {"symbols": pack(codes, "u1")}}

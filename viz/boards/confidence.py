@@ -39,12 +39,12 @@ class ConfidenceBoard:
 
     def weights(self, step: Step, guesses: Sequence[int]) -> dict[int, float]:
         """Return the confidence of each guess, by its number in the chain."""
-        confidence, found = self.confidence(step), dict[int, float]()
+        confidence, weights = self.confidence(step), dict[int, float]()
         for node in guesses:
             _, numbers = parse(step.sources[node])
             if numbers and 0 < numbers[0] <= len(confidence):
-                found[node] = confidence[numbers[0] - 1]
-        return found
+                weights[node] = confidence[numbers[0] - 1]
+        return weights
 
     def notes(self, run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int, str]]:
         """Compare how sure the drafter was of each guess with the limit below which it stops."""

@@ -30,15 +30,15 @@ def draw(board: Board, step: Step, deep: int, most: int) -> None:
 
 def rows(run: RunState, step: Step) -> list[TableRow]:
     """The branches as rows of a table: tokens, how often they came, the first one's depth, fates, what was accepted."""
-    found, accepted = list[TableRow](), frozenset(step.path)
+    rows, accepted = list[TableRow](), frozenset(step.path)
     for branch in branches_of(step):
         nodes = [node for _, node in branch]
         words = texts_of(run, (step.tokens[node] for node in nodes))
         right = outcome_of(len(accepted.intersection(nodes)))
-        found.append(
+        rows.append(
             TableRow((words, f"{hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0])
         )
-    return found
+    return rows
 
 
 def branches_of(step: Step) -> list[list[tuple[int, int]]]:
@@ -67,11 +67,11 @@ def hits(step: Step, node: int) -> int:
 
 def weights(step: Step, guesses: Sequence[int], kinds: Sequence[str], places: int) -> dict[int, float]:
     """The share of the places behind the node above that go on with a guess; `places` behind the root were read."""
-    found: dict[int, float] = {}
+    shares: dict[int, float] = {}
     for node in guesses:
         kind, numbers = parse(step.sources[node])
         if kind in kinds and numbers:
             above = parse(step.sources[step.parents[node]])[1]
             behind = above[0] if above else places
-            found[node] = min(1.0, numbers[0] / behind) if behind else 0.0
-    return found
+            shares[node] = min(1.0, numbers[0] / behind) if behind else 0.0
+    return shares

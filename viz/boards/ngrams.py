@@ -58,11 +58,11 @@ def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Fi
     data[NOW] |= {"textposition": "middle right", "texttemplate": " %{y:,}", "marker": {"size": 6, "color": "$text"}}
     wide, height = right + max(n + 1.6, _COUNTED), round(DOWN * (rows + 1.8)) + 84
     share = 56 / height
-    own = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
-    own["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
+    axes = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
+    axes["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
     yaxis = axis(-0.8, rows + 1.2, down=True, domain=[share, 1])
     notes = [note("n-grams held in all", -2.0, rows + 0.8, "left"), note("after", -0.6, 0, "right")]
-    figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
+    figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **axes)
     least = round(WIDE * (wide + 2.1)) + 16
     return {"data": data, "layout": figure, "least": least, "label": label, "key": key(*signs)}
 
@@ -133,12 +133,12 @@ def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> TableRow:
 
 def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[PlotTrace]:
     """How many n-grams the pool held up to step k: every so many steps, and now."""
-    known: dict[int, int] = run.memo.setdefault("n-grams held", {})
+    sizes: dict[int, int] = run.memo.setdefault("n-grams held", {})
     every = k // _SAMPLES + 1
     for step in run.steps[k % every : k + 1 : every]:
-        if step.index not in known:
-            known[step.index] = held(step)
-    counts = [known[step.index] for step in run.steps[k % every : k + 1 : every]]
+        if step.index not in sizes:
+            sizes[step.index] = held(step)
+    counts = [sizes[step.index] for step in run.steps[k % every : k + 1 : every]]
     return [{"x0": k % every, "dx": every, "y": packed(counts)}, {"x": [k], "y": counts[-1:]}]
 
 

@@ -37,13 +37,13 @@ class NodeIndex:
         """The nodes of rows below the root: one behind another, or merged by equal beginnings; -1: not fed."""
         if merged:
             return [self.chain(row, 0) for row in rows]
-        found, first, given = list[list[int]](), 1, self._step.tokens
+        nodes, first, given = list[list[int]](), 1, self._step.tokens
         for row in rows:
             fits = [first + i < len(given) and given[first + i] == token for i, token in enumerate(row)]
             fed = fits.index(False) if False in fits else len(fits)
-            found.append([first + i if i < fed else -1 for i in range(len(row))])
+            nodes.append([first + i if i < fed else -1 for i in range(len(row))])
             first += fed
-        return found
+        return nodes
 
     def accepted(self, nodes: Iterable[int]) -> int:
         """How many of some nodes were accepted; the root among them is no guess."""

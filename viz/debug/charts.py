@@ -194,8 +194,8 @@ def _heat(sides: Sequence[Side]) -> Figure:
 
 def _cells_axis(sides: Sequence[Side], name: str) -> PlotTrace:
     """Each number has a tick of its own, where these are few."""
-    found = sorted({number for side in sides for number in side.column(name)})
-    return {"tickvals": found} if len(found) <= 12 else {}
+    numbers = sorted({number for side in sides for number in side.column(name)})
+    return {"tickvals": numbers} if len(numbers) <= 12 else {}
 
 
 _KINDS: Mapping[str, Callable[[Sequence[Side]], Figure]] = {"bars": _bars, "lines": _lines, "heat": _heat}
@@ -203,8 +203,8 @@ _KINDS: Mapping[str, Callable[[Sequence[Side]], Figure]] = {"bars": _bars, "line
 
 def _value(side: Side, preferred: Sequence[str] = _VALUES) -> str:
     """The column that is drawn upwards."""
-    found = next((name for name in preferred if name in side.columns[1:]), None)
-    return found or str(side.columns[1])
+    column = next((name for name in preferred if name in side.columns[1:]), None)
+    return column or str(side.columns[1])
 
 
 def _names(side: Side) -> list[str]:
@@ -232,9 +232,9 @@ def _whiskers(side: Side, value: str) -> PlotTrace | None:
     if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value) or value == "alpha":
         return None
     triples = list(zip(side.column(value), side.column("low"), side.column("high"), strict=True))
-    known = [None not in triple for triple in triples]
-    above = [max(0.0, high - y) if fine else 0 for (y, _, high), fine in zip(triples, known, strict=True)]
-    below = [max(0.0, y - low) if fine else 0 for (y, low, _), fine in zip(triples, known, strict=True)]
+    complete = [None not in triple for triple in triples]
+    above = [max(0.0, high - y) if fine else 0 for (y, _, high), fine in zip(triples, complete, strict=True)]
+    below = [max(0.0, y - low) if fine else 0 for (y, low, _), fine in zip(triples, complete, strict=True)]
     look: PlotTrace = {"color": "$muted", "thickness": 1, "width": 3}
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}
 

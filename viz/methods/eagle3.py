@@ -76,23 +76,23 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """All guesses as a table, what was written, and what the drafter cannot say."""
-    step, found = run.steps[k], list[TableRow]()
+    step, table_rows = run.steps[k], list[TableRow]()
     foreign, cosines = on_stage.unsayable(step), panel_of(step).get("agreement", [])
     for place, (token, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         drift = f"own feature {cosines[place]:.2f} of the target's" if place < len(cosines) else ""
         sign = ", ".join(filter(None, ("cannot be drafted" if place in foreign else "", drift)))
-        own: Cell = {"commit": sign} if sign else None
-        written = text_of(run, token), f"depth {place + 1}", "written", None, fate_label(code), own
-        found.append(TableRow(written, since="commit"))
+        sign_cell: Cell = {"commit": sign} if sign else None
+        written = text_of(run, token), f"depth {place + 1}", "written", None, fate_label(code), sign_cell
+        table_rows.append(TableRow(written, since="commit"))
     products, chances = on_stage.products_of(step), panel_of(step).get("chances", [])
     for place, nodes in enumerate(_by_product(step), start=1):
         for node in nodes:
             chance = share(chances[node - 1]) if node <= len(chances) else None
             product = share(products[node]) if node in products else None
             cells = (text_of(run, step.tokens[node]), f"depth {place}", chance, product, fate_of(step, node), None)
-            found.append(TableRow(cells, node))
+            table_rows.append(TableRow(cells, node))
     words = () if len(step.tokens) > 1 else (f"no guess: {SCREEN.why_no_guess(run, step)}",)
-    return Table(("Token", "Depth", "Probability", "Product", "Fate", "Drafter"), found, words)
+    return Table(("Token", "Depth", "Probability", "Product", "Fate", "Drafter"), table_rows, words)
 
 
 def _short(product: float) -> str:
@@ -102,10 +102,10 @@ def _short(product: float) -> str:
 def _by_product(step: Step) -> list[list[int]]:
     """The guesses of every depth, the largest product first."""
     products, depths = on_stage.products_of(step), depths_of(step.parents) if step.parents else ()
-    found: list[list[int]] = [[] for _ in range(max(depths, default=0))]
+    levels: list[list[int]] = [[] for _ in range(max(depths, default=0))]
     for node in range(1, len(step.tokens)):
-        found[depths[node] - 1].append(node)
-    return [sorted(nodes, key=lambda node: (-products.get(node, 0.0), node)) for nodes in found]
+        levels[depths[node] - 1].append(node)
+    return [sorted(nodes, key=lambda node: (-products.get(node, 0.0), node)) for nodes in levels]
 
 
 def _origin(run: RunState, step: Step) -> str:

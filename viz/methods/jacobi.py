@@ -97,8 +97,8 @@ def rows(run: RunState, k: int) -> Table:
     step, cells = run.steps[k], list[TableRow]()
     for before in run.steps[max(0, k - past) : k]:
         age = count(k - before.index, "pass", "passes") + " ago"
-        known = _iteration(before, 0, n, 0)
-        cells += [TableRow((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in known]
+        iteration = _iteration(before, 0, n, 0)
+        cells += [TableRow((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in iteration]
     if step.tokens:
         cells.append(TableRow((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
     for node in _guesses(step, n):

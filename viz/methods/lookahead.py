@@ -134,21 +134,25 @@ def window_rows(run: RunState, k: int) -> Table:
     step, panel, N = run.steps[k], panel_of(run.steps[k]), params_of(run.header).N
     levels, new = panel.get("rows", [])[: N - 1], panel.get("new", [])
     sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
-    found = list[TableRow]()
+    table_rows = list[TableRow]()
     if step.tokens:
-        found.append(TableRow((text_of(run, step.tokens[0]), _line(N, N - 1 - len(levels)), place, "root", None), 0))
+        table_rows.append(
+            TableRow((text_of(run, step.tokens[0]), _line(N, N - 1 - len(levels)), place, "root", None), 0)
+        )
     fed = (token for level in levels for token in level)
     for at_node, (token, column, row) in enumerate(zip(fed, *_places(N, sizes), strict=True), start=1):
-        found.append(TableRow((text_of(run, token), _line(N, row), place + column, "window cell", None), at_node))
+        table_rows.append(TableRow((text_of(run, token), _line(N, row), place + column, "window cell", None), at_node))
     pooled = _pooled(run, k, sizes, len(new))
     for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
         cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
-        found.append(TableRow(cells, _end(sizes, i), "verify"))
+        table_rows.append(TableRow(cells, _end(sizes, i), "verify"))
     for number, chain in enumerate(_shown_guesses(step, _guessed(params_of(run.header)))[0], start=1):
         for depth, at_node in enumerate(chain, start=1):
             token, name = step.tokens[at_node], f"guess {number} shown of the pool"
-            found.append(TableRow((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node))
-    return Table((*grid.HEADINGS, "Harvested n-gram"), found)
+            table_rows.append(
+                TableRow((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node)
+            )
+    return Table((*grid.HEADINGS, "Harvested n-gram"), table_rows)
 
 
 def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list[Cell]:
@@ -280,12 +284,12 @@ def pool_rows(run: RunState, k: int) -> Table:
     params, step = params_of(run.header), run.steps[k]
     guesses, inserted = panel_of(step).get("guesses", []), _inserted(step)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == root(step)], params.G)
-    found = ngrams.key_row(run, k, 0, _asked(params, step))
+    table_rows = ngrams.key_row(run, k, 0, _asked(params, step))
     for entry in ngrams.shown(step, guesses, 0, len(guesses), newest_first=False):
         sign = SIGNED[signs[entry.number]] if entry.number in signs else ""
-        found.append(ngrams.held_row(run, k, entry, _since(run, k, entry), sign))
-    found += [ngrams.learned_row(run, (of, *ngram), SIGNED[OUTCOMES[became]]) for of, ngram, became in inserted]
-    return ngrams.table(found, _held(step), [{"commit": _counted(inserted)}] if inserted else ())
+        table_rows.append(ngrams.held_row(run, k, entry, _since(run, k, entry), sign))
+    table_rows += [ngrams.learned_row(run, (of, *ngram), SIGNED[OUTCOMES[became]]) for of, ngram, became in inserted]
+    return ngrams.table(table_rows, _held(step), [{"commit": _counted(inserted)}] if inserted else ())
 
 
 def _asked(params: LookaheadParams, step: Step) -> str:
@@ -320,11 +324,11 @@ def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], cap
     signs: dict[int, Sign] = {}
     for ngram in inserted:
         guess = tuple(ngram[:size])
-        known = guess in order
-        if known:
+        in_order = guess in order
+        if in_order:
             order.remove(guess)
         if guess in numbers:
-            signs[numbers[guess]] = OUTCOMES["refreshed" if known else "added"]
+            signs[numbers[guess]] = OUTCOMES["refreshed" if in_order else "added"]
         order.append(guess)
         if len(order) > capacity:
             gone = order.pop(0)

@@ -73,16 +73,18 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """All guesses of all heads as a table, and what was written."""
-    step, found = run.steps[k], list[TableRow]()
+    step, table_rows = run.steps[k], list[TableRow]()
     hits = dict(enumerate(panel_of(step).get("hits", []), start=1))
     for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
-        found.append(TableRow((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit"))
+        table_rows.append(
+            TableRow((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit")
+        )
     guesses, _ = _by_head_and_rank(step, len(step.tokens), len(step.tokens))
     for (head, rank), node in sorted(guesses.items(), key=lambda guess: (guess[0][1], guess[0][0])):
-        own: Cell = {"commit": "the target's own token"} if hits.get(head) == rank else None
-        cells = (text_of(run, step.tokens[node]), f"head {head}", f"rank {rank}", fate_of(step, node), own)
-        found.append(TableRow(cells, node))
-    return Table(("Token", "Head", "Rank", "Fate", "Sign"), found, () if guesses else (_no_guess(run, step),))
+        target_sign: Cell = {"commit": "the target's own token"} if hits.get(head) == rank else None
+        cells = (text_of(run, step.tokens[node]), f"head {head}", f"rank {rank}", fate_of(step, node), target_sign)
+        table_rows.append(TableRow(cells, node))
+    return Table(("Token", "Head", "Rank", "Fate", "Sign"), table_rows, () if guesses else (_no_guess(run, step),))
 
 
 def _no_guess(run: RunState, step: Step) -> str:
@@ -121,12 +123,12 @@ def _agreed(run: RunState, step: Step) -> str:
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    found: dict[int, float] = {}
+    weights: dict[int, float] = {}
     for node in guesses:
         kind, numbers = parse(step.sources[node])
         if kind == "medusa" and numbers and numbers[-1] < len(_OF_RANK):
-            found[node] = _OF_RANK[numbers[-1]]
-    return found
+            weights[node] = _OF_RANK[numbers[-1]]
+    return weights
 
 
 def _row_name(step: Step, node: int) -> str:

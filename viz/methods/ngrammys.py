@@ -65,10 +65,10 @@ def rows(run: RunState, k: int) -> Table:
         new = [(depth, node) for depth, node in enumerate(chain, start=1) if node not in listed]
         if not new:
             continue
-        own = [node for _, node in new]
-        listed |= {*own}
-        words, right = texts_of(run, (step.tokens[node] for node in own)), outcome_of(nodes.accepted(chain))
-        found.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, own), right), own[0]))
+        new_nodes = [node for _, node in new]
+        listed |= {*new_nodes}
+        words, right = texts_of(run, (step.tokens[node] for node in new_nodes)), outcome_of(nodes.accepted(chain))
+        found.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, new_nodes), right), new_nodes[0]))
     return Table(("Tokens", "Strategy", "From depth", "Fates", "What became of it"), found)
 
 
@@ -119,14 +119,14 @@ def _no_guess(run: RunState, step: Step) -> str:
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """The model's probability of the token that a bigram's row begins with; of unigrams the rank."""
     bigrams = {row["rank"]: row["p"] for row in panel_of(step).get("rows", []) if {"rank", "p"} <= row.keys()}
-    found: dict[int, float] = {}
+    weights: dict[int, float] = {}
     for node in guesses:
         kind, numbers = parse(step.sources[node])
         if kind == "bigram" and numbers and numbers[0] in bigrams:
-            found[node] = bigrams[numbers[0]]
+            weights[node] = bigrams[numbers[0]]
         elif kind == "unigram" and numbers and numbers[-1] < len(_OF_RANK):
-            found[node] = _OF_RANK[numbers[-1]]
-    return found
+            weights[node] = _OF_RANK[numbers[-1]]
+    return weights
 
 
 def _row_name(step: Step, node: int) -> str:

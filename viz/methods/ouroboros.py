@@ -73,12 +73,12 @@ def rows(run: RunState, k: int) -> Table:
     """The pool as a table: the phrases behind the draft, and those that the target's answers made."""
     step = run.steps[k]
     last, key = _last_drafted(step)
-    found, phrases = ngrams.key_row(run, k, last, _passes(step)), panel_of(step).get("suffixes", [])
+    table_rows, phrases = ngrams.key_row(run, k, last, _passes(step)), panel_of(step).get("suffixes", [])
     for entry in ngrams.shown(step, phrases, last, len(phrases), newest_first=True):
-        found.append(ngrams.held_row(run, k, entry, _since(run, k, (key, *entry.ngram))))
+        table_rows.append(ngrams.held_row(run, k, entry, _since(run, k, (key, *entry.ngram))))
     for words, phrase in _helped(step):
-        found.append(ngrams.learned_row(run, phrase, f"{words}, {SIGNED[GAINED]}"))
-    return ngrams.table(found, _held(step), [{"commit": _counted(step)}])
+        table_rows.append(ngrams.learned_row(run, phrase, f"{words}, {SIGNED[GAINED]}"))
+    return ngrams.table(table_rows, _held(step), [{"commit": _counted(step)}])
 
 
 def _last_drafted(step: Step) -> tuple[int, int]:
@@ -155,10 +155,10 @@ def _learned_phrases(step: Step) -> list[ngrams.Ngram]:
 
 def inspired(run: RunState, k: int) -> Set[int]:
     """The nodes of phrases that an earlier verification had inspired or refined."""
-    known: dict[int, Set[int]] = run.memo.setdefault("inspired nodes", {})
-    if k not in known:
-        known[k] = _inspired_nodes(run, k)
-    return known[k]
+    nodes_of: dict[int, Set[int]] = run.memo.setdefault("inspired nodes", {})
+    if k not in nodes_of:
+        nodes_of[k] = _inspired_nodes(run, k)
+    return nodes_of[k]
 
 
 def _inspired_nodes(run: RunState, k: int) -> Set[int]:

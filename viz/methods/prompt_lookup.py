@@ -80,14 +80,14 @@ def rows(run: RunState, k: int) -> Table:
     step, copy = run.steps[k], _copy(run, run.steps[k])
     widest, _ = _shown(run.header)
     text = run.ids[max(0, step.start - widest - _BEFORE - 1) : step.start - 1]
-    known = fates_of(step, range(len(step.tokens)), len(text))
-    found = [TableRow((texts_of(run, [*text, *step.tokens]), "the text now", known), 0 if step.tokens else -1)]
+    fates = fates_of(step, range(len(step.tokens)), len(text))
+    table_rows = [TableRow((texts_of(run, [*text, *step.tokens]), "the text now", fates), 0 if step.tokens else -1)]
     if copy is not None:
-        found.insert(0, TableRow((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
+        table_rows.insert(0, TableRow((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
     written = ", ".join(map(fate_label, emitted_fates(step)))
-    found.append(TableRow((texts_of(run, step.emitted), "the target", written), since="commit"))
-    said = alone(SCREEN.why_no_guess(run, step)) if copy is None else copy.where
-    return Table(("Tokens", "Text", "Fates"), found, (said,))
+    table_rows.append(TableRow((texts_of(run, step.emitted), "the target", written), since="commit"))
+    sentence = alone(SCREEN.why_no_guess(run, step)) if copy is None else copy.where
+    return Table(("Tokens", "Text", "Fates"), table_rows, (sentence,))
 
 
 class _Copy(NamedTuple):

@@ -59,15 +59,15 @@ def rows(run: RunState, k: int) -> Table:
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
     what = _found(panel_of(step)) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
-    found = [TableRow(cells, 0)] if step.tokens else []
-    found += counted.rows(run, step)
-    return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), found)
+    table_rows = [TableRow(cells, 0)] if step.tokens else []
+    table_rows += counted.rows(run, step)
+    return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), table_rows)
 
 
 def _found(panel: RestPanel) -> str:
     """How much of the text's ending was found in the datastore, and where."""
-    found = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
-    return f"{found}, {panel.get('read', 0):,} read"
+    words = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
+    return f"{words}, {panel.get('read', 0):,} read"
 
 
 def _many(number: int, noun: str) -> str:

@@ -58,9 +58,9 @@ def rows(run: RunState, k: int) -> Table:
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
     what = _scores(step) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
-    found = [TableRow(cells, 0)] if step.tokens else []
+    table_rows = [TableRow(cells, 0)] if step.tokens else []
     return Table(
-        ("Tokens", "Came next", "From depth", "Fates", "What became of it"), [*found, *counted.rows(run, step)]
+        ("Tokens", "Came next", "From depth", "Fates", "What became of it"), [*table_rows, *counted.rows(run, step)]
     )
 
 

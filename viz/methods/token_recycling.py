@@ -74,22 +74,22 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """The rows that guesses were read from, and those that became others, as a table."""
-    step, nodes, found = run.steps[k], NodeIndex(run.steps[k]), list[TableRow]()
+    step, nodes, table_rows = run.steps[k], NodeIndex(run.steps[k]), list[TableRow]()
     for row, above in on_stage.rows_read(step):
         below = on_stage.entry_nodes(step, row)
         guessed = [below[token] for token in row["entries"] if token in below]
         cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(row))
-        found.append(TableRow((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
+        table_rows.append(TableRow((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
     for token, before, after, behind in panel_of(step).get("changed", []):
         was = f"was {texts_of(run, before)}" if before else "new"
         cells = (text_of(run, token), texts_of(run, after), f"{was}; given by a node that was {behind}")
-        found.append(TableRow((*cells, None, None), since="commit"))
+        table_rows.append(TableRow((*cells, None, None), since="commit"))
     say = alone(SCREEN.why_no_guess(run, step)) if not step.drafted else ""
-    known = f"{count(panel_of(step).get('known', 0), 'row')} in the table"
+    stored_rows = f"{count(panel_of(step).get('known', 0), 'row')} in the table"
     return Table(
         ("Token", "Likeliest behind it", "Since", "Fates", "What became of it"),
-        found,
-        ([say] if say else []) + [{"commit": known}],
+        table_rows,
+        ([say] if say else []) + [{"commit": stored_rows}],
     )
 
 

@@ -226,10 +226,10 @@ def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[
     taken = set(step.path) & wanted
     best = sorted(range(len(branches)), key=lambda i: (not taken & set(branches[i]), i))[: room.rows]
     seen = [branches[i] for i in sorted(best)]
-    known, rows = {0}, dict[int, int]()
+    drawn, rows = {0}, dict[int, int]()
     for row, branch in enumerate(seen):
         for node in branch:
-            if step.parents[node] in known:  # else its parent stands in a row that is not seen
-                known.add(node)
+            if step.parents[node] in drawn:  # else its parent stands in a row that is not seen
+                drawn.add(node)
                 rows[node] = row
     return rows

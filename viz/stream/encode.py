@@ -134,8 +134,8 @@ def resolve(
             return [_escaped(text, value.get("cut")) for text in shown]
         if "strings" in value:
             given = value["strings"]
-            known = given if isinstance(given, list | tuple) else [strings[number] for number in unpack(given).tolist()]
-            return [_escaped(string) for string in known]
+            words = given if isinstance(given, list | tuple) else [strings[number] for number in unpack(given).tolist()]
+            return [_escaped(string) for string in words]
         if "fates" in value:
             return unpack(value["fates"]).tolist()
         if "symbols" in value:
@@ -173,8 +173,8 @@ def _edges(value: Mapping[str, Any], step: Step) -> list[int | None]:
     drawn: list[int | None] = []
     for at in range(len(step.tokens))[value.get("from", 0) : value.get("to")]:
         parent = step.parents[at]
-        known = parent >= 0 and rows[at] is not None
-        drawn += [places[parent], places[at], None] if known else [None] * 3
+        has_edge = parent >= 0 and rows[at] is not None
+        drawn += [places[parent], places[at], None] if has_edge else [None] * 3
     return drawn
 
 

@@ -130,23 +130,23 @@ def rows(run: RunState, k: int) -> Table:
     def marks(named: Iterable[tuple[int, str]]) -> dict[int, str]:
         return {place % ring if ring else place: words for place, words in named}
 
-    known = [(range(slots), _FREE), *looks((places, _USES[use]) for places, use in cache.parts if use in _USES)]
-    written = known + looks((places, _WRITTEN[fate]) for places, fate in fed(step, cache))
+    before = [(range(slots), _FREE), *looks((places, _USES[use]) for places, use in cache.parts if use in _USES)]
+    written = before + looks((places, _WRITTEN[fate]) for places, fate in fed(step, cache))
     after = written + looks((places, _WRITTEN[fate]) for places, fate in left(step, cache) if fate in _LEFT)
     after += looks((places, _LEFT_BEHIND) for places in moved(step, cache))
     lost = [range(first, stop) for _, first, stop in _pieces(cache.lost, ring, slots)]
     pending = chunks(header, step)
     begins = [(part.start, f"chunk {i}") for i, part in enumerate(pending, start=1)] if len(pending) > 1 else []
     begins += [(cache.seen, "the window begins")] if cache.seen > cache.first and len(pending) < 2 else []
-    found = [
-        *(TableRow(cells, since="propose", until="verify") for cells in _slots(known, [], marks(begins))),
+    table_rows = [
+        *(TableRow(cells, since="propose", until="verify") for cells in _slots(before, [], marks(begins))),
         *(TableRow(cells, since="verify", until="commit") for cells in _slots(written, lost, marks(begins))),
         *(
             TableRow(cells, since="commit")
             for cells in _slots(after, lost, marks([(cache.kept, "written next"), *begins]))
         ),
     ]
-    return Table(("What", "First slot", "Last slot", "Slots", "Sign"), found)
+    return Table(("What", "First slot", "Last slot", "Slots", "Sign"), table_rows)
 
 
 def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Mapping[int, str]) -> list[list[Cell]]:
@@ -163,14 +163,14 @@ def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Ma
     for places in lost:
         first, stop = bisect_left(cuts, places.start), bisect_left(cuts, places.stop)
         gone[first:stop] = [True] * (stop - first)
-    found = list[list[Cell]]()
+    cells = list[list[Cell]]()
     for i, (first, stop) in enumerate(pairwise(cuts)):
         if i and (seen[i], gone[i]) == (seen[i - 1], gone[i - 1]) and first not in begins:
-            found[-1][2:4] = [stop - 1, stop - int(str(found[-1][1]))]
+            cells[-1][2:4] = [stop - 1, stop - int(str(cells[-1][1]))]
         else:
             signs = ([begins[first]] if first in begins else []) + [_LOST] * gone[i]
-            found.append([seen[i], first, stop - 1, stop - first, ", ".join(signs)])
-    return found
+            cells.append([seen[i], first, stop - 1, stop - first, ", ".join(signs)])
+    return cells
 
 
 def fed(step: Step, cache: CacheState) -> list[SlotRun]:

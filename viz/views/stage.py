@@ -19,16 +19,16 @@ def shows(header: Header) -> bool:
 
 def base(run: RunState) -> Figure:
     """The stage without a step."""
-    own = screen_of(run.header).stage
-    return plain_base(run) if own is None else own.base(run)
+    picture = screen_of(run.header).stage
+    return plain_base(run) if picture is None else picture.base(run)
 
 
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k; nothing where the step was recorded without its tokens."""
     if not run.steps[k].tokens:
         return {}
-    own = screen_of(run.header).stage
-    return plain_frame(run, k) if own is None else own.frame(run, k)
+    picture = screen_of(run.header).stage
+    return plain_frame(run, k) if picture is None else picture.frame(run, k)
 
 
 def plain_base(run: RunState) -> Figure:

@@ -44,17 +44,17 @@ def base(run: RunState) -> Figure:
     screen, deepest = screen_of(run.header), _deepest(run.header)
     fates = {"colorscale": FATE_SCALE, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
     small, quiet = {"size": LETTERS, "color": "$text"}, {"size": LETTERS, "color": "$muted"}
-    own = _elbows("$text", 1.5, "dot") | {"mode": "lines+markers+text", "textposition": "top center"}
+    chosen = _elbows("$text", 1.5, "dot") | {"mode": "lines+markers+text", "textposition": "top center"}
     wanted = MEANINGS[Fate.CORRECTION]
     mark = {"size": [0, 14], "opacity": 1, "line": {"width": 0}, "color": wanted.colour, "symbol": wanted.symbol}
-    own |= {"marker": mark, "textfont": small, "hoverinfo": "none"}
+    chosen |= {"marker": mark, "textfont": small, "hoverinfo": "none"}
     beneath = {"marker": {"size": 14, "opacity": 0}, "textposition": "bottom center"}
     data = [
         _elbows("$muted", 1),
         _elbows("$muted", 2.6),
         _elbows("$muted", 4.5),
         _elbows("$accepted", 5),
-        own,
+        chosen,
         _nodes(size=12, color=MEANINGS[Fate.ROOT].colour, symbol=MEANINGS[Fate.ROOT].symbol)
         | {"x": [0], "y": [0], "customdata": [0]},
         _nodes(size=12, line={"width": 1.5, "color": "$paper"}, **fates),
@@ -84,17 +84,17 @@ def frame(run: RunState, k: int) -> Patch:
     step = run.steps[k]
     if not step.tokens:
         return {}
-    known = rows(step)
-    guesses = [node for node, row in enumerate(known) if node and row is not None][:MOST]
-    first, stop = guesses[0] if guesses else 1, guesses[-1] + 1 if guesses and guesses[-1] + 1 < len(known) else None
-    changed: dict[str, Any] = {"yaxis": {"range": _room(known)}}
+    row_of = rows(step)
+    guesses = [node for node, row in enumerate(row_of) if node and row is not None][:MOST]
+    first, stop = guesses[0] if guesses else 1, guesses[-1] + 1 if guesses and guesses[-1] + 1 < len(row_of) else None
+    changed: dict[str, Any] = {"yaxis": {"range": _room(row_of)}}
     depths = tree.depths(step.parents)
     depth = max([depths[node] for node in guesses], default=0)
     if depth > _deepest(run.header):
         along = _depth_names(run.header, depth)
         changed["xaxis"] = {"range": [-0.4, depth + 1.5], "tickvals": [*along]}
         changed["xaxis"]["ticktext"] = {"strings": [*along.values()]}
-    if names := _row_names(run.header, step, known):
+    if names := _row_names(run.header, step, row_of):
         changed["yaxis"] |= {"tickvals": [row for row, _ in names], "ticktext": {"strings": [n for _, n in names]}}
     likely = weights(run.header, step, guesses)
     data = [
@@ -112,7 +112,7 @@ def frame(run: RunState, k: int) -> Patch:
     ]
     data = data if guesses else [{}] * 4 + data[4:6] + [{}] * 5
     if step.ranks:
-        data += ranks.bands_of(step, known, max(depth, _deepest(run.header)) + 1.5)
+        data += ranks.bands_of(step, row_of, max(depth, _deepest(run.header)) + 1.5)
     return {"data": data, "layout": changed}
 
 
@@ -133,8 +133,8 @@ def _taken(step: Step, count: int) -> dict[str, Any]:
     """The accepted path; its texts where not all guesses have theirs."""
     if len(step.path) < 2:
         return {}
-    known = rows(step)
-    drawn: dict[str, Any] = {"x": [*range(len(step.path))], "y": [known[node] or 0 for node in step.path]}
+    row_of = rows(step)
+    drawn: dict[str, Any] = {"x": [*range(len(step.path))], "y": [row_of[node] or 0 for node in step.path]}
     if count <= NAMED:
         return drawn
     texts = encode.tokens([-1, *(step.tokens[node] for node in step.path[1:])])
@@ -170,8 +170,8 @@ def _answers(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
     """The texts of the guesses that hang off the root."""
-    known = rows(step)
-    first = _thinned([(known[node] or 0, node) for node in guesses if not step.parents[node]])
+    row_of = rows(step)
+    first = _thinned([(row_of[node] or 0, node) for node in guesses if not step.parents[node]])
     return _at(step, [node for _, node in first]) | {
         "text": encode.tokens([step.tokens[node] for _, node in first]) | {"cut": _CUT}
     }
@@ -181,19 +181,19 @@ def _at(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
     """Where nodes stand."""
     if not nodes:
         return {}
-    known, depths = rows(step), tree.depths(step.parents)
-    return {"x": packed([depths[node] for node in nodes]), "y": packed([known[node] or 0 for node in nodes])}
+    row_of, depths = rows(step), tree.depths(step.parents)
+    return {"x": packed([depths[node] for node in nodes]), "y": packed([row_of[node] or 0 for node in nodes])}
 
 
 def _edges(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
     """The edges that lead to some of the nodes."""
     if not nodes:
         return {}
-    known, depths = rows(step), tree.depths(step.parents)
+    row_of, depths = rows(step), tree.depths(step.parents)
     ends = [(step.parents[node], node) for node in nodes]
     return {
         "x": [place for above, node in ends for place in (depths[above], depths[node], None)],
-        "y": [row for above, node in ends for row in (known[above], known[node], None)],
+        "y": [row for above, node in ends for row in (row_of[above], row_of[node], None)],
     }
 
 

@@ -158,7 +158,7 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
         )
     if step.accepted == len(step.emitted):
         return
-    own = step.emitted[step.accepted]
+    chosen = step.emitted[step.accepted]
     if step.accepted >= len(chain):
         words = "the target wants the same" + (", and adds a token" if len(chain) > 1 else "")
         scene.word(words, ZoneCell(GUESSES, 0, y), since="accept")
@@ -167,8 +167,8 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
     if wrong in drawn:
         scene.link(position_name(step.start + step.accepted), drawn[wrong], "against", since="accept")
     scene.word(
-        f"{'drew ' * _sampled(run.header)}{quote(run, [own])}, not {quote(run, [step.tokens[wrong]])}"
-        f"{_odds(run, step, own, wrong)}",
+        f"{'drew ' * _sampled(run.header)}{quote(run, [chosen])}, not {quote(run, [step.tokens[wrong]])}"
+        f"{_odds(run, step, chosen, wrong)}",
         ZoneCell(GUESSES, 0, y),
         loud=True,
         since="accept",

@@ -89,10 +89,10 @@ def frame(run: RunState, k: int) -> Patch:
 
 def products_of(step: Step) -> dict[int, float]:
     """The product of the probabilities on the way to every guess, by its node; none where one is no probability."""
-    found = panel_of(step).get("products", [])
-    if not all(0 <= product <= 1 for product in found):
+    products = panel_of(step).get("products", [])
+    if not all(0 <= product <= 1 for product in products):
         return {}
-    return dict(zip(range(1, len(step.tokens)), found, strict=False))
+    return dict(zip(range(1, len(step.tokens)), products, strict=False))
 
 
 def why_nothing(step: Step) -> str:

@@ -100,13 +100,13 @@ def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
     scene.frame(ZoneCell(HEADS, 0, top), _LEFT - 0.1, 1 + 2 * _INSET, loud=True)
     for y, words in enumerate(("hidden state", "of this word")):
         scene.word(words, ZoneCell(HEADS, 0, top + 1.15 + 0.55 * y))
-    own = ZoneCell(HEADS, _WORDS, _IN_BOX)
+    root_cell = ZoneCell(HEADS, _WORDS, _IN_BOX)
     last = step.start - 1
     if step.index and last:
         origin = position_name(last - 1)
         hidden = scene.add(StagePiece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin))
-        scene.add(StagePiece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden))
-        scene.word("already in the text", own._replace(x=_WORDS + 1.05))
+        scene.add(StagePiece(f"l{last}", run.ids[last], root_cell, Fate.ROOT, 0, origin=hidden))
+        scene.word("already in the text", root_cell._replace(x=_WORDS + 1.05))
 
 
 # The heads
@@ -114,12 +114,12 @@ def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
 
 def _words(step: Step) -> dict[int, _Word]:
     """The head's word that every guess is, by its node."""
-    found: dict[int, _Word] = {}
+    words: dict[int, _Word] = {}
     for node, role in enumerate(step.roles):
         kind, numbers = parse(step.sources[node])
         if role is Role.VERIFY and kind == "medusa" and len(numbers) == 2 and numbers[0]:
-            found[node] = _Word(*numbers)
-    return found
+            words[node] = _Word(*numbers)
+    return words
 
 
 def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Word, int]:
@@ -130,12 +130,12 @@ def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Wo
     for node, word in words.items():
         if word not in nodes or node in step.path:
             nodes[word] = node
-    found: dict[_Word, int] = {}
+    shown: dict[_Word, int] = {}
     for head in range(1, room.depth + 1):
         listed = sorted(word for word in nodes if word.head == head)
         best = sorted(listed, key=lambda word: (word not in taken, word.rank))[:most]
-        found |= {word: nodes[word] for word in sorted(best)}
-    return found
+        shown |= {word: nodes[word] for word in sorted(best)}
+    return shown
 
 
 def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:

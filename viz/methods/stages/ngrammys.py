@@ -62,10 +62,10 @@ def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[i
     merged, lines = params_of(run.header).layout == "trie", set[int]()
     chains = NodeIndex(step).rows((row.get("tokens", []) for row in rows), merged=merged)
     for row, chain in zip(rows, chains, strict=True):
-        own = [node for node in chain if node in seen and node not in origins]
-        if own and seen[own[-1]] not in lines:
-            lines.add(seen[own[-1]])
-            place = ZoneCell(SOURCES, room.root - room.depth - 0.4, seen[own[-1]])
+        new = [node for node in chain if node in seen and node not in origins]
+        if new and seen[new[-1]] not in lines:
+            lines.add(seen[new[-1]])
+            place = ZoneCell(SOURCES, room.root - room.depth - 0.4, seen[new[-1]])
             names = _draw_source(scene, run, step, row, chain[: room.depth], place)
             origins = dict(zip(chain, names, strict=False)) | origins
     if not rows:

@@ -165,7 +165,7 @@ class _Drawing:
     def refine(self) -> None:
         """Below a phrase the target's words where they differ from it; with them it goes back into the pool."""
         pairs = [(entry, self._phrases[entry], self._refined[entry]) for entry in self._shown]
-        known = [before for _, before, after in pairs if before == after]
+        unchanged = [before for _, before, after in pairs if before == after]
         for row, (entry, before, after) in enumerate(pairs):
             if before == after:
                 continue
@@ -175,8 +175,8 @@ class _Drawing:
                     name, place = f"c{self._step.index}.{entry}.{i}", self._behind(row, i, _ANSWER)
                     self._scene.add(StagePiece(name, new, place, Fate.INSPIRED, since="accept"))
                     origins[i + 1] = name
-            if after not in known:  # the pool holds a phrase once
-                known.append(after)
+            if after not in unchanged:  # the pool holds a phrase once
+                unchanged.append(after)
                 self._learned(self._key, after, row, origins)
 
     def inspire(self) -> None:
@@ -205,8 +205,10 @@ class _Drawing:
         self._scene.word(words, ZoneCell(BEHIND, 0, rows), loud=True, since="accept")
         foot, held = ZoneCell(POOL, 0, plan.phrases + _NEW - 0.1), quote(self._run, [self._key])
         hidden = len(self._phrases) - len(self._shown)
-        found = f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
-        self._scene.word(found + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
+        matches = (
+            f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
+        )
+        self._scene.word(matches + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
         for y, words in enumerate(self._learning()):
             self._scene.word(words, foot._replace(y=foot.y + 0.7 * y), loud=y == 0, since="commit")
 
@@ -262,15 +264,15 @@ class _Drawing:
 
     def _inspired(self) -> list[tuple[int, list[int], int]]:
         """New phrases out of the rejected part of the draft, and where in it each begins."""
-        found, start = list[tuple[int, list[int], int]](), 0
+        phrases, start = list[tuple[int, list[int], int]](), 0
         tokens = [self._step.tokens[node] for node in self.chain[:_LOOKED]]
         for key, phrase, became in self._panel.get("inspired", []):
             places = (i for i in range(start, len(tokens)) if tokens[i] == key and self._answered(i, phrase))
             first = next(places, -1)
             start = first + 1 if first >= 0 else start
             if became != "refreshed":
-                found.append((key, phrase, first))
-        return found
+                phrases.append((key, phrase, first))
+        return phrases
 
     def _answered(self, first: int, phrase: Sequence[int]) -> bool:
         """Whether a phrase is what the target says behind drafted tokens on from a place."""

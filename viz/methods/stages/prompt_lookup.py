@@ -82,8 +82,8 @@ def _copy(run: RunState, step: Step) -> _Copy | None:
     reference = run.header.reference
     source, end = (reference, len(reference)) if kind == "reference" else (run.ids, step.start)
     guesses = zip(step.tokens, step.roles, step.sources, strict=True)
-    found = (parse(name)[1][:1] for _, role, name in guesses if role is Role.VERIFY)
-    places = [place[0] if place else end for place in found]
+    positions = (parse(name)[1][:1] for _, role, name in guesses if role is Role.VERIFY)
+    places = [place[0] if place else end for place in positions]
     return _Copy(kind, source, end, min(panel["n"], step.start), numbers[0], places)
 
 

@@ -82,8 +82,8 @@ def frame(run: RunState, k: int) -> Patch:
 
 def _hits(step: Step) -> dict[int, int]:
     """At how many places the text up to each guess stands in the datastore."""
-    found = {node: parse(source) for node, source in enumerate(step.sources)}
-    return {node: numbers[0] for node, (kind, numbers) in found.items() if kind == "datastore" and numbers}
+    sources = {node: parse(source) for node, source in enumerate(step.sources)}
+    return {node: numbers[0] for node, (kind, numbers) in sources.items() if kind == "datastore" and numbers}
 
 
 def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
@@ -92,12 +92,12 @@ def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
     foot = ZoneCell(STORE, 0, plan.room.rows + 0.1)
     if "span" not in panel:
         return
-    found = panel["span"] > 0
+    matched = panel["span"] > 0
     span = panel["span"] or params.shortest
     seen = min(span, plan.room.root + 1, step.start)
-    scene.frame(ZoneCell(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=found, until="commit")
+    scene.frame(ZoneCell(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=matched, until="commit")
     beside = ZoneCell(TEXT, plan.room.root + 0.9, 1)
-    if not found:
+    if not matched:
         looked = quote(run, run.ids[max(0, step.start - span) : step.start])
         scene.word(f"{looked} is not in the datastore", beside, "left", loud=True, until="accept")
         scene.word(f"looked for the last {count(params.longest, 'token')},", ZoneCell(STORE, 0, 0))
@@ -113,7 +113,7 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
     """A passage for every branch that is seen: how often it stands there, the end of the text, and what goes on."""
     ending = panel_of(step).get("ending", [])[-plan.ending :]
     parents = {step.parents[node] for node in names if node}
-    known = set[int]()
+    drawn = set[int]()
     for row, leaf in enumerate(node for node in names if node and node not in parents):
         scene.word(f"{hits.get(leaf, 0):,} ×", ZoneCell(STORE, _COUNT - 0.1, row), "left")
         for i, token in enumerate(ending, start=1 - len(ending)):
@@ -124,12 +124,12 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
                 scene.link(origin, name, "match", until="verify")
         path = _path(step, leaf)
         for i, node in enumerate(path):
-            name = f"s{step.index}.{node}" + (f".{leaf}" if node in known else "")
+            name = f"s{step.index}.{node}" + (f".{leaf}" if node in drawn else "")
             place = ZoneCell(STORE, _COUNT + plan.ending + i, row)
-            scene.add(StagePiece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in known))
-        if fresh := [node for node in path if node not in known]:
+            scene.add(StagePiece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in drawn))
+        if fresh := [node for node in path if node not in drawn]:
             scene.link(f"s{step.index}.{path[-1]}", names[fresh[0]], "flow", until="verify")
-        known.update(path)
+        drawn.update(path)
 
 
 def _path(step: Step, node: int) -> Sequence[int]:

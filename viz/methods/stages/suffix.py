@@ -63,8 +63,8 @@ def offer(side: SuffixSide) -> str:
     """What a suffix tree offers, in words."""
     if not side.get("guesses"):
         return "nothing"
-    found = f"{count(side['p'], 'token')} found {side['count']} ×"
-    return f"{found}, {count(side['guesses'], 'guess', 'guesses')}, score {side['score']:.2f}"
+    words = f"{count(side['p'], 'token')} found {side['count']} ×"
+    return f"{words}, {count(side['guesses'], 'guess', 'guesses')}, score {side['score']:.2f}"
 
 
 def base(run: RunState) -> Figure:
@@ -142,8 +142,8 @@ def _shares(step: Step) -> Mapping[int, float]:
     panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     times = side.get("count", 0) if side else 0
-    found = {node: parse(source)[1][:1] for node, source in enumerate(step.sources) if node}
-    return {node: min(1.0, hits[0] / times) for node, hits in found.items() if hits and times}
+    numbers = {node: parse(source)[1][:1] for node, source in enumerate(step.sources) if node}
+    return {node: min(1.0, hits[0] / times) for node, hits in numbers.items() if hits and times}
 
 
 def _draw_ending(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> None:

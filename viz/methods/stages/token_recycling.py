@@ -49,11 +49,11 @@ def rows_read(step: Step) -> list[tuple[RecycledRow, int]]:
 
 def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
     """The guesses that were read from a row, by their tokens; of several the accepted one, else the first."""
-    found = dict[int, int]()
+    nodes = dict[int, int]()
     for node, parent in enumerate(step.parents):
-        if node and step.tokens[parent] == row["token"] and (step.tokens[node] not in found or node in step.path):
-            found[step.tokens[node]] = node
-    return found
+        if node and step.tokens[parent] == row["token"] and (step.tokens[node] not in nodes or node in step.path):
+            nodes[step.tokens[node]] = node
+    return nodes
 
 
 def since(row: RecycledRow) -> str:
@@ -178,8 +178,8 @@ def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
     """Which recycled tokens paid off, and how the table grew."""
     for words in paid_off(run, step)[:_PAID]:
         scene.word(words, ZoneCell(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
-    known = count(panel_of(step).get("known", 0), "row")
-    scene.word(f"{count(changed, 'row')} given anew; {known} in all", ZoneCell(TABLE, 0, _ROWS + 0.85), since="commit")
+    rows = count(panel_of(step).get("known", 0), "row")
+    scene.word(f"{count(changed, 'row')} given anew; {rows} in all", ZoneCell(TABLE, 0, _ROWS + 0.85), since="commit")
 
 
 STAGE = StagePicture(base, frame)
