@@ -78,7 +78,7 @@ def _row(found: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
 def _words(found: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]) -> str:
     """What a step would have done."""
     if accepted is None:
-        return "no step can begin here, the text before it is too short"
+        return "the text before this token is too short for a step"
     writes = f"the step writes {_quoted(found, written)}"
     if not drafted:
         return f"no guess; {writes}"

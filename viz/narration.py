@@ -35,7 +35,7 @@ def _read(run: RunState, step: Step) -> str:
     cached = step.start - 1 - step.pending  # of a conversation's earlier turns
     if cached:
         new = count(step.pending + 1, "new prompt token")
-        return f"Read {new} in {chunks}; {cached} were kept from the turn before."
+        return f"Read {new} in {chunks}; {cached} were cached in the previous turn."
     return f"Read {count(step.start, 'prompt token')} in {chunks}."
 
 
@@ -107,8 +107,8 @@ def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:
         return f" (p {share(p)})"
     q = step.q[rejected] if step.q else None
     if not q:
-        return f" (copied, so its chance was p {share(p)})"
-    return f" (p {share(p)}, q {share(q)}: its chance was {share(min(1.0, p / q))})"
+        return f" (copied, so accepted with probability p {share(p)})"
+    return f" (p {share(p)}, q {share(q)}: accepted with probability {share(min(1.0, p / q))})"
 
 
 def _ended(run: RunState, step: Step) -> str:
@@ -116,5 +116,5 @@ def _ended(run: RunState, step: Step) -> str:
     if step.emitted[-1] in run.ends:
         return "The end of text ends the run."
     if step.start - len(run.header.prompt) + len(step.emitted) >= run.header.max_new_tokens:
-        return "That is the last token asked for."
-    return "The run was cut here." if len(step.emitted) == step.accepted else ""
+        return "The token limit is reached."
+    return "The run was stopped here." if len(step.emitted) == step.accepted else ""

@@ -41,7 +41,7 @@ class Meaning:
 
 MEANINGS: tuple[Meaning, ...] = (
     Meaning(Fate.PROPOSED, "Proposed", "$proposed", "plain", "circle-open-dot", "a guess, not judged yet"),
-    Meaning(Fate.ROOT, "Root", "$root", "plain", "square", "the last token of the text: the step hangs off it"),
+    Meaning(Fate.ROOT, "Root", "$root", "plain", "square", "the last token of the text, which the guesses follow"),
     Meaning(Fate.ACCEPTED, "Accepted", "$accepted", "underline", "circle", "a guess that is the target's own choice"),
     Meaning(Fate.REJECTED, "Rejected", "$rejected", "strike", "x", "a guess that the target did not choose"),
     Meaning(
@@ -67,7 +67,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "$bonus",
         "double",
         "star",
-        "one token more, which the target adds behind guesses that were all right",
+        "one more token, which the target adds after guesses that were all right",
     ),
     Meaning(
         Fate.INSPIRED,
@@ -77,15 +77,22 @@ MEANINGS: tuple[Meaning, ...] = (
         "star-open",
         "a guess the target helped to make",
     ),
-    Meaning(Fate.PROMPT, "Prompt", "$prompt", "plain", "square-open", "text that was there before"),
-    Meaning(Fate.OWN, "Target's own token", "$own", "plain", "triangle-up", "written by the target: no guess was made"),
+    Meaning(Fate.PROMPT, "Prompt", "$prompt", "plain", "square-open", "text that was there already"),
+    Meaning(
+        Fate.OWN,
+        "Target's own token",
+        "$own",
+        "plain",
+        "triangle-up",
+        "written by the target where nothing was guessed",
+    ),
     Meaning(
         Fate.TWIN,
         "Accepted in another row",
         "$twin",
         "hollow",
         "diamond-open",
-        "the same guess as an accepted one, which stands for both",
+        "the same guess as an accepted one",
     ),
 )
 

@@ -17,8 +17,8 @@ SHARED_WORDS: dict[str, str] = {
     "root": "the last token of the text",
     "draft": "token {0} of the draft model",
     "pool": "n-gram {0} of the pool, token {1}",
-    "prompt": "copied from place {0} of the prompt",
-    "output": "copied from place {0}, in the output",
+    "prompt": "copied from position {0} of the prompt",
+    "output": "copied from position {0}, in the output",
 }
 
 

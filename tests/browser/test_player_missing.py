@@ -73,7 +73,7 @@ def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
     *got, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
     shown.do("player.feed(given); player.seek(6); player.cards.toggle('mask', true)", "".join(got))
     card = ".ss-card[data-view=mask] .ss-waiting"
-    assert shown.text(card) == "This step's pictures come when the run has ended."
+    assert shown.text(card) == "This step's charts are available when the run has ended."
     symbols = shown.page.locator(".ss-legend li").count()
     shown.do("const { step } = player.source; player.source.step = (k) => "
              "new Promise((done) => { globalThis.give = () => done(step(k)); })")  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_failed_runs_thin_step_is_not_waited_for(show: Show) -> None:
     *got, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
     ended = "".join(got) + play.fault("It failed.")
     shown.do("player.feed(given); player.seek(6); player.cards.toggle('mask', true)", ended)
-    lost = "This step's pictures are lost: the run broke off before they were kept."
+    lost = "This step's charts are lost: the run was interrupted before they were stored."
     assert shown.text(".ss-card[data-view=mask] .ss-waiting") == lost
     assert shown.run("asked") == []
 

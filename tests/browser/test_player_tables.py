@@ -43,7 +43,7 @@ USES = {
     "rejected guesses": Use.REJECTED,
     "left by accepted guesses": Use.REJECTED,
 }
-OUTCOMES = {"added": "new", "refreshed": "known, now the newest", "evicted-oldest": "new, in the place of the oldest"}
+OUTCOMES = {"added": "new", "refreshed": "already held, now the newest", "evicted-oldest": "new, replacing the oldest"}
 
 
 def read_tables(shown: Shown, views: list[str]) -> Iterator[tuple[str, list[Row], list[str]]]:
@@ -84,11 +84,11 @@ class Record:
 
 def mask(of: Record, rows: list[Row], say: list[str]) -> None:
     parts = chunks(of.trace.header, of.step)
-    assert [row["Place"] for row in rows[: len(parts)]] == [f"{part.start} to {part.stop - 1}" for part in parts]
+    assert [row["Position"] for row in rows[: len(parts)]] == [f"{part.start} to {part.stop - 1}" for part in parts]
     start = of.step.start
     for node, row in enumerate(rows[len(parts) :]):
         assert (row["Token"], row["Node"]) == (of.text(of.step.tokens[node]), str(node))
-        assert (row["Place"], row["Fate"]) == (str(start - 1 + of.depths[node]), of.fates[node])
+        assert (row["Position"], row["Fate"]) == (str(start - 1 + of.depths[node]), of.fates[node])
         assert f"from position 0 to {start - 1 if node else start - 2}" in row["Sees"] and "itself" in row["Sees"]
         seen = " ".join(re.findall(r"\(([^)]*)\)", row["Sees"]))
         above = [of.text(of.step.tokens[other]) for other in of.chain(node)[1:-1]]
@@ -114,7 +114,7 @@ def cache(of: Record, rows: list[Row], say: list[str]) -> None:
 
 
 def window(of: Record, rows: list[Row], say: list[str]) -> None:
-    found = Counter((row["Token"], row["Row"], row["Place"]) for row in rows if "pool" not in row["Row"])
+    found = Counter((row["Token"], row["Row"], row["Position"]) for row in rows if "pool" not in row["Row"])
     if of.method == "jacobi":
         wanted = Counter([(of.text(of.step.tokens[0]), "this pass", str(of.step.start - 1))])
         for age, step in enumerate(of.trace.steps[of.k :: -1]):
@@ -142,8 +142,8 @@ def window(of: Record, rows: list[Row], say: list[str]) -> None:
 
 def ngrams(of: Record, rows: list[Row], say: list[str]) -> None:
     held = [row for row in rows[1:] if row["Which"] == "held for the key"]
-    learned = [(row["Tokens"], row["What became of it"]) for row in rows if row["Which"] == "learned"]
-    assert f"N-grams held in all: {of.panel['pool']['entries']}." in say
+    learned = [(row["Tokens"], row["Outcome"]) for row in rows if row["Which"] == "learned"]
+    assert f"N-grams in the pool: {of.panel['pool']['entries']}." in say
     if of.method == "ouroboros":
         assert [row["Tokens"] for row in held] == [of.words(suffix) for suffix in of.panel["suffixes"]]
         pairs = zip(of.panel["suffixes"], of.panel["refined"], strict=True)
@@ -165,8 +165,8 @@ def ngrams(of: Record, rows: list[Row], say: list[str]) -> None:
         nodes = [of.step.sources.index(f"pool:{entry},{place}") for place in range(len(guess))]
         assert row["Fates"] == ", ".join(of.fates[node] for node in nodes)
         taken = len({*nodes} & {*of.step.path})
-        assert (f"{taken} accepted" in row["What became of it"]) == (taken > 0)
-        assert (OUTCOMES["refreshed"] in row["What became of it"]) == (row["Tokens"] in refreshed)
+        assert (f"{taken} accepted" in row["Outcome"]) == (taken > 0)
+        assert (OUTCOMES["refreshed"] in row["Outcome"]) == (row["Tokens"] in refreshed)
 
 
 def heads(of: Record, rows: list[Row], say: list[str]) -> None:
@@ -208,7 +208,7 @@ def found(of: Record, rows: list[Row], say: list[str]) -> None:
     else:
         counted = "Came next" if of.method == "suffix" else "Found"
         assert all(re.fullmatch(r"[\d,]+ ×", row[counted]) for row in guesses)
-        assert not of.panel.get("hits") or f"found at {of.panel['hits']} place" in rows[0]["What became of it"]
+        assert not of.panel.get("hits") or f"found at {of.panel['hits']} place" in rows[0]["Outcome"]
         assert len(guesses) == len({*range(1, len(of.step.tokens))} - {*of.step.parents})
     accepted = sum(row["Fates"].split(", ").count("Accepted") for row in guesses)
     assert accepted == of.step.accepted
@@ -217,9 +217,9 @@ def found(of: Record, rows: list[Row], say: list[str]) -> None:
 def recycled(of: Record, rows: list[Row], say: list[str]) -> None:
     assert any(part.startswith(f"{of.panel['known']:,} row") for part in say)
     changed = [(of.text(token), of.words(after)) for token, _, after, _ in of.panel["changed"]]
-    assert [(row["Token"], row["Likeliest behind it"]) for row in rows[len(rows) - len(changed) :]] == changed
+    assert [(row["Token"], row["Likeliest next"]) for row in rows[len(rows) - len(changed) :]] == changed
     read = {of.text(row["token"]): of.words(row["entries"]) for row in of.panel["rows"]}
-    guessed = [(row["Token"], row["Likeliest behind it"]) for row in rows[: len(rows) - len(changed)]]
+    guessed = [(row["Token"], row["Likeliest next"]) for row in rows[: len(rows) - len(changed)]]
     assert all(read[token] == entries for token, entries in guessed)
     assert bool(guessed) == (of.step.drafted > 0)
 
@@ -257,9 +257,9 @@ def branches(of: Record, rows: list[Row], say: list[str]) -> None:
     own = rows[len(guesses) :]
     for row, node in zip(rows, guesses, strict=False):
         parent = str(step.parents[node]) if node else "–"
-        assert (row["Token"], row["Node"], row["Hangs off node"]) == (of.text(step.tokens[node]), str(node), parent)
+        assert (row["Token"], row["Node"], row["Parent node"]) == (of.text(step.tokens[node]), str(node), parent)
         assert (row["Depth"], row["Fate"]) == (str(of.depths[node]), of.fates[node])
-        assert row["Target's choice behind it"] == of.text(step.choices[node])
+        assert row["Target's next token"] == of.text(step.choices[node])
     wanted = [of.text(step.emitted[-1])] if len(step.emitted) > step.accepted else []
     assert [row["Token"] for row in own] == wanted
 
@@ -374,7 +374,7 @@ def test_tables_say_nothing_before_it_has_happened(show: Show, method: str) -> N
     for name, before, _ in read_tables(shown, views):
         cells = {cell for row in before for heading, cell in row.items() if heading not in ("Formula", "Number")}
         assert not [cell for cell in cells if any(word in cell.split(", ") for word in verdicts)], name
-        assert all(row["Target's choice behind it"] == "–" for row in before if "Target's choice behind it" in row)
+        assert all(row["Target's next token"] == "–" for row in before if "Target's next token" in row)
         assert all(row["p of the target"] == "–" for row in before if "p of the target" in row)
 
 
@@ -422,7 +422,7 @@ def test_a_run_that_goes_on_has_its_made_tables_later(show: Show) -> None:
     shown.at("0/commit")
     shown.open("pool")
     shown.do("await Specscope.showTable(player, player.cards.cards.get('pool'))")
-    assert "This table comes when the run has ended." in shown.text("dialog[open]")
+    assert "This table is available when the run has ended." in shown.text("dialog[open]")
 
 
 def test_rows_lead_to_their_token_or_step(show: Show) -> None:

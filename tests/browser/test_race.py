@@ -177,7 +177,7 @@ def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None
     at = sum(len(step.emitted) for step in bad.steps[:-1])
     shown.do("player.change({ time: player.length })")
     shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'broken'")
-    assert f"REST and Jacobi part at token {at}," in shown.text(".ss-verdict")
+    assert f"REST and Jacobi diverge at token {at}," in shown.text(".ss-verdict")
     shown.page.click("text=Align by token")
     shown.wait("!player.together.hidden")
     assert shown.run('document.querySelectorAll(".ss-differs").length') == 2

@@ -62,7 +62,7 @@ test("without autoregressive decoding the first is still the first", () => {
 
 test("one lane that came to its end has won nothing", () => {
   assert.match(words(PLAIN), /^Only Autoregressive came to its end/);
-  assert.equal(words(), "No run came to its end.");
+  assert.equal(words(), "No run finished.");
 });
 
 test("a speedup above the tokens per step is a measuring error", () => {

@@ -9,5 +9,5 @@ test("numbers in words", () => {
   assert.deepEqual([plural(1, "guess", "guesses"), plural(2, "guess", "guesses"), plural(0, "row")],
     ["1 guess", "2 guesses", "0 rows"]);
   assert.deepEqual([0.26, 12.3, 1234].map(milliseconds), ["0.3 ms", "12 ms", "1.23 s"]);
-  assert.deepEqual(["torn", "constructor", null].map(finishWords), ["was torn off", "constructor", "ended"]);
+  assert.deepEqual(["torn", "constructor", null].map(finishWords), ["was interrupted", "constructor", "ended"]);
 });

@@ -77,7 +77,7 @@ def test_the_sentence_of_the_handbook() -> None:
         ({"emitted": (5,), "accepted": 0, "path": (0,)}, "agreed with none, wanted ' red' instead of ' quick'"),
         ({"p": (), "top": ()}, "wanted ' red' instead of ' brown'. 2 tokens"),
         ({"emitted": (2, 6)}, "The end of text ends the run."),
-        ({"emitted": (2,)}, "the target agreed with 1. 1 token from one pass. The run was cut here."),
+        ({"emitted": (2,)}, "the target agreed with 1. 1 token from one pass. The run was stopped here."),
         ({"parents": (-1, 0, 1, 1)}, "guessed 3 tokens on 2 branches"),
         ({"parents": (-1, 0, 1, 1)}, "followed 1 token ' quick', wanted ' red' instead of ' brown' and 1 other"),
         (NOTHING, "no guess; the target"),
@@ -106,9 +106,9 @@ def test_close_probabilities_have_the_digits_that_decided(own: float, rejected: 
 @pytest.mark.parametrize(
     ("fields", "header", "words"),
     [
-        ({"q": (None, 0.9, 0.4, 0.1)}, {}, " (p 0.02, q 0.40: its chance was 0.05)"),
-        ({"q": (None, 0.9, 0.01, 0.1)}, {}, " (p 0.02, q 0.01: its chance was 1.00)"),
-        ({"q": (None, None, None, None)}, {}, " (copied, so its chance was p 0.02)"),
+        ({"q": (None, 0.9, 0.4, 0.1)}, {}, " (p 0.02, q 0.40: accepted with probability 0.05)"),
+        ({"q": (None, 0.9, 0.01, 0.1)}, {}, " (p 0.02, q 0.01: accepted with probability 1.00)"),
+        ({"q": (None, None, None, None)}, {}, " (copied, so accepted with probability p 0.02)"),
         ({"q": (None, 0.9, 0.4, 0.1)}, {"lossless": False}, " (p 0.02)"),
         ({"p": ()}, {}, ""),
     ],
@@ -121,7 +121,7 @@ def test_a_sampled_token_was_drawn(fields: dict[str, Any], header: dict[str, Any
 
 def test_the_last_token_asked_for() -> None:
     """The budget ends a run as the end of text does."""
-    assert say(step(), max_new_tokens=3).endswith("That is the last token asked for.")
+    assert say(step(), max_new_tokens=3).endswith("The token limit is reached.")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_last_token_asked_for() -> None:
             "The target inspired 1 phrase and refined 1",
         ),
         ("rest", {"span": 1, "ending": [1], "hits": 4}, "from the datastore, where ' the' stands 4 times"),
-        ("medusa", {"typical": {}}, "(1 of them typical enough without being its first choice)"),
+        ("medusa", {"typical": {}}, "(1 of them typical, but not its first choice)"),
     ],
 )
 def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) -> None:
@@ -171,15 +171,15 @@ def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) 
 @pytest.mark.parametrize(
     ("method", "panel", "params", "part"),
     [
-        ("prompt_lookup", {}, {}, "no guess: the text's ending did not occur before; the target wrote ' red'."),
+        ("prompt_lookup", {}, {}, "no guess: the end of the text did not occur before; the target wrote ' red'."),
         ("prompt_lookup", {}, {"tail": "full", "K": 4}, "no earlier place of the text's ending has 4 tokens behind it"),
         ("prompt_lookup", {"n": 1, "ending": [1]}, {"stop_at_end": True}, "the copy begins with an end of text;"),
-        ("rest", {"span": 0}, {}, "the text's ending is not in the datastore;"),
-        ("rest", {"span": 2}, {}, "nothing follows the text's ending in the datastore;"),
+        ("rest", {"span": 0}, {}, "the end of the text is not in the datastore;"),
+        ("rest", {"span": 2}, {}, "nothing follows the end of the text in the datastore;"),
         ("ngrammys", {"w": 4, "rows": [], "matches": 0}, {"strategy": "context"}, "ending did not occur before;"),
         ("ngrammys", {"w": 4, "rows": [], "matches": 2}, {"tail": "full"}, "ending has 4 tokens behind it;"),
         ("lookahead", {"phase": "fill"}, {}, "the window is not full yet;"),
-        ("lookahead", {"phase": "steady"}, {}, "the pool holds nothing behind ' the';"),
+        ("lookahead", {"phase": "steady"}, {}, "the pool holds no n-gram after ' the';"),
         ("kangaroo", {"stopped": "start"}, {}, "the prompt has to be read first;"),
         ("rest", {}, {}, "no guess; the target"),
     ],
@@ -188,7 +188,7 @@ def test_why_there_is_no_guess(method: str, panel: dict[str, Any], params: dict[
     """An empty draft is a failed search only where something was searched, and says what was missing."""
     got = step(**NOTHING, panel=panel)
     assert part in say(got, method, params=params)
-    asked = "no guess: no more tokens are asked for;" in say(got, method, params=params, max_new_tokens=2)
+    asked = "no guess: only one more token is needed;" in say(got, method, params=params, max_new_tokens=2)
     assert asked == (method != "lookahead")
     assert "no guess; the target" in say(replace(got, tokens=(1, 2), parents=(-1, 0), sources=("root", "prompt:0"),
                                                  roles=(Role.ROOT, Role.EXPLORE)), method, params=params)  # fmt: skip
@@ -203,7 +203,7 @@ def test_why_there_is_no_guess_in_runs() -> None:
         ("prompt_lookup", {"stop_at_end": True, "min_ngram": 1}, (3,), [1, 2, 3, 1, 2], "begins with an end of text"),
         ("prompt_lookup", {}, (), [1, 2, 3], "did not occur before"),
         ("ngrammys", {"w": 8, "strategy": "context", "tail": "full"}, (), [1, 2, 3, 1, 2, 1], "8 tokens behind it"),
-        ("medusa", {}, (), [1, 2, 3], "the heads have not read anything yet"),
+        ("medusa", {}, (), [1, 2, 3], "the heads have no hidden state yet"),
     ]
     for method, params, ends, prompt, words in runs:
         made = engine(counted_text()).generate(prompt, method, params=params, end_tokens=ends, max_new_tokens=20)
@@ -211,7 +211,7 @@ def test_why_there_is_no_guess_in_runs() -> None:
         assert f"{words}; the target" in narration.say(state, 0)
         last = state.steps[-1]
         if last.start == len(prompt) + 19:
-            assert "no guess: no more tokens are asked for" in narration.say(state, last.index)
+            assert "no guess: only one more token is needed" in narration.say(state, last.index)
 
 
 @pytest.mark.parametrize("chunk", [2, 3, 4, 11, 12, 64])

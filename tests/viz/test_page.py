@@ -74,7 +74,7 @@ def test_a_file_brings_its_tables_along(browser: Browser, tmp_path: Path) -> Non
     table = seen.page.locator("dialog[open] table")
     table.get_by_text("held for the key").first.wait_for()
     entries = record("lookahead").steps[6].panel["pool"]["entries"]
-    assert f"N-grams held in all: {entries}." in seen.page.locator("dialog[open]").inner_text()
+    assert f"N-grams in the pool: {entries}." in seen.page.locator("dialog[open]").inner_text()
     assert quiet(seen), (seen.said, seen.asked)
     seen.page.close()
 

@@ -254,13 +254,13 @@ def test_an_empty_draft_is_shown_with_its_reason() -> None:
     """The last token needs no guess, and a window that is not full asks for none: neither is a search that failed."""
     trace = run("lookahead", {"W": 4, "N": 4, "G": 4})
     assert trace.steps[0].panel["phase"] != "steady"
-    assert "not asked before the window is full" in said(trace, 0)
+    assert "not used until the window is full" in said(trace, 0)
     steady = next(s.index for s in trace.steps if s.panel["phase"] == "steady" and not s.panel["guesses"])
-    assert "nothing kept for it" in said(trace, steady)
+    assert "no n-gram for it" in said(trace, steady)
     for method in ("prompt_lookup", "rest", "ngrammys"):
         trace = run(method, {})
         alone = changed(trace, 1, start=len(trace.header.prompt) + 39, panel={}, **ROOT_ALONE)
-        assert said(alone, 1) == ["No guess: no more tokens are asked for"]
+        assert said(alone, 1) == ["No guess: only one more token is needed"]
     trace = run("prompt_lookup", {"tail": "full", "K": 9})
     k = next(step.index for step in trace.steps[:-1] if not step.drafted)
     assert "No guess: no earlier place of the text's ending has 9 tokens behind it" in said(trace, k)

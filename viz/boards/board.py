@@ -42,8 +42,8 @@ GONE, GAINED = Sign.MINUS, Sign.STAR  # what was dropped, what the target helped
 # The same signs in words, for tables.
 SIGNED = {
     Sign.PLUS: "new",
-    Sign.DOWN: "known, now the newest",
-    Sign.BOXED_PLUS: "new, in the place of the oldest",
+    Sign.DOWN: "already held, now the newest",
+    Sign.BOXED_PLUS: "new, replacing the oldest",
     GONE: "gone",
     GAINED: "helped by the target",
 }

@@ -61,7 +61,7 @@ def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Fi
     axes = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
     axes["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
     yaxis = axis(-0.8, rows + 1.2, down=True, domain=[share, 1])
-    notes = [note("n-grams held in all", -2.0, rows + 0.8, "left"), note("after", -0.6, 0, "right")]
+    notes = [note("n-grams in the pool", -2.0, rows + 0.8, "left"), note("after", -0.6, 0, "right")]
     figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **axes)
     least = round(WIDE * (wide + 2.1)) + 16
     return {"data": data, "layout": figure, "least": least, "label": label, "key": key(*signs)}
@@ -102,8 +102,8 @@ def draw(board: Board, entry: HeldNgram, row: int, n: int) -> None:
 
 def table(rows: Sequence[TableRow], entries: int, say: Sequence[Cell] = ()) -> Table:
     """A pool as a table, with the number of n-grams that it holds after the step."""
-    headings = ("Tokens", "Which", "Since", "Fates", "What became of it")
-    return Table(headings, rows, (*say, {"commit": f"N-grams held in all: {entries}."}))
+    headings = ("Tokens", "Which", "Since", "Fates", "Outcome")
+    return Table(headings, rows, (*say, {"commit": f"N-grams in the pool: {entries}."}))
 
 
 def key_row(run: RunState, k: int, node: int, found: str) -> list[TableRow]:

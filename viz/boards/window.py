@@ -19,7 +19,7 @@ PHASES: tuple[StepPhase, ...] = (
     "commit",
     "propose",
 )
-HEADINGS = ("Token", "Row", "Place", "What")
+HEADINGS = ("Token", "Row", "Position", "What")
 ANSWER = "the target's answer"
 MARGIN = {"l": 76, "r": 8, "t": 24, "b": 4, "pad": 2}
 

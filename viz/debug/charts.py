@@ -148,7 +148,7 @@ def _lines(sides: Sequence[Side]) -> Figure:
 def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
     """One share against another, beside the line on which they are equal."""
     equal: PlotTrace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
-    equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "as sure as it should be"}
+    equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "perfectly calibrated"}
     data = [equal] + [_line(side, side.column(x), y, side.name, side.second) for side in sides]
     axes = _axis(f"{x} of the drafter", {"range": [0, 1]}), _axis(f"share {y}", {"range": [0, 1.02]})
     return _figure(data, sides, *axes)

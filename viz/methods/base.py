@@ -63,7 +63,7 @@ class Screen:
     def why_no_guess(self, run: RunState, step: Step) -> str:
         """Words that follow "no guess"; none where the record does not say why."""
         if self.heeds_budget and run.wants_one(step):
-            return "no more tokens are asked for"
+            return "only one more token is needed"
         columns = zip(step.roles, step.sources, strict=True)
         fed = any(role is Role.EXPLORE and source[:6] != "window" for role, source in columns)
         # Guesses that were fed could not be taken yet; a record without nodes says nothing.

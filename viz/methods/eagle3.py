@@ -44,7 +44,7 @@ def base(run: RunState) -> Figure:
     xaxis = axis(-0.7, _WIDE * depth - 0.5, side="top") | ticks(names)
     margin = {"l": 84, "r": 8, "t": 22, "b": 4, "pad": 2}
     figure = layout(round(DOWN * (rows + 4)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
-    words = "a word that the drafter cannot say"
+    words = "a token outside the drafter's vocabulary"
     key = [{"symbol": SYMBOLS[Sign.MINUS], "colour": "$text", "words": words}]
     least = round(92 + _WIDE * PITCH * depth)
     return {"data": data, "layout": figure, "least": least, "label": "Guesses by depth and product", "key": key}
@@ -128,7 +128,7 @@ def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
 SCREEN = Screen(
     sources={
         "eagle": "token {0} of the drafter",
-        "branch": "guess {0} behind the root, rank {1} of the drafter",
+        "branch": "guess {0} after the root, ranked {1} by the drafter",
     },
     origin=_origin,
     learned=_learned,

@@ -38,7 +38,7 @@ from .stages import jacobi as on_stage
 
 _HISTORY, _CELLS = 16, 112  # iterations shown, and cells of earlier ones
 _COLUMNS = 36  # places of the text shown
-_LOOK_FOR = "What is left of the green line is settled: every pass moves it on by at least one place."
+_LOOK_FOR = "Everything left of the green line is settled. Each pass moves the line by at least one token."
 
 
 def _block(header: Header) -> int:

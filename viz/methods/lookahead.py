@@ -96,7 +96,7 @@ def window_base(run: RunState) -> Figure:
         "data": data,
         "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows)),
         "least": 84 + PITCH * (W + N) if text else 600,
-        "look_for": "Lines move up as steps pass, and each diagonal becomes an n-gram of the pool.",
+        "look_for": "With each step the lines move up, and every diagonal becomes an n-gram in the pool.",
         "key": board.key(*OUTCOMES.values()),
     }
 
@@ -297,7 +297,7 @@ def _asked(params: LookaheadParams, step: Step) -> str:
     panel = panel_of(step)
     if guesses := panel.get("guesses", []):
         return f"{len(guesses)} of {params.G} kept"
-    return "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
+    return "no n-gram for it" if panel.get("phase") == "steady" else "not used until the window is full"
 
 
 def _since(run: RunState, k: int, entry: ngrams.HeldNgram) -> str:
@@ -350,8 +350,8 @@ def _held(step: Step) -> int:
 
 def _origin(run: RunState, step: Step) -> str:
     entries = len(panel_of(step).get("guesses", []))
-    behind = quote(run, [run.ids[step.start - 1]])
-    return f" from the pool's {'n-gram' if entries == 1 else f'{entries} n-grams'} behind {behind}"
+    key = quote(run, [run.ids[step.start - 1]])
+    return f" from the pool's {'n-gram' if entries == 1 else f'{entries} n-grams'} after {key}"
 
 
 def _learned(run: RunState, step: Step) -> str:
@@ -367,7 +367,7 @@ def _learned(run: RunState, step: Step) -> str:
 def _no_guess(run: RunState, step: Step) -> str:
     if panel_of(step).get("phase") != "steady":
         return "the window is not full yet" if step.panel else ""
-    return f"the pool holds nothing behind {quote(run, [root(step)])}"
+    return f"the pool holds no n-gram after {quote(run, [root(step)])}"
 
 
 SCREEN = Screen(

@@ -61,7 +61,7 @@ def frame(run: RunState, k: int) -> Patch:
         if x <= _HEADS:
             board.learned(token, x, _WRITTEN, fate)
     if beyond:
-        board.outcome(f"and {beyond} guesses of higher ranks", 0.4, shown)
+        board.outcome(f"and {beyond} lower-ranked guesses", 0.4, shown)
     if len(step.tokens) < 2:
         board.outcome(_no_guess(run, step), 0.4, 0)
     heads = min(_HEADS, max(1, panel_of(step).get("heads", 1)))
@@ -119,7 +119,7 @@ def _agreed(run: RunState, step: Step) -> str:
         return ""
     steps_down = zip(step.path, step.path[1:], strict=False)
     unlikely = sum(step.choices[above] != step.tokens[node] for above, node in steps_down)
-    return f"{unlikely} of them typical enough without being its first choice" if unlikely else ""
+    return f"{unlikely} of them typical, but not its first choice" if unlikely else ""
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
@@ -140,11 +140,11 @@ SCREEN = Screen(
     sources={"medusa": "Medusa head {0}, rank {1}"},
     origin=_origin,
     agreed=_agreed,
-    no_guess=lambda run, step: "" if step.index else "the heads have not read anything yet",
+    no_guess=lambda run, step: "" if step.index else "the heads have no hidden state yet",
     pool=Picture(base, frame, rows),
     stage=on_stage.STAGE,
     weights=_weights,
-    weights_are_ranks="Of a head's guess only the rank is known: its first one has a thick edge.",
+    weights_are_ranks="Only the rank of a head's guess is known; a thick edge marks its first choice.",
     row_name=_row_name,
     depth_name="head ",
 )

@@ -69,7 +69,7 @@ def rows(run: RunState, k: int) -> Table:
         listed |= {*new_nodes}
         words, right = texts_of(run, (step.tokens[node] for node in new_nodes)), outcome_of(nodes.accepted(chain))
         found.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, new_nodes), right), new_nodes[0]))
-    return Table(("Tokens", "Strategy", "From depth", "Fates", "What became of it"), found)
+    return Table(("Tokens", "Strategy", "From depth", "Fates", "Outcome"), found)
 
 
 def _chains(run: RunState, step: Step, nodes: NodeIndex) -> list[tuple[NGrammysRow, list[int]]]:
@@ -87,8 +87,8 @@ def _found(run: RunState, step: Step) -> str:
     if "matches" not in panel:
         return number
     if not panel["matches"]:
-        return f"{number}; the text's ending did not occur before"
-    return f"{number}; the text's ending occurred {count(panel['matches'], 'time')} before"
+        return f"{number}; the end of the text did not occur before"
+    return f"{number}; the end of the text occurred {count(panel['matches'], 'time')} before"
 
 
 def _strategy(row: NGrammysRow) -> str:
@@ -112,8 +112,8 @@ def _no_guess(run: RunState, step: Step) -> str:
     if "matches" not in panel:
         return ""
     if panel["matches"] and params_of(run.header).tail == "full":
-        return f"no earlier place of the text's ending has {count(panel.get('w', 0), 'token')} behind it"
-    return "the text's ending did not occur before"
+        return f"no earlier occurrence of the end of the text is followed by {count(panel.get('w', 0), 'token')}"
+    return "the end of the text did not occur before"
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
@@ -149,6 +149,6 @@ SCREEN = Screen(
     stage=on_stage.STAGE,
     depth=lambda header: params_of(header).w,
     weights=_weights,
-    weights_are_ranks="Of a unigram only the rank is known: the first one has a thick edge.",
+    weights_are_ranks="Only the rank of a unigram is known; a thick edge marks the first.",
     row_name=_row_name,
 )

@@ -180,7 +180,7 @@ def _origin(run: RunState, step: Step) -> str:
     kinds = Counter(parse(source)[0] for source in step.sources)
     phrases = count(len(panel_of(step).get("suffixes", [])), "phrase")
     drafted = _passes(step) if panel_of(step).get("passes") else f"{kinds['draft']} by the drafter"
-    return f": {drafted}" + (f", {kinds['pool']} from {phrases} behind them" if kinds["pool"] else "")
+    return f": {drafted}" + (f", {kinds['pool']} from {phrases} after them" if kinds["pool"] else "")
 
 
 def _learned(run: RunState, step: Step) -> str:

@@ -25,7 +25,7 @@ from .stages.prompt_lookup import params_of
 _BEFORE = 2  # tokens shown in front of a match
 _NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
 _WORDS = 15.5  # columns that the words above them need
-_SOURCES = {"reference": "copied from place {0} of the reference"}
+_SOURCES = {"reference": "copied from position {0} of the reference"}
 
 panel_of = panel_reader(PromptLookupPanel)
 
@@ -39,7 +39,7 @@ def _shown(header: Header) -> tuple[int, int]:
 def base(run: RunState) -> Figure:
     """The two places in the text without a step."""
     n, K = _shown(run.header)
-    return board.base(-n - _BEFORE - 3.2, max(K + 1.5, _WORDS - n - _BEFORE), 4.5, "The copied place")
+    return board.base(-n - _BEFORE - 3.2, max(K + 1.5, _WORDS - n - _BEFORE), 4.5, "Copied passage")
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -61,7 +61,7 @@ def frame(run: RunState, k: int) -> Patch:
         board.alone(SCREEN.why_no_guess(run, step), left)
         return {"data": board.patch(step)}
     board.outcome(copy.where, left, 0)
-    board.label("stood before", left - 0.6, 1)
+    board.label("earlier", left - 0.6, 1)
     behind = range(1 - len(copy.ending), 1)
     for x, token in zip(behind, copy.ending, strict=True):
         board.context(token, x, 1, Fate.PROMPT)
@@ -76,14 +76,14 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The copied place, the text and what the target wrote, as a table."""
+    """Copied passage, the text and what the target wrote, as a table."""
     step, copy = run.steps[k], _copy(run, run.steps[k])
     widest, _ = _shown(run.header)
     text = run.ids[max(0, step.start - widest - _BEFORE - 1) : step.start - 1]
     fates = fates_of(step, range(len(step.tokens)), len(text))
     table_rows = [TableRow((texts_of(run, [*text, *step.tokens]), "the text now", fates), 0 if step.tokens else -1)]
     if copy is not None:
-        table_rows.insert(0, TableRow((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
+        table_rows.insert(0, TableRow((texts_of(run, [*copy.ending, *step.tokens[1:]]), "earlier", None)))
     written = ", ".join(map(fate_label, emitted_fates(step)))
     table_rows.append(TableRow((texts_of(run, step.emitted), "the target", written), since="commit"))
     sentence = alone(SCREEN.why_no_guess(run, step)) if copy is None else copy.where
@@ -114,14 +114,14 @@ def _copy(run: RunState, step: Step) -> _Copy | None:
 def _where(kind: str, place: int, n: int) -> str:
     """In words where the copy begins."""
     where = {"prompt": "in the prompt", "output": "in the new text", "reference": "in the reference"}.get(kind, "")
-    ending = "token" if n == 1 else f"{n} tokens"
-    return f"the last {ending} stood {where} in front of place {place}; what followed is guessed"
+    ending = "token also occurs" if n == 1 else f"{n} tokens also occur"
+    return f"the last {ending} {where} before position {place}; the guesses are what followed"
 
 
 def _origin(run: RunState, step: Step) -> str:
     first = next(source for source, role in zip(step.sources, step.roles, strict=True) if role is Role.VERIFY)
     ending = panel_of(step).get("ending", [])
-    behind = f", behind an earlier {quote(run, ending)}" if ending else ""
+    behind = f", after an earlier {quote(run, ending)}" if ending else ""
     return f", {in_a_sentence(first, SHARED_WORDS | _SOURCES)}{behind}"
 
 
@@ -130,8 +130,8 @@ def _no_guess(run: RunState, step: Step) -> str:
     if panel_of(step).get("n"):
         return "the copy begins with an end of text" if params.stop_at_end else ""
     if params.tail == "full":
-        return f"no earlier place of the text's ending has {count(params.K, 'token')} behind it"
-    return "the text's ending did not occur before"
+        return f"no earlier occurrence of the end of the text is followed by {count(params.K, 'token')}"
+    return "the end of the text did not occur before"
 
 
 SCREEN = Screen(

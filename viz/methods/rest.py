@@ -61,12 +61,12 @@ def rows(run: RunState, k: int) -> Table:
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
     table_rows = [TableRow(cells, 0)] if step.tokens else []
     table_rows += counted.rows(run, step)
-    return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), table_rows)
+    return Table(("Tokens", "Found", "From depth", "Fates", "Outcome"), table_rows)
 
 
 def _found(panel: RestPanel) -> str:
     """How much of the text's ending was found in the datastore, and where."""
-    words = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
+    words = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'position')}"
     return f"{words}, {panel.get('read', 0):,} read"
 
 
@@ -78,7 +78,7 @@ def _origin(run: RunState, step: Step) -> str:
     ending, hits = panel_of(step).get("ending"), panel_of(step).get("hits")
     if not ending or not hits:
         return " from the datastore"
-    return f" from the datastore, where {quote(run, ending)} stands {count(hits, 'time')}"
+    return f" from the datastore, where {quote(run, ending)} occurs {count(hits, 'time')}"
 
 
 def _no_guess(run: RunState, step: Step) -> str:
@@ -86,8 +86,8 @@ def _no_guess(run: RunState, step: Step) -> str:
     if "span" not in panel:
         return ""
     if panel["span"]:
-        return "nothing follows the text's ending in the datastore"
-    return "the text's ending is not in the datastore"
+        return "nothing follows the end of the text in the datastore"
+    return "the end of the text is not in the datastore"
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
@@ -101,7 +101,7 @@ def _row_name(step: Step, node: int) -> str:
 
 
 SCREEN = Screen(
-    sources={"datastore": "datastore, which has it here {0} times"},
+    sources={"datastore": "from the datastore, where it comes next {0} times"},
     origin=_origin,
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),

@@ -59,9 +59,7 @@ def rows(run: RunState, k: int) -> Table:
     what = _scores(step) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
     table_rows = [TableRow(cells, 0)] if step.tokens else []
-    return Table(
-        ("Tokens", "Came next", "From depth", "Fates", "What became of it"), [*table_rows, *counted.rows(run, step)]
-    )
+    return Table(("Tokens", "Came next", "From depth", "Fates", "Outcome"), [*table_rows, *counted.rows(run, step)])
 
 
 def _scores(step: Step) -> str:
@@ -78,7 +76,7 @@ def _origin(run: RunState, step: Step) -> str:
     local = panel["chosen"] == "local"
     where, side = ("this text", panel.get("local")) if local else ("earlier answers", panel.get("earlier"))
     times = f" {count(side.get('count', 0), 'time')}" if side else ""
-    return f": {quote(run, panel['ending'])} stands{times} in {where}"
+    return f": {quote(run, panel['ending'])} occurs{times} in {where}"
 
 
 def _no_guess(run: RunState, step: Step) -> str:
@@ -87,7 +85,7 @@ def _no_guess(run: RunState, step: Step) -> str:
         return ""
     places = [] if params.look_in == "global" else ["earlier in this text"]
     places += [] if params.look_in == "local" else ["in an earlier answer"]
-    return f"the last token does not stand {' or '.join(places)}, or too many tokens came next"
+    return f"the last token does not occur {' or '.join(places)}, or too many tokens followed it"
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:

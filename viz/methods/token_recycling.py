@@ -80,14 +80,14 @@ def rows(run: RunState, k: int) -> Table:
         guessed = [below[token] for token in row["entries"] if token in below]
         cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(row))
         table_rows.append(TableRow((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
-    for token, before, after, behind in panel_of(step).get("changed", []):
+    for token, before, after, giver in panel_of(step).get("changed", []):
         was = f"was {texts_of(run, before)}" if before else "new"
-        cells = (text_of(run, token), texts_of(run, after), f"{was}; given by a node that was {behind}")
+        cells = (text_of(run, token), texts_of(run, after), f"{was}; from a node that was {giver}")
         table_rows.append(TableRow((*cells, None, None), since="commit"))
     say = alone(SCREEN.why_no_guess(run, step)) if not step.drafted else ""
     stored_rows = f"{count(panel_of(step).get('known', 0), 'row')} in the table"
     return Table(
-        ("Token", "Likeliest behind it", "Since", "Fates", "What became of it"),
+        ("Token", "Likeliest next", "Since", "Fates", "Outcome"),
         table_rows,
         ([say] if say else []) + [{"commit": stored_rows}],
     )
@@ -107,7 +107,7 @@ def _learned(run: RunState, step: Step) -> str:
     rejected = sum(behind == "rejected" for *_, behind in changed)
     if not changed:
         return ""
-    of_them = f", {rejected} of them behind rejected guesses" if rejected else ""
+    of_them = f", {rejected} of them after rejected guesses" if rejected else ""
     return f"{count(len(changed), 'row')} of the table changed{of_them}."
 
 
@@ -131,5 +131,5 @@ SCREEN = Screen(
     stage=on_stage.STAGE,
     depth=lambda header: max(params_of(header).shape.depths),
     weights=_weights,
-    weights_are_ranks="Of a guess only its place in a row is known: the first one has a thick edge.",
+    weights_are_ranks="Only a guess's rank in its row is known; a thick edge marks the first.",
 )

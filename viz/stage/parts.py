@@ -43,7 +43,7 @@ class Room(NamedTuple):
 
 def text_zone() -> Zone:
     """The zone of the text."""
-    return Zone(TEXT, "Text: what is underlined is in the cache", COLUMNS, 2, fed=True)
+    return Zone(TEXT, "Text (underlined: in the cache)", COLUMNS, 2, fed=True)
 
 
 def position_name(position: int) -> str:
@@ -198,7 +198,7 @@ def answer_name(step: Step, node: int) -> str:
 def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> None:
     """That there is no guess, and why."""
     if run.wants_one(step):
-        why = "no more tokens are asked for"
+        why = "only one more token is needed"
     scene.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
 
 

@@ -115,7 +115,7 @@ class Play:
         return lines
 
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
-        """The last line; the summary of a run that was torn off is None."""
+        """The last line; the summary of a run that was interrupted is None."""
         numbers = {} if summary is None else asdict(summary)
         numbers.pop("text", None)  # it stands in the steps
         finish = "torn" if summary is None else summary.finish[:40]

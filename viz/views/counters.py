@@ -68,14 +68,13 @@ _VERIFIED = CounterRow(
 _HIT = CounterRow(
     "hit_rank",
     "Mean hit rank",
-    "The mean place of accepted guesses among the guesses for the same place; 1 is the first.",
+    "The mean rank of accepted guesses among the guesses for the same position; 1 is the first.",
 )
 _COMMON = (
     CounterRow(
         "fed_per_token",
         "Tokens the target processed per new token",
-        "Tokens that went through the target, prompt and guesses included, divided by new tokens: the work for the "
-        "text.",
+        "Tokens that went through the target, prompt and guesses included, divided by new tokens.",
     ),
     CounterRow("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
     CounterRow("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
@@ -132,7 +131,7 @@ _COMMON = (
 _EXCHANGED = CounterRow(
     "exchanged",
     "Exchanged per step",
-    "Bytes of chosen tokens that every rank was brought by the others and itself, divided by the number of steps.",
+    "Bytes of chosen tokens that each rank received, its own included, divided by the number of steps.",
     " bytes",
     0,
 )
@@ -140,7 +139,7 @@ _EXPERTS = CounterRow(
     "experts",
     "Experts read per step",
     "Different experts that a step's pass read in a layer, on average over the layers that have any and over the steps "
-    "after the first: every node of a tree asks for some, and each costs its weights once.",
+    "after the first: each node of a tree selects some, and the weights of each are read once.",
     digits=1,
 )
 _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
@@ -322,7 +321,7 @@ VIEW = View(
     name="counters",
     label="Counters",
     kind="numbers",
-    look_for="Tokens per step show how often guesses hold; tokens the target processed, what the guessing costs.",
+    look_for="Tokens per step show how often guesses are accepted; tokens the target processed show what they cost.",
     base=base,
     frame=frame,
 )

@@ -28,7 +28,7 @@ _ANSWERED = 16  # guesses up to which the target's choice behind wrong ones has 
 _CUT = 12  # characters of a text beside a node
 _LEAST, _WIDEST = 4, 12  # rows that there is room for; depth that the figure holds from the beginning
 _LIKELY, _FAIR = 0.5, 0.1  # weights of a thick and of a middling edge
-_LOOK_FOR = "Follow the thick line: it is the branch that the target went along, up to its own token."
+_LOOK_FOR = "Follow the thick line: it is the branch that the target followed, up to its own token."
 _ROWS = 20  # names of rows that have room
 
 _Named = TypeVar("_Named")
@@ -282,10 +282,10 @@ VIEW = View(
         ("Token", "token"),
         ("Node", "number"),
         ("Depth", "depth"),
-        ("Hangs off node", "parent"),
+        ("Parent node", "parent"),
         ("Where from", "source"),
         ("Fate", "fate"),
         ("Drafter's probability", "q"),
-        ("Target's choice behind it", "choice"),
+        ("Target's next token", "choice"),
     ),
 )

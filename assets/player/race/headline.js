@@ -24,8 +24,8 @@ const CLOCKS = {
  */
 export const headline = (lanes, pace = "recorded") => {
   if (lanes.length < 2) {
-    const words = lanes.length ? `Only ${lanes[0].label} came to its end: it has nobody to be compared with.`
-      : "No run came to its end.";
+    const words = lanes.length ? `Only ${lanes[0].label} finished: there is nothing to compare it with.`
+      : "No run finished.";
     return { words, passes: "" };
   }
   const soonest = lanes.reduce((one, other) => (other.time < one.time ? other : one));
@@ -107,4 +107,4 @@ export const slowSentence = ({ label, speedup, cost, plainMs, model, device }) =
   `${label} ran at ${speedup.toFixed(2)}× the speed of autoregressive decoding: its average step wrote `
   + `${(speedup * cost).toFixed(2)} tokens, but cost as much as ${cost.toFixed(2)} autoregressive ones. `
   + `Those take only ${milliseconds(plainMs)} with ${model} on this ${device === "cpu" ? "CPU" : "device"}, so that the `
-  + "method's own work and every further row show.";
+  + "method's own work and every further row are noticeable.";

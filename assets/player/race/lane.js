@@ -107,7 +107,7 @@ export class Lane {
   show(time) {
     const { record } = this;
     if (!record.play) {
-      write(this.pace, record.state?.sentence ?? record.fault ?? "waits for its turn");
+      write(this.pace, record.state?.sentence ?? record.fault ?? "waiting for its turn");
       return;
     }
     let until = this.seen;

@@ -116,7 +116,7 @@ export const paceSentence = (pace, plain) => {
   if (pace === "measured") {
     const examples = [1, 8, 64].map((rows) => `${rows} ${rows > 1 ? "rows" : "row"} in ${measuredMs(rows).toFixed(2)} ms`);
     return `Passes take what they took on one ${MEASURED.device} on ${MEASURED.date}, with random weights in the shape of a `
-      + `${MEASURED.shape} model, in bf16 behind ${MEASURED.context.toLocaleString("en")} tokens: ${examples.join(", ")}; ${drafting}.`;
+      + `${MEASURED.shape} model, in bf16 after ${MEASURED.context.toLocaleString("en")} tokens: ${examples.join(", ")}; ${drafting}.`;
   }
   const { bytesPerSecond: bytes, operationsPerSecond: operations, name } = GPU;
   return `Projected, not measured: a pass of T rows takes ${gpuMs(1).toFixed(2)} ms × max(1, T / ${FREE_ROWS}), as for `

@@ -25,7 +25,7 @@ export const drawResults = (race) => {
   if (race.fault) return;
   const notes = [...slowSentences(race), ...(race.state.pace === "recorded" ? [RATES] : [])];
   race.results.append(table(race), ...notes.map((words) => el("p", { class: "ss-quiet" }, words)));
-  const words = "A column is an output token; a line in front of it begins a step.";
+  const words = "A column is an output token; a line before it marks the beginning of a step.";
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
 };
 
@@ -76,7 +76,7 @@ const parted = (one, other, at) => {
   const token = (lane) => (at < lane.ids.length ? `“${lane.record.visible(lane.ids[at])}”` : "nothing");
   const checks = [one, other].map((lane) => lane.record.check);
   const ties = checks.flatMap((check) => check?.places ?? []).filter((place) => place.position === at);
-  const where = `Outputs differ: ${one.label} and ${other.label} part at token ${at}, `
+  const where = `Outputs differ: ${one.label} and ${other.label} diverge at token ${at}, `
     + `${token(one)} against ${token(other)}.`;
   if (ties.length && !checks.some((check) => check?.violations)) {
     const margin = Math.min(...ties.map((place) => place.margin)).toPrecision(2);

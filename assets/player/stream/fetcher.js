@@ -81,8 +81,8 @@ export class Fetcher {
   // Why the pictures of the thin step on the screen are not there.
   get missing() {
     const { record, state } = this.player;
-    if (record.live) return "This step's pictures come when the run has ended.";
-    if (!record.end) return "This step's pictures are lost: the run broke off before they were kept.";
+    if (record.live) return "This step's charts are available when the run has ended.";
+    if (!record.end) return "This step's charts are lost: the run was interrupted before they were stored.";
     if (this.failed.has(`${record.version}/step/${state.step}`)) {
       return "This step could not be fetched. It will be asked for again.";
     }
@@ -96,8 +96,8 @@ export class Fetcher {
    */
   missingTable(kind, k) {
     const { record } = this.player;
-    if (record.live) return "This table comes when the run has ended.";
-    if (!record.end) return "This table is lost: the run broke off before it was stored.";
+    if (record.live) return "This table is available when the run has ended.";
+    if (!record.end) return "This table is lost: the run was interrupted before it was stored.";
     return this.failed.has(`${record.version}/${kind}/${k}`)
       ? "This table could not be fetched. Open it again in a moment." : "Fetching this table …";
   }

@@ -108,7 +108,7 @@ const line = (player, box, at, row) =>
 const noRows = (player, view, k) => {
   const kind = missing(player, view, k);
   if (kind) return player.fetch.missingTable(kind, k);
-  return player.record.steps[k]?.thin ? "This step is not loaded yet." : "This step has nothing here.";
+  return player.record.steps[k]?.thin ? "This step is not loaded yet." : "This step has nothing to show here.";
 };
 
 /**

@@ -164,7 +164,7 @@ export class Detail {
     const rows = [["Token", record.visible(id)]];
     const special = specialWord(record, id);
     if (special) rows.push(["Special token", special]);
-    if (isBytes(record.raw(id))) rows.push(["Bytes", "of a character that several tokens spell"]);
+    if (isBytes(record.raw(id))) rows.push(["Bytes", "part of a character that several tokens encode"]);
     return rows;
   }
 

@@ -8,12 +8,12 @@ const NAME = /^(?:<\|[\w ./-]{1,40}\|>|<\/?(?:s|bos|eos|pad|unk|cls|sep|mask|sta
 /** @type {[RegExp, string][]} */
 const MEANINGS = [
   [/^<s>$|bos|begin_of_text|startoftext/i, "begins the text"],
-  [/im_start|start_header|start_of_turn/i, "begins a message; who speaks comes next"],
+  [/im_start|start_header|start_of_turn/i, "begins a message; the speaker's name follows"],
   [/im_end|eot_id|end_of_turn|<\|end\|>/i, "ends a message"],
-  [/end_header/i, "ends the name of who speaks"],
+  [/end_header/i, "ends the speaker's name"],
   [/^<\/s>$|eos|endoftext|end_of_text/i, "ends the text"],
-  [/user/i, "begins what the user says"], [/assistant/i, "begins what the assistant says"], [/system/i, "begins the instructions"],
-  [/pad/i, "fills a place and means nothing"], [/unk/i, "stands for what the model cannot read"],
+  [/user/i, "begins the user's message"], [/assistant/i, "begins the assistant's message"], [/system/i, "begins the instructions"],
+  [/pad/i, "is padding without meaning"], [/unk/i, "replaces what the model cannot read"],
 ];
 
 /**
@@ -25,6 +25,6 @@ export const specialWord = (record, id) => {
   const raw = record.raw(id);
   const ends = record.head.header.end_tokens?.includes(id) ?? false;
   if (!NAME.test(raw)) return "";
-  const meaning = MEANINGS.find(([name]) => name.test(raw))?.[1] ?? "a sign of the model's format, no text";
+  const meaning = MEANINGS.find(([name]) => name.test(raw))?.[1] ?? "a marker of the model's format, not text";
   return ends && !meaning.startsWith("ends") ? `${meaning}; the run ends here` : meaning;
 };

@@ -109,7 +109,7 @@ export class Status {
     if (this.announced) return ["announced", this.announced];
     if (record.state) return [record.state.what, record.state.sentence];
     if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
-    if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
+    if (record.last < 0) return ["reading", "The run has started; its first step is on the way."];
     if (library.failed) return ["failed", "The charts could not be loaded: reload the page."];
     const finish = record.end?.finish ?? "";
     if (finish === "cancelled" && record.watched) return [finish, "You stopped this run."];

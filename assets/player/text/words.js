@@ -29,9 +29,9 @@ export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` 
 
 /** @type {{ [finish: string]: string }} */
 const FINISHES = {
-  length: "ended at its length", end_of_text: "ended with the end of the text", stop: "ended at a stop text",
+  length: "ended at its token limit", end_of_text: "ended with an end-of-text token", stop: "ended at a stop string",
   cancelled: "stopped before its end", time: "stopped at its time limit", error: "failed",
-  torn: "was torn off",
+  torn: "was interrupted",
 };
 
 /** @param {unknown} finish */

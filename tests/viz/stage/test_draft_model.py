@@ -118,4 +118,4 @@ def test_no_guess_says_why() -> None:
     none = changed(trace, -1 % len(trace.steps), **bare, **full, emitted=last.emitted[:1], accepted=0, drafted=0)
     none = replace(none, header=replace(none.header, max_new_tokens=last.start + 1 - len(trace.header.prompt)))
     *_, (_, _, scene) = steps(none)
-    assert "no guess: no more tokens are asked for" in scene.words("propose")
+    assert "no guess: only one more token is needed" in scene.words("propose")

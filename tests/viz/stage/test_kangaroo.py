@@ -130,5 +130,5 @@ def test_what_is_not_recorded_is_not_made_up() -> None:
     trace = shipped("kangaroo-defaults")
     bare = Scene(RunState.of(changed(trace, 3, panel={"confidence": [0.9, 7.0], "stopped": "unsure"})), 3)
     assert "the first layers, with the adapter" in bare.frames("propose")
-    assert "the layers behind" in bare.frames("propose") and "filled" not in bare.patch["frames"]
+    assert "the other layers" in bare.frames("propose") and "filled" not in bare.patch["frames"]
     assert not [word for word in bare.words("propose") if "limit" in word]

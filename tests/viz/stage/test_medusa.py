@@ -117,7 +117,7 @@ def test_a_step_without_a_guess_says_why() -> None:
     bare = changed(trace, 3, **columns, accepted=0, drafted=0, emitted=step.emitted[:1], draft_top=(), panel={})
     asked = step.start - len(trace.header.prompt) + 1
     last = replace(bare, header=replace(trace.header, max_new_tokens=asked))
-    assert "no guess: no more tokens are asked for" in Scene(RunState.of(last), 3).words("propose")
+    assert "no guess: only one more token is needed" in Scene(RunState.of(last), 3).words("propose")
 
 
 def test_words_beyond_a_box_and_heads_without_a_box_are_told() -> None:

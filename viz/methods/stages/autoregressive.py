@@ -42,7 +42,7 @@ def frame(run: RunState, k: int) -> Patch:
     scene.link(last, name, "flow", until="commit")
     scene.link(name, position_name(step.start), "flow", until="commit")
     if step.pending:
-        before = f"and the {count(step.pending, 'token')} in front of it"
+        before = f"and the {count(step.pending, 'token')} before it"
         scene.word(before, place._replace(x=place.x + 1), since="verify")
     _draw_time(scene, step)
     return scene.patch()

@@ -73,7 +73,7 @@ def frame(run: RunState, k: int) -> Patch:
     _draw_numbers(scene, run, step, shown, sure)
     _draw_verdict(scene, run, step, chain, drawn)
     if thrown := len(chain) - step.accepted:
-        words = f"{count(thrown, 'drafted token')} thrown away"
+        words = f"{count(thrown, 'drafted token')} discarded"
         scene.word(words, ZoneCell(GUESSES, 0, _verdict_row(run.header) + 0.95), since="commit")
     return scene.patch()
 
@@ -110,7 +110,7 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
     asked = bool(confidence_of(step)) and not sampled
     if asked and shown:
-        scene.word("how sure it is", ZoneCell(GUESSES, _LABEL, first), "left")
+        scene.word("confidence", ZoneCell(GUESSES, _LABEL, first), "left")
     depths = depths_of(step.parents)
     for node in shown:
         x = depths[node] - 1 + _MIDDLE
@@ -160,7 +160,7 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
         return
     chosen = step.emitted[step.accepted]
     if step.accepted >= len(chain):
-        words = "the target wants the same" + (", and adds a token" if len(chain) > 1 else "")
+        words = "the target agrees" + (", and adds a token" if len(chain) > 1 else "")
         scene.word(words, ZoneCell(GUESSES, 0, y), since="accept")
         return
     wrong = chain[step.accepted]

@@ -43,12 +43,12 @@ _FUSED, _READ = 2.2, 4.4  # columns where the boxes of the feature and of the dr
 _GAUGE, _WIDE = 6.0, 1.15  # the row of the gauges, and columns of each
 _HEIGHT = _ROWS + 0.7  # rows of both zones, with words below
 _GAP = 0.25  # columns between the boxes and the tree
-_JOINED = "What the layers know of this word", "is joined into one feature."  # words above the boxes, and below them
-_DRAFTED = "The drafter guesses from the feature", "and the word after it."
+_JOINED = "The states of these layers", "are joined into one feature."  # words above the boxes, and below them
+_DRAFTED = "The drafter guesses from the feature", "and the next word."
 # Why nothing was drafted, by the word in the panel.
 _STOPPED = {
     "start": "the prompt has to be read first",
-    "budget": "no more tokens are asked for",
+    "budget": "only one more token is needed",
     "interrupted": "the run was interrupted",
 }
 
@@ -111,8 +111,8 @@ def unsayable_words(run: RunState, step: Step) -> str:
     tokens, known = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
     if not tokens:
         return ""
-    among = f" among its {count(known, 'word')}" if known else ""
-    return f"The drafter has no {quote(run, tokens[:1])}{among}"
+    size = f" of {count(known, 'token')}" if known else ""
+    return f"The drafter's vocabulary{size} lacks {quote(run, tokens[:1])}"
 
 
 # What feeds the drafter
@@ -163,7 +163,7 @@ def _draw_drift(scene: Scene, step: Step) -> None:
     if not cosines:
         return
     place = ZoneCell(FEATURES, 0, _GAUGE - 0.8)
-    scene.word("its own features against the target's (cosine, 1 is equal)", place, since="accept")
+    scene.word("its own features compared with the target's (cosine)", place, since="accept")
     for x, cosine in enumerate(cosines):
         left = x * _WIDE
         scene.frame(ZoneCell(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", gauge=Gauge(min(1.0, max(0.0, cosine))))

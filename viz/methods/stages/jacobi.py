@@ -38,7 +38,7 @@ def _room(run: RunState) -> Room:
 
 def base(run: RunState) -> Figure:
     """The stage without a step."""
-    title = "Block, read again in every pass; grey is settled"
+    title = "Block, read again in every pass (grey: settled)"
     return stage([[text_zone()._replace(rows=1)]], [[Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)]])
 
 

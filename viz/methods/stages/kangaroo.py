@@ -36,9 +36,9 @@ _UNTIL: dict[bool, StepPhase | None] = {True: None, False: "commit"}  # whether 
 # Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
 _STOPPED = {
     "start": "No draft: the prompt has to be read first",
-    "gamma": "Stopped: γ tokens are written",
-    "budget": "Stopped: no more tokens are asked for",
-    "end": "Stopped: an end of text",
+    "gamma": "Stopped: γ tokens are drafted",
+    "budget": "Stopped: only one more token is needed",
+    "end": "Stopped at an end of text",
     "interrupted": "Stopped: the run was interrupted",
 }
 
@@ -68,7 +68,7 @@ def base(run: RunState) -> Figure:
     return stage(
         [[text_zone()]],
         [[Zone(FIRST, "First layers: one token after another", left, _LAYERS)], [Zone(READ, "", right, _LAYERS)]],
-        [[Zone(LIMIT, "Early exit: guesses, and how sure", left, 1)], [room.zone("")._replace(rows=high)]],
+        [[Zone(LIMIT, "Early exit: guesses and confidence", left, 1)], [room.zone("")._replace(rows=high)]],
         [
             [Zone(OTHERS, "Other layers: all tokens in one pass", left, _LAYERS)],
             [Zone(PASSED, "Full exit: right or wrong", right, _LAYERS, fed=True)],
@@ -107,7 +107,7 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
     first, wide = _numbered(exit_layer), room.depth + 2
     scene.frame(ZoneCell(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
     scene.frame(ZoneCell(READ, 0, 0), wide, _LAYERS)
-    others = f"layers {exit_layer + 1} to the last" if exit_layer else "the layers behind"
+    others = f"layers {exit_layer + 1} to the last" if exit_layer else "the other layers"
     scene.frame(ZoneCell(OTHERS, 0, 0), _left(room), _LAYERS, others, loud=True)
     scene.frame(ZoneCell(PASSED, 0, 0), wide, _LAYERS)
     kept = f"kept: {first} already ran" if drafted else ""

@@ -161,10 +161,10 @@ def _asked(run: RunState, step: Step, hidden: int) -> str:
     """How many n-grams the pool holds behind the last token."""
     if held := len(panel_of(step).get("guesses", [])):
         shown = f"{held - hidden} of " if hidden else ""
-        return f"{shown}{count(held, 'n-gram')} behind {quote(run, [root(step)])}"
+        return f"{shown}{count(held, 'n-gram')} after {quote(run, [root(step)])}"
     if panel_of(step).get("phase") == "steady":
-        return f"nothing behind {quote(run, [root(step)])}"
-    return "not asked before the window is full"
+        return f"no n-gram after {quote(run, [root(step)])}"
+    return "not used until the window is full"
 
 
 def _draw_learned(

@@ -60,7 +60,7 @@ def _room(header: Header) -> Room:
 def base(run: RunState) -> Figure:
     """The stage without a step."""
     room = _room(run.header)
-    title = "Heads: what each holds likeliest, the best on the left"
+    title = "Heads: the likeliest words of each, best first"
     heads = Zone(HEADS, title, _columns(room), _foot(room) + (_FOOT if room.depth < _HEADS else 0))
     return stage([[text_zone()]], [[heads], [room.zone("Tree of the heads' words")._replace(rows=room.rows + _FOOT)]])
 

@@ -114,7 +114,7 @@ def _label(step: Step, row: NGrammysRow) -> str:
 def _missed(run: RunState, step: Step) -> str:
     """Why there is no row."""
     if run.wants_one(step):
-        return "no more tokens are asked for"
+        return "only one more token is needed"
     followed = ""
     if params_of(run.header).tail == "full":
         followed = f" followed by {count(panel_of(step).get('w', 0), 'token')}"

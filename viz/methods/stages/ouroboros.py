@@ -205,9 +205,7 @@ class _Drawing:
         self._scene.word(words, ZoneCell(BEHIND, 0, rows), loud=True, since="accept")
         foot, held = ZoneCell(POOL, 0, plan.phrases + _NEW - 0.1), quote(self._run, [self._key])
         hidden = len(self._phrases) - len(self._shown)
-        matches = (
-            f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
-        )
+        matches = f"{count(len(self._phrases), 'phrase')} after {held}" if self._phrases else f"no phrase after {held}"
         self._scene.word(matches + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
         for y, words in enumerate(self._learning()):
             self._scene.word(words, foot._replace(y=foot.y + 0.7 * y), loud=y == 0, since="commit")

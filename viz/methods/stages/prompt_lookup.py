@@ -118,21 +118,21 @@ def _where(step: Step, copy: _Copy) -> list[str]:
         followed = "an end of text followed: nothing is copied"
     elif len(set(copy.places)) < len(copy.places):
         followed += ", some of them again"
-    return [f"{ending} stood before:", where, followed]
+    return [f"{ending} occurs earlier:", where, followed]
 
 
 def _missed(run: RunState, step: Step) -> list[str]:
     """Why nothing is copied."""
     if run.wants_one(step):
-        return ["nothing: no more tokens are asked for"]
+        return ["nothing: only one more token is needed"]
     params = params_of(run.header)
     lengths = range(min(params.max_ngram, step.start), params.min_ngram - 1, -1)
     endings = [quote(run, run.ids[step.start - n : step.start]) for n in lengths]
     if len(endings) > _ENDINGS:
         endings = [endings[0], "shorter endings", endings[-1]]
     where = ", nor in the reference" if run.header.reference else ""
-    behind = f" with {count(params.K, 'token')} behind" if params.tail == "full" else ""
-    return [f"not found earlier{behind}{where}:", " and ".join(endings[:2]), *endings[2:]]
+    followed = f" followed by {count(params.K, 'token')}" if params.tail == "full" else ""
+    return [f"not found earlier{followed}{where}:", " and ".join(endings[:2]), *endings[2:]]
 
 
 STAGE = StagePicture(base, frame)

@@ -62,7 +62,7 @@ panel_of = panel_reader(RestPanel)
 def base(run: RunState) -> Figure:
     """The stage without a step."""
     plan = _Plan.of(run.header)
-    store = Zone(STORE, "Datastore: where others wrote the same", plan.columns, plan.room.rows + _FOOT)
+    store = Zone(STORE, "Datastore: passages with the same words", plan.columns, plan.room.rows + _FOOT)
     return stage([[text_zone()]], [[store], [plan.room.zone()._replace(rows=plan.room.rows + 0.7)]])
 
 
@@ -105,7 +105,7 @@ def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
         return
     scene.word(f"the last {count(span, 'token')}" if span > 1 else "the last token", beside, "left", until="accept")
     hits, read = panel.get("hits", 0), panel.get("read", 0)
-    places = f"found at {hits:,} {'place' if hits == 1 else 'places'}"
+    places = f"found at {hits:,} {'position' if hits == 1 else 'positions'}"
     scene.word(places if read == hits else f"{places}, {read:,} of them read", foot, loud=True)
 
 

@@ -70,8 +70,8 @@ def offer(side: SuffixSide) -> str:
 def base(run: RunState) -> Figure:
     """The stage without a step."""
     plan = _Plan.of(run.header)
-    places = Zone(PLACES, "Where the text's ending stands as well", plan.columns, _ROWS)
-    scores = Zone(SCORES, "Accepted tokens that each suffix tree expects", plan.columns, 2)
+    places = Zone(PLACES, "Where the end of the text occurs as well", plan.columns, _ROWS)
+    scores = Zone(SCORES, "Accepted tokens that each suffix tree predicts", plan.columns, 2)
     return stage([[text_zone()]], [[places, scores], [plan.room.zone()._replace(rows=_ROWS + 0.5)]])
 
 
@@ -189,8 +189,8 @@ def _draw_missed(scene: Scene, run: RunState, step: Step, panel: SuffixPanel) ->
     if "local" not in panel and "earlier" not in panel:
         return
     ending = quote(run, run.ids[step.start - 1 : step.start])
-    scene.word(f"no guess behind {ending}:", ZoneCell(PLACES, 0, 0), loud=True)
-    scene.word("it stands nowhere else, or what came next was too mixed", ZoneCell(PLACES, 0, 0.8))
+    scene.word(f"no guess after {ending}:", ZoneCell(PLACES, 0, 0), loud=True)
+    scene.word("it occurs nowhere else, or too many tokens followed", ZoneCell(PLACES, 0, 0.8))
 
 
 STAGE = StagePicture(base, frame)

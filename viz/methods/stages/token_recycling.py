@@ -79,14 +79,14 @@ def paid_off(run: RunState, step: Step) -> list[str]:
         if rank[0] and row["entries"]:
             said.append(f"{token} paid off: {when} {quote(run, row['entries'][:1])} was likelier")
         elif row["behind"] == "rejected":
-            said.append(f"{token} paid off: it stood behind a rejected guess {when}")
+            said.append(f"{token} paid off: it followed a rejected guess {when}")
     return said
 
 
 def base(run: RunState) -> Figure:
     """The stage without a step."""
     room = _room(run.header)
-    table = Zone(TABLE, "Table: what was likeliest behind each token", _COLUMNS, _ROWS + _FOOT)
+    table = Zone(TABLE, "Table: the likeliest tokens after each token", _COLUMNS, _ROWS + _FOOT)
     return stage([[text_zone()]], [[table], [room.zone()._replace(rows=_ROWS + _FOOT)]])
 
 
@@ -179,7 +179,7 @@ def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
     for words in paid_off(run, step)[:_PAID]:
         scene.word(words, ZoneCell(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
     rows = count(panel_of(step).get("known", 0), "row")
-    scene.word(f"{count(changed, 'row')} given anew; {rows} in all", ZoneCell(TABLE, 0, _ROWS + 0.85), since="commit")
+    scene.word(f"{count(changed, 'row')} updated; {rows} in all", ZoneCell(TABLE, 0, _ROWS + 0.85), since="commit")
 
 
 STAGE = StagePicture(base, frame)
