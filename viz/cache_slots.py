@@ -1,6 +1,6 @@
 """Computes from a trace which slots of the key/value cache a step wrote, read, overwrote or did not touch.
 
-The token at place i of the text is in slot i mod slots, and the rows of a step come behind the stored tokens (see
+The token at place i of the text is in slot i mod slots, and the rows of a step come after the stored tokens (see
 `model/cache.py`). So the slots always hold consecutive places, up to the furthest one ever written, and a few
 boundaries between these places describe the whole cache.
 """
@@ -29,16 +29,16 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """The cache after a step. Places are those of the text and, behind its end, of the guesses that were fed."""
+    """The cache after a step. Places are those of the text and, after its end, of the guesses that were fed."""
 
     slots: int  # of the ring buffer, or those used so far where it never wraps round
     first: int  # the earliest place that still has a slot
     seen: int  # the earliest place that some row of the step saw
     stored: int  # places below it were stored before the step
     kept: int  # places below it are stored after the step
-    end: int  # behind the last row of the step
-    highest: int  # behind the furthest row ever fed
-    lost: range  # places of the text whose slots the step overwrote, whether stored or rejected
+    end: int  # after the last row of the step
+    highest: int  # after the furthest row ever fed
+    lost: range  # positions of the text whose slots the step overwrote, whether stored or rejected
 
     @property
     def parts(self) -> Iterator[tuple[range, Use]]:
@@ -62,7 +62,7 @@ class CacheState:
 
     @property
     def holds(self) -> tuple[int, ...]:
-        """The place of the text whose key/value every slot holds; -1: none."""
+        """The position of the text whose key/value every slot holds; -1: none."""
         holds = [-1] * self.slots
         for place in range(self.first, self.kept):
             holds[place % self.slots] = place
@@ -70,7 +70,7 @@ class CacheState:
 
 
 def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState:
-    """The cache after step `index` of a run: all its slots, or those used so far where it never wraps round."""
+    """Return the cache after step `index` of a run: all its slots, or those used so far where it never wraps round."""
     step = steps[index]
     root = step.start - 1
     stored = root - step.pending
@@ -94,19 +94,19 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
 
 
 def fed_nodes(step: Step) -> Sequence[int]:
-    """The nodes that went through this cache, row by row: of several ranks it is the first one's."""
+    """Return the nodes that went through this cache, row by row: of several ranks it is the first one's."""
     if not step.ranks:
         return range(len(step.tokens))
     return [node for node, readers in enumerate(step.ranks) if 0 in readers]
 
 
 def _elsewhere(step: Step) -> int:
-    """Accepted nodes that other ranks alone have read."""
+    """Return accepted nodes that other ranks alone have read."""
     return len({*step.path[: len(step.emitted)]}.difference(fed_nodes(step)))
 
 
 def _furthest(header: Header, steps: Sequence[Step], index: int) -> int:
-    """Behind the furthest row fed before a step. Every step writes a token, so only the last few can matter."""
+    """Return the end of the furthest row fed before a step. Each step writes a token, so only the last few matter."""
     rolling = header.slots and header.window is not None
     largest = (header.slots - (header.window or 0)) // 2 if rolling else _LARGEST
     recent = islice(reversed(steps[max(0, index - max(0, largest)) : index]), _LARGEST)
@@ -114,12 +114,12 @@ def _furthest(header: Header, steps: Sequence[Step], index: int) -> int:
 
 
 def _end(step: Step) -> int:
-    """Behind the last row fed; a record from elsewhere may claim any number of them."""
+    """Return the end of the last row fed; a record from elsewhere may claim any number of rows."""
     return step.start - 1 + min(step.fed - step.pending, _LARGEST)
 
 
 def chunks(header: Header, step: Step) -> list[range]:
-    """The places of a step's pending tokens, chunk by chunk; the last chunk may have gone in with the step's tree."""
+    """Return the positions of pending tokens by chunks; the last chunk may have gone in with the step's tree."""
     root = step.start - 1
     size = max(1, header.prefill_chunk)
     return [range(begin, min(begin + size, root)) for begin in range(root - step.pending, root, size)]

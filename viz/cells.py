@@ -58,7 +58,7 @@ _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "
 
 
 def packed(values: Sequence[float]) -> Encoded:
-    """Numbers in as few bytes as they need: few of them as plain ones."""
+    """Return numbers in as few bytes as they need: few of them as plain ones."""
     plain = [value if value == int(value) else round(value, 3) for value in values]
     if not plain or not all(isinstance(value, int) for value in plain):
         return plain
@@ -69,58 +69,58 @@ def packed(values: Sequence[float]) -> Encoded:
 
 
 def at(xs: Sequence[float], ys: Sequence[float]) -> PlotTrace:
-    """Where points are."""
+    """Return where points are."""
     return {"x": packed(xs), "y": packed(ys)}
 
 
 def texts(given: Sequence[int], cut: int = CUT) -> Encoded:
-    """Token texts that fit into cells."""
+    """Return token texts that fit into cells."""
     return {**tokens(given), "cut": cut}
 
 
 def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> CellLayer:
-    """Squares with a token in each, of one colour or, without it, of the colours of their fates."""
+    """Return squares with a token in each, of one colour or, without it, of the colours of their fates."""
     look: CellLayer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
     look |= {} if colour is None else {"colour": colour}
     return look | {"font": LETTERS, "ink": "$text"} if text else look
 
 
 def signs(size: int = 6, *, lifted: bool = False, stroke: float = 1) -> CellLayer:
-    """Small marks: the second sign beside a cell's colour. `lifted` ones belong to the axis "yaxis3"."""
+    """Return small marks: the second sign beside a cell's colour. `lifted` ones belong to the axis "yaxis3"."""
     look: CellLayer = {"layer": "signs", "x": [], "y": [], "size": size, "colour": "$text", "stroke": stroke}
     return look | {"yaxis": "y3"} if lifted else look
 
 
 def named_signs(size: int) -> CellLayer:
-    """Marks that are given as `Sign`s."""
+    """Return marks that are given as `Sign`s."""
     return signs(size) | {"signs": SYMBOLS}
 
 
 def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
-    """The axis of signs that have the places of cells, but lie on their upper edges."""
+    """Return the axis of signs that have the places of cells, but lie on their upper edges."""
     first, last = yaxis["range"]
     same = {name: value for name, value in yaxis.items() if name == "domain"}
     return axis(0, 1, range=[first + by, last + by], overlaying="y", **same)
 
 
 def labels(side: Literal["left", "right"], colour: str = "$muted") -> CellLayer:
-    """Words beside cells, on the left or on the right of their place."""
+    """Return words beside cells, on the left or on the right of their place."""
     return {"layer": "labels", "x": [], "y": [], "side": side, "font": LETTERS, "ink": colour}
 
 
 def line(colour: str, width: float = 1.5, dash: str = "solid") -> PlotTrace:
-    """A line through cells."""
+    """Return a line through cells."""
     return points("lines", line={"color": colour, "width": width, "dash": dash, "simplify": False})
 
 
 def points(mode: str, **more: Any) -> PlotTrace:
-    """A trace without points, which does not catch the pointer unless `more` says so."""
+    """Return a trace without points, which does not catch the pointer unless `more` says so."""
     empty: PlotTrace = {"type": "scatter", "mode": mode, "x": [], "y": [], "hoverinfo": "skip"}
     return empty | {"showlegend": False, "cliponaxis": False} | more
 
 
 def as_trace(layer: CellLayer, fills: Sequence[str]) -> PlotTrace:
-    """A layer with plain values as the trace that plotly draws it from; `fills` are the colours of the fates."""
+    """Return a layer with plain values as the trace that plotly draws it from; `fills` are the colours of the fates."""
     kind, same = layer["layer"], ("x", "y", "yaxis", "text", "visible")
     trace: PlotTrace = {name: layer[name] for name in same if name in layer}
     trace |= {"customdata": layer["nodes"]} if "nodes" in layer else {}
@@ -134,7 +134,7 @@ def as_trace(layer: CellLayer, fills: Sequence[str]) -> PlotTrace:
 
 
 def _square(layer: CellLayer, fills: Sequence[str]) -> dict[str, Any]:
-    """The marker of squares: of fates, one flat band of the colour scale for each code."""
+    """Return the marker of squares: of fates, one flat band of the colour scale for each code."""
     look = {"symbol": "square", "size": layer["size"], "opacity": layer["opacity"], "line": {"width": 0}}
     if "colour" in layer:
         return look | {"color": layer["colour"]}
@@ -153,14 +153,14 @@ def _sign(layer: CellLayer) -> dict[str, Any]:
 
 
 def axis(least: float, most: float, *, down: bool = False, **more: Any) -> dict[str, Any]:
-    """A bare axis of fixed range."""
+    """Return a bare axis of fixed range."""
     bare = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
     ends = [most, least] if down else [least, most]
     return bare | {"range": ends, "tickfont": {"size": LETTERS, "color": "$muted"}, "showticklabels": False} | more
 
 
 def layout(height: int, xaxis: Mapping[str, Any], yaxis: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """The layout that all these figures have."""
+    """Return the layout that all these figures have."""
     plain = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": _FONT, "showlegend": False}
     plain |= {"hovermode": "closest", "dragmode": False, "uirevision": "same", "height": height}
     margin = {"l": 8, "r": 8, "t": 8, "b": 8, "pad": 0}
@@ -168,11 +168,11 @@ def layout(height: int, xaxis: Mapping[str, Any], yaxis: Mapping[str, Any], **mo
 
 
 def ticks(places: Mapping[float, str]) -> dict[str, Any]:
-    """Words at places of an axis."""
+    """Return words at places of an axis."""
     return {"tickmode": "array", "tickvals": [*places], "ticktext": [*places.values()], "showticklabels": True}
 
 
 def note(words: str, x: float, y: float, anchor: str) -> dict[str, Any]:
-    """Quiet words at a place of the figure."""
+    """Return quiet words at a place of the figure."""
     where = {"x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False}
     return {"text": words, "font": {"size": LETTERS, "color": "$muted"}, **where}

@@ -1,4 +1,4 @@
-"""What became of every node and token of a step, and which guesses stood for the same place of the text."""
+"""What became of every node and token of a step, and which guesses stood for the same position of the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECENT = 32  # steps whose facts are remembered: more than a figure shows at on
 
 
 def node_fates(step: Step) -> tuple[Fate, ...]:
-    """What became of every node of a step."""
+    """Return what became of every node of a step."""
     return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices, step.emitted)
 
 
@@ -47,7 +47,7 @@ def _node_fates(
 
 
 def target_choice(step: Step, node: int) -> int:
-    """The target's token behind a node: what was written there, else its likeliest one; -1 where it is not recorded."""
+    """Return the target's token after a node: what was written, else its likeliest; -1 where it is not recorded."""
     return _target_choices(step.tokens, step.parents, step.path, step.choices, step.emitted)[node]
 
 
@@ -65,7 +65,7 @@ def _target_choices(
 
 
 def siblings(step: Step, node: int) -> list[int]:
-    """The guesses for the place behind a node, in the order of the draft, every token once.
+    """Return the guesses for the position after a node, in the order of the draft, every token once.
 
     They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
     the same token the accepted one stands for all, else the first.
@@ -74,7 +74,7 @@ def siblings(step: Step, node: int) -> list[int]:
 
 
 def siblings_of(step: Step, nodes: Sequence[int]) -> list[Mapping[int, int]]:
-    """The guesses behind each of some nodes, by their tokens."""
+    """Return the guesses after each of some nodes, by their tokens."""
     if not step.tokens:
         return [{} for _ in nodes]
     places, behind = places_of(step), _siblings(step.tokens, step.parents, step.roles, step.path)
@@ -85,7 +85,7 @@ def siblings_of(step: Step, nodes: Sequence[int]) -> list[Mapping[int, int]]:
 def _siblings(
     tokens: tuple[int, ...], parents: tuple[int, ...], roles: tuple[Role, ...], path: tuple[int, ...]
 ) -> dict[int, dict[int, int]]:
-    """For every place the guesses behind it, by their tokens."""
+    """Return for every place the guesses after it, by their tokens."""
     places, taken = _places(tokens, parents), set(path)
     guesses: dict[int, dict[int, int]] = {}
     for guess, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
@@ -97,13 +97,13 @@ def _siblings(
 
 
 def is_branching(step: Step) -> bool:
-    """Whether several guesses hang off one node."""
+    """Return True if several guesses hang off one node."""
     guesses = Counter(parent for parent, role in zip(step.parents, step.roles, strict=True) if role is Role.VERIFY)
     return max(guesses.values(), default=0) > 1
 
 
 def places_of(step: Step) -> tuple[int, ...]:
-    """The place in the text that every node stands for: the first node with the same tokens from the root to it."""
+    """Return for every node the first node with the same tokens from the root to it: both are one position."""
     return _places(step.tokens, step.parents)
 
 
@@ -116,7 +116,7 @@ def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...
 
 
 def emitted_fates(step: Step) -> tuple[Fate, ...]:
-    """What every token that a step emitted was: accepted guesses, then one that the target chose itself."""
+    """Return what every token that a step emitted was: accepted guesses, then one that the target chose itself."""
     guesses = min(step.accepted, len(step.emitted))
     if guesses == len(step.emitted):
         return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token

@@ -24,9 +24,9 @@ _LINE = 90  # characters of a line of the words on a cell
 
 
 def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
-    """The landscape that `Engine.landscape` returned as a heat map: a row for each method, a column for each token.
+    """Draw what `Engine.landscape` returned as a heat map: a row for each method, a column for each token.
 
-    A cell's digit is how many guesses the target would accept if a step began in front of the token. The words that
+    A cell's digit is how many guesses the target would accept if a step began before the token. The words that
     appear over it say what the method would guess first, and what the step would write.
     """
     if theme not in THEMES:
@@ -96,12 +96,12 @@ def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
 
 
 def _mixed(colours: Mapping[str, str], share: float) -> str:
-    """The colour of accepted guesses, so much of it on paper."""
+    """Return the colour of accepted guesses, so much of it on paper."""
     accepted, paper = (bytes.fromhex(colours[name].removeprefix("#")) for name in ("accepted", "paper"))
     return "#" + bytes(round(share * a + (1 - share) * b) for a, b in zip(accepted, paper, strict=True)).hex()
 
 
 def _sentences(row: LandscapeRow, tokens: Sequence[Column]) -> list[str]:
-    """What appears over each cell of a row."""
+    """Return what appears over each cell of a row."""
     whole = (sentence(row.label, column.words, words) for column, words in zip(tokens, row.words, strict=True))
     return ["<br>".join(map(escaped, textwrap.wrap(text, _LINE))) for text in whole]

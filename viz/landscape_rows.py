@@ -1,7 +1,7 @@
 """The landscape of a text as rows of cells, in the words that the page and notebooks share.
 
 It is made of what `Engine.landscape` returns: a column for each token of the text, a row for each method, and in each
-cell what a step of the method that began in front of the token would have done.
+cell what a step of the method that began before the token would have done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from . import token_text
 from .wording import count
 
-OTHER = "≠"  # in front of a token that the target would not have chosen
+OTHER = "≠"  # before a token that the target would not have chosen
 NO_GUESS = "·"
 LEGEND = (
     f"A digit is how many guesses the target would accept; {NO_GUESS} is no guess; "
@@ -46,7 +46,7 @@ class LandscapeRow:
 
 
 def columns(found: Landscape) -> list[Column]:
-    """The tokens that were measured."""
+    """Return the tokens that were measured."""
     tokens, first, choices = found["tokens"], found["first"], found["choices"]
     shown = list[Column]()
     for place, token in enumerate(tokens[first:], start=first):
@@ -59,7 +59,7 @@ def columns(found: Landscape) -> list[Column]:
 
 
 def rows(found: Landscape) -> list[LandscapeRow]:
-    """The methods that were measured."""
+    """Return the methods that were measured."""
     return [_row(found, method) for method in found["methods"]]
 
 
@@ -76,7 +76,7 @@ def _row(found: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
 
 
 def _words(found: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]) -> str:
-    """What a step would have done."""
+    """Say what a step would have done there."""
     if accepted is None:
         return "the text before this token is too short for a step"
     writes = f"the step writes {_quoted(found, written)}"
@@ -89,18 +89,18 @@ def _words(found: Landscape, accepted: int | None, drafted: int, guesses: Sequen
 
 
 def sentence(row: str, column: str, cell: str) -> str:
-    """All that there is to say of a cell; the page's script joins the three in the same way."""
+    """Return all that there is to say of a cell; the page's script joins the three in the same way."""
     return f"{row} at {column}: {cell}."
 
 
 def about_text(columns: Sequence[Column]) -> str:
-    """A sentence on whose text it is."""
+    """Say how much of the text is the target's own choice."""
     chosen = sum(column.own for column in columns)
     return f"{chosen} of {count(len(columns), 'token')} {'is' if chosen == 1 else 'are'} the target's own choice."
 
 
 def about_silent(rows: Sequence[LandscapeRow]) -> str:
-    """A sentence on the methods without a guess; "" if there are none."""
+    """Return a sentence on the methods without a guess; "" if there are none."""
     silent = [row.label for row in rows if set(row.signs) <= {"", NO_GUESS}]
     if not silent:
         return ""
@@ -108,7 +108,7 @@ def about_silent(rows: Sequence[LandscapeRow]) -> str:
 
 
 def listed(labels: Sequence[str]) -> str:
-    """Names in a row: one, two and three."""
+    """Return names in a row: one, two and three."""
     return " and ".join([*([", ".join(labels[:-1])] if labels[1:] else []), *labels[-1:]])
 
 

@@ -14,7 +14,7 @@ _ROOM = 256  # rows that every pass has room for
 
 
 def say(run: RunState, k: int) -> str:
-    """One to five short sentences about step k."""
+    """Return one to five short sentences about step k."""
     step = run.steps[k]
     sentences = [
         _read(run, step),
@@ -44,7 +44,7 @@ def _chunks(run: RunState, step: Step) -> int:
 
 
 def _wrote(run: RunState, step: Step) -> str:
-    """What a step wrote, and in how many passes, as far as that is recorded."""
+    """Say what a step wrote, and in how many passes, as far as that is recorded."""
     tokens, chunks, chunk = count(len(step.emitted), "token"), _chunks(run, step), max(1, run.header.prefill_chunk)
     if chunks:
         # The last chunk goes through together with the tree if a pass has room for both: it has room for so many rows
@@ -56,7 +56,7 @@ def _wrote(run: RunState, step: Step) -> str:
 
 
 def _outcome(run: RunState, step: Step) -> str:
-    """What was guessed, and how far the target agreed."""
+    """Say what was guessed, and how far the target agreed."""
     if not step.drafted:
         why = screen_of(run.header).why_no_guess(run, step)
         return f"No guess{why and ': '}{why}; the target wrote {quote(run, step.emitted)}."
@@ -74,7 +74,7 @@ def _outcome(run: RunState, step: Step) -> str:
 
 
 def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
-    """How far the target agreed, and what it wrote itself."""
+    """Say how far the target agreed, and what it wrote itself."""
     accepted, verb = step.accepted, "drew" if run.header.sampling.get("temperature") else "wanted"
     if branching and accepted:
         agreed = f"followed {count(accepted, 'token')} {quote(run, step.emitted[:accepted])}"
@@ -96,7 +96,7 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
 
 
 def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:
-    """The probabilities that decided against a guess, where they are known."""
+    """Return the probabilities that decided against a guess, where they are known."""
     p = step.p[rejected] if step.p else None
     if p is None:
         return ""
@@ -112,7 +112,7 @@ def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:
 
 
 def _ended(run: RunState, step: Step) -> str:
-    """Why the run ends here, as far as the step shows it."""
+    """Say why the run ends here, as far as the step shows it."""
     if step.emitted[-1] in run.ends:
         return "The end of text ends the run."
     if step.start - len(run.header.prompt) + len(step.emitted) >= run.header.max_new_tokens:

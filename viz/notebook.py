@@ -44,7 +44,7 @@ def figure(
     speedup: float | None = None,
     node: int | None = None,
 ) -> go.Figure:
-    """A view of one step, by default the last.
+    """Draw a view of one step, by default the last.
 
     `check` is the outcome of a rescore as a dictionary, for "check", and `speedup` the measured one, for "counters".
     `node` is the one that "pair" compares, or of which "mask" says what it sees.
@@ -60,7 +60,7 @@ def figure(
 
 
 def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | None = None) -> go.Figure:
-    """A view of all steps, with a slider and a play button that need nothing but plotly."""
+    """Draw a view of all steps, with a slider and a play button that need nothing but plotly."""
     drawing = _Drawing(trace, name, theme, check)
     drawn = [drawing.picture(k) for k in range(drawing.last + 1)]
     layouts = [picture["layout"] for picture in drawn]
@@ -127,7 +127,7 @@ class _Drawing:
         self._legend = self._plain(notebook_legend.entries(self.view, self._base, self._run))
 
     def subtitle(self, k: int, node: int | None) -> list[str]:
-        """Lines on what a node sees, for the mask."""
+        """Return lines on what a node sees, for the mask."""
         if node is None:
             return []
         if self.view.name not in ("pair", "mask"):
@@ -146,7 +146,7 @@ class _Drawing:
         )
 
     def picture(self, k: int, node: int | None = None) -> Figure:
-        """The figure of step k, as plotly draws it; of "pair", that of a node."""
+        """Return the figure of step k, as plotly draws it; of "pair", that of a node."""
         drawn = self._view(k, node)
         return drawn | {"data": [*drawn["data"], *self._legend]}
 
@@ -174,7 +174,7 @@ class _Drawing:
     def framed(
         self, layout: Mapping[str, Any], step: str, subtitle: Sequence[str] = (), below: int = 0
     ) -> dict[str, Any]:
-        """A layout with a title and lines below it, a legend, for which the page has a place of its own, and room."""
+        """Return a layout with a title, lines below it, and room for a legend, which the page shows elsewhere."""
         words = f"{self._base.get('label', self.view.label)}, {label_of(self._run.header)[:40]}{step}"
         colours = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": {"color": "$text", "family": _FONT}}
         framed: dict[str, Any] = _overlaid(self._plain(colours), layout)
@@ -189,7 +189,7 @@ class _Drawing:
         return framed | notebook_legend.layout(self._legend, top, framed["height"], self._colours["text"])
 
     def _rows(self, k: int) -> list[tuple[str, str]]:
-        """Labels and values of a view of numbers."""
+        """Return labels and values of a view of numbers."""
         if "rows" not in self._base:
             sentence = self._base["say"] if self._check is None else say_check(self._check, self._run.header)
             return [(self.view.label, sentence)]
@@ -199,7 +199,7 @@ class _Drawing:
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Encoded, k: int | None = None) -> encode.Encoded:
-        """What plotly draws."""
+        """Return what plotly draws."""
         step = None if k is None else self._run.steps[k]
         return encode.resolve(value, self._shown, (), self._colours, step)
 
@@ -213,12 +213,12 @@ def _table(rows: list[tuple[str, str]]) -> Figure:
 
 
 def _filled(parts: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """So many shapes or annotations that none of another step's stays: plotly lays them over those by their places."""
+    """Pad shapes or annotations to `most`, so that none of another step's stays: plotly replaces them by number."""
     return [*(dict(part) | {"visible": True} for part in parts), *[{"visible": False}] * (most - len(parts))]
 
 
 def _overlaid(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with what a patch changes: objects merge, everything else is replaced."""
+    """Return the base with what a patch changes: objects merge, everything else is replaced."""
     merged = dict(base)
     for name, value in patch.items():
         old = merged.get(name)
@@ -227,7 +227,7 @@ def _overlaid(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, An
 
 
 def _appended(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with a step's points behind those it has."""
+    """Return the base with a step's points after those it has."""
     merged = dict(base)
     for name, value in patch.items():
         if isinstance(value, dict):
@@ -238,7 +238,7 @@ def _appended(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, An
 
 
 def _controls(steps: int, colours: Mapping[str, str], margin: int) -> dict[str, Any]:
-    """A play button, a pause button and a slider, below what the figure has in its lower `margin`."""
+    """Return a play button, a pause button and a slider, below what the figure has in its lower `margin`."""
     play = {"frame": {"duration": 500, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
     stand = {"frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}, "mode": "immediate"}
     buttons = [

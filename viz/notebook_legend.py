@@ -16,7 +16,7 @@ _LEGENDS = ("legend", "legend2")
 
 
 def entries(view: View, base: Figure, run: RunState) -> list[PlotTrace]:
-    """Traces without points, an entry each: of the fates, and below them of what else the view draws.
+    """Return traces without points, an entry each: of the fates, and below them of what else the view draws.
 
     There are none for a view that explains itself.
     """
@@ -30,12 +30,12 @@ def entries(view: View, base: Figure, run: RunState) -> list[PlotTrace]:
 
 
 def height(traces: Sequence[PlotTrace]) -> int:
-    """Pixels that both legends take: the entries of each are all as wide as its longest one."""
+    """Return pixels that both legends take: the entries of each are all as wide as its longest one."""
     return sum(_height(traces, legend) for legend in _LEGENDS)
 
 
 def layout(traces: Sequence[PlotTrace], top: int, height: int, colour: str) -> dict[str, Any]:
-    """Where the legends of a figure lie that is `height` pixels high: `top` pixels below its edge."""
+    """Return where the legends of a figure lie that is `height` pixels high: `top` pixels below its edge."""
     if not traces:
         return {}
     place = {"orientation": "h", "x": 0, "xanchor": "left", "xref": "container", "yref": "container"}
@@ -52,7 +52,7 @@ def _height(traces: Sequence[PlotTrace], legend: str) -> int:
 
 
 def _of_key(item: Mapping[str, Any]) -> PlotTrace:
-    """The entry of what is no token's fate: a symbol, a sample of writing, a line, or an area."""
+    """Return the entry of what is no token's fate: a symbol, a sample of writing, a line, or an area."""
     if "sample" in item:
         return _entry(f"<i>{item['sample']}</i> {item['words']}", "circle", "rgba(0,0,0,0)")
     if "symbol" in item:

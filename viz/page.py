@@ -71,7 +71,7 @@ def page(
     step: int | None = None,
     most: int | None = None,
 ) -> str:
-    """The replay as a text. Raises TooLongError where the run takes more than `most` characters."""
+    """Return the replay as a text. Raises TooLongError where the run takes more than `most` characters."""
     play = Play(trace.header, cap=None, views=views_of(trace))
     lines = [play.begin(trace.texts)]
     size = len(lines[0])
@@ -99,16 +99,16 @@ def page(
 
 
 def style() -> str:
-    """The page's style sheets, joined in the order of their names."""
+    """Return the page's style sheets, joined in the order of their names."""
     return "\n".join(file.read_text(encoding="utf-8") for file in sorted(assets().glob("style/*.css")))
 
 
 def inert(text: str) -> str:
-    """JSON that cannot end the element it stands in."""
+    """Return jSON that cannot end the element it stands in."""
     return text.replace("<", r"\u003c")
 
 
 def _whole(script: str) -> str:
-    """A script as it is: an end tag in it would end the element too early, and its hash would not fit."""
+    """Return a script that holds no end tag, which would end the element too early."""
     assert "</script" not in script.lower(), "a script that is written into a page must not hold an end tag"
     return script

@@ -20,7 +20,7 @@ class Fate(IntEnum):
     MATCHED = 4  # agrees with the target's choice, but hangs off a guess that was not accepted
     EXPLORED = 5
     CORRECTION = 6  # the target's own token where it rejected a guess
-    BONUS = 7  # the target's own token behind the last accepted guess
+    BONUS = 7  # the target's own token after the last accepted guess
     INSPIRED = 8  # a guess that an earlier verification had inspired or refined
     PROMPT = 9
     OWN = 10  # the target's own token where nothing was guessed

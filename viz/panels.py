@@ -60,7 +60,7 @@ def _read(kind: Any, panel: Held) -> Any:
 
 
 def _entries(kind: Any, given: Mapping[str, JSON], budget: _Budget) -> dict[str, Any]:
-    """What fits of an object; an entry that the type requires must be there and fit."""
+    """Return what fits of an object; an entry that the type requires must be there and fit."""
     read: dict[str, Any] = {}
     for name, reader in _readers(kind).items():
         if name not in given and name not in kind.__required_keys__:
@@ -82,7 +82,7 @@ def _readers(kind: Any) -> dict[str, _Reader]:
 
 @cache
 def _reader(hint: Any) -> _Reader:
-    """Reads values of a type hint; raises _UnfitError for any other value."""
+    """Return a reader of a type hint's values, which raises _UnfitError for any other value."""
     origin, args = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -148,7 +148,7 @@ def _items(value: JSON, budget: _Budget) -> list[Any]:
 
 
 def _whole_numbers(value: JSON, budget: _Budget) -> list[int]:
-    """A list of token ids, places or counts: by far the most that panels hold, so read at once."""
+    """Return a list of token ids, places or counts: by far the most that panels hold, so read at once."""
     items = _items(value, budget)
     if items and (set(map(type, items)) != {int} or min(items) < 0 or max(items) >= _LARGEST):
         raise _UnfitError

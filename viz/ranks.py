@@ -24,23 +24,23 @@ KEY = (
 
 
 def shared(header: Header) -> bool:
-    """Whether several processes read the trees of a run."""
+    """Return True if several processes read the trees of a run."""
     return header.ranks > 1
 
 
 def words(readers: Iterable[int]) -> str:
-    """The ranks that read a node."""
+    """Return the ranks that read a node."""
     return ", ".join(map(str, readers))
 
 
 def extended(view: View, figure: Figure, *parts: PlotTrace) -> Figure:
-    """A view's figure with more parts, which show no nodes, and with the ranks in its table."""
+    """Return a view's figure with more parts, which show no nodes, and with the ranks in its table."""
     more = {"nodes": (*view.nodes, *[None] * len(parts)), "phases": (*view.phases, *["propose"] * len(parts))}
     return figure | more | {"data": [*figure["data"], *parts], "columns": (*view.columns, COLUMN)}
 
 
 def strip() -> PlotTrace:
-    """A column for each rank, a row for each node."""
+    """Return a column for each rank, a row for each node."""
     steps = zip(("rgba(0,0,0,0)", "$line", "$muted"), range(3), strict=True)
     scale = [[(code + end) / 3, colour] for colour, code in steps for end in (0, 1)]
     return {
@@ -64,7 +64,7 @@ class Strip(NamedTuple):
 
 
 def strip_of(step: Step, rows: int, wide: int) -> Strip:
-    """The strip of a step's first rows, apart from a mask that is `wide` cells wide; of many as wide as of few."""
+    """Return the strip of a step's first rows, beside a mask that is `wide` cells wide."""
     count, each = min(_MOST, len(step.ranks[0])), max(1, wide // 24)  # everybody reads the root
     z = [[_CHOSE if by[0] == rank else _READ if rank in by else 0 for rank in range(count)] for by in step.ranks[:rows]]
     begin = wide + max(1, wide // 40)
@@ -74,19 +74,19 @@ def strip_of(step: Step, rows: int, wide: int) -> Strip:
 
 
 def bands() -> PlotTrace:
-    """The rows of a tree that belong to one rank each, as areas behind it."""
+    """Return the rows of a tree that belong to one rank each, as areas behind it."""
     look = {"type": "bar", "orientation": "h", "x": [], "y": [], "hoverinfo": "skip", "base": -0.4}
     return look | {"marker": {"color": "$faint", "line": {"width": 0}}}
 
 
 def names() -> PlotTrace:
-    """The ranks' names in the corners of their bands."""
+    """Return the ranks' names in the corners of their bands."""
     look = {"type": "scatter", "mode": "text", "x": [], "y": [], "hoverinfo": "skip", "cliponaxis": False}
     return look | {"textposition": "bottom left", "textfont": {"size": LETTERS, "color": "$muted"}}
 
 
 def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The bands of a step from left to right up to `end`, and their names; `rows` holds the row of every node."""
+    """Return the bands of a step up to `end`, from left to right, and their names; `rows` holds every node's row."""
     last = {row: node for node, row in enumerate(rows) if row is not None}  # of a row, its last node: the leaf
     if not step.ranks:
         return {}, {}
@@ -106,7 +106,7 @@ def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[s
 
 
 def say(header: Header, step: Step) -> str:
-    """Who read how much of a step, in a sentence."""
+    """Return who read how much of a step, in a sentence."""
     if not shared(header) or not step.ranks:
         return ""
     read = [str(sum(rank in readers for readers in step.ranks)) for rank in step.ranks[0]]

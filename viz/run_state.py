@@ -27,7 +27,7 @@ class RunState:
 
     @classmethod
     def of(cls, trace: Trace) -> RunState:
-        """The state at the end of a trace."""
+        """Return the state at the end of a trace."""
         run = cls(trace.header)
         run.learn_texts(trace.texts)
         for step in trace.steps:
@@ -48,9 +48,9 @@ class RunState:
         self.ids.extend(step.emitted)
 
     def wants_one(self, step: Step) -> bool:
-        """Whether a step was asked for one token alone, which needs no guess."""
+        """Return True if a step was asked for one token alone, which needs no guess."""
         return step.start - len(self.header.prompt) + 1 >= self.header.max_new_tokens
 
     def text(self, token: int | None) -> str:
-        """A token's display text."""
+        """Return a token's display text."""
         return "" if token is None or token < 0 else self.texts.get(token, f"#{token}")

@@ -1,6 +1,6 @@
 """JavaScript modules joined into one classic script, so that neither a page nor a host needs a bundler.
 
-Each module becomes a function of its own that returns what it exports; modules stand behind those that they import.
+Each module becomes a function of its own that returns what it exports; modules stand after those that they import.
 The joiner knows two forms, each at the beginning of a line, and refuses whatever else says import or export:
 
     import { name, other as alias } from "./file.js";     also over several lines
@@ -34,7 +34,7 @@ class _Module:
 
 
 def join(entry: Path) -> str:
-    """A module and all that it imports as one classic script. Raises JoinError."""
+    """Join a module and all that it imports into one classic script. Raises JoinError."""
     order: list[_Module] = []
     _visit(entry.resolve(), {}, (), order)
     numbers = {module.path: number for number, module in enumerate(order)}
@@ -74,7 +74,7 @@ def _parsed(path: Path) -> _Module:
 
 
 def _names(listed: str, path: Path) -> tuple[tuple[str, str], ...]:
-    """The names between the braces of an import: (name there, name here)."""
+    """Return the names between the braces of an import: (name there, name here)."""
     names = []
     for part in filter(None, (part.strip() for part in listed.split(","))):
         name = _NAME.fullmatch(part)
@@ -85,7 +85,7 @@ def _names(listed: str, path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _wrapped(module: _Module, numbers: dict[Path, int], exports: dict[Path, frozenset[str]]) -> str:
-    """A module as a function whose result stands in the table under the module's number."""
+    """Wrap a module in a function whose result is in the table under the module's number."""
     lines = [f"// {_label(module.path)}", f"{_TABLE}.push((() => {{"]
     for file, names in module.imports:
         for there, _ in names:
@@ -97,5 +97,5 @@ def _wrapped(module: _Module, numbers: dict[Path, int], exports: dict[Path, froz
 
 
 def _label(path: Path) -> str:
-    """A file as messages name it: with its folder, and without the place on this machine."""
+    """Name a file by its folder and name, without its path on this machine."""
     return "/".join(path.parts[-2:])

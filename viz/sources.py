@@ -1,6 +1,6 @@
-"""Where a guess came from: what stands in a record as "window:2,5" is a window's row 2, column 5.
+"""Where a guess came from: what is in a record as "window:2,5" is a window's row 2, column 5.
 
-A source is a kind and, behind a colon, numbers. The methods' own kinds stand in their screens; those that several
+A source is a kind and, after a colon, numbers. The methods' own kinds stand in their screens; those that several
 methods share stand here. The page's player fills in the same templates.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from . import token_text
 
 LONGEST = 48  # characters of a source that are read: a record from elsewhere may hold anything
-# By the kind in front of the colon; {0} and {1} are the numbers behind it.
+# By the kind before the colon; {0} and {1} are the numbers after it.
 SHARED_WORDS: dict[str, str] = {
     "root": "the last token of the text",
     "draft": "token {0} of the draft model",
@@ -23,7 +23,7 @@ SHARED_WORDS: dict[str, str] = {
 
 
 def parse(source: str) -> tuple[str, tuple[int, ...]]:
-    """A source's kind and the numbers behind it: "pool:1,3" gives "pool" and (1, 3)."""
+    """Return a source's kind and the numbers after it: "pool:1,3" gives "pool" and (1, 3)."""
     return _parse(source) if len(source) <= LONGEST else (source.partition(":")[0], ())
 
 
@@ -36,7 +36,7 @@ def _parse(source: str) -> tuple[str, tuple[int, ...]]:
 
 
 def window_cell(source: str) -> tuple[int, int]:
-    """Row and column of a cell of a window of guesses; -1, -1 for any other source."""
+    """Return row and column of a cell of a window of guesses; -1, -1 for any other source."""
     kind, _, rest = source.partition(":")
     row, _, column = rest.partition(",")
     is_cell = kind == "window" and row.isdecimal() and column.isdecimal() and len(row) < 5 and len(column) < 5
@@ -44,7 +44,7 @@ def window_cell(source: str) -> tuple[int, int]:
 
 
 def in_words(source: str, words: Mapping[str, str]) -> str:
-    """A source by the templates of its run; as it stands where nothing is known of its kind."""
+    """Describe a source by the templates of its run; sources of an unknown kind are returned as they are."""
     kind, _, rest = source.partition(":")
     numbers = rest.split(",") if rest else []
     template = words.get(kind)
@@ -54,7 +54,7 @@ def in_words(source: str, words: Mapping[str, str]) -> str:
 
 
 def in_a_sentence(source: str, words: Mapping[str, str]) -> str:
-    """A source in words; what a file from elsewhere made up stands in quotation marks, all of it visible."""
+    """Describe a source for a sentence; an unknown one is quoted, with everything in it visible."""
     kind, numbers = parse(source)
     has_words = kind in words and (numbers or kind == source)
     return in_words(source, words) if has_words else token_text.quoted(source, LONGEST)

@@ -43,27 +43,27 @@ class Table(NamedTuple):
 
 
 def text_of(run: RunState, given: int) -> str:
-    """A token's text as figures show it."""
+    """Return a token's text as figures show it."""
     return token_text.shown(run.text(given))
 
 
 def texts_of(run: RunState, given: Iterable[int]) -> str:
-    """Several tokens side by side; a text that is written from right to left stays in its place among them."""
+    """Return several tokens side by side; a text that is written from right to left stays in its place among them."""
     return " ".join(token_text.isolated(text_of(run, each)) for each in given)
 
 
 def fate_label(fate: Fate) -> str:
-    """What a fate is called."""
+    """Say what a fate is called."""
     return MEANINGS[fate].label
 
 
 def fate_of(step: Step, node: int) -> Cell:
-    """What became of a node, as far as it is known."""
+    """Return what became of a node, as far as it is known."""
     return fates_of(step, [node])
 
 
 def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
-    """What became of several nodes behind `text` tokens of the text; -1 stands for a token that was not fed."""
+    """Return what became of several nodes behind `text` tokens of the text; -1 stands for a token that was not fed."""
     judged = node_fates(step)
     fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
     after = ", ".join("not fed" if each is None else fate_label(each) for each in fates)
@@ -73,13 +73,13 @@ def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
 
 
 def outcome_of(accepted: int, learned: str = "") -> Cell:
-    """How many guesses of a row were accepted and, behind that, what the method learned of it."""
+    """Return how many guesses of a row were accepted and, behind that, what the method learned of it."""
     judged = f"{accepted} accepted" if accepted else ""
     return {"accept": judged, "commit": ", ".join(filter(None, (judged, learned)))} if judged or learned else None
 
 
 def as_json(table: Table) -> dict[str, Any]:
-    """A table as the player reads it; where rows are left out, with the number of all that the step ends with."""
+    """Write a table as the player reads it; where rows are left out, with the number of all rows at the step's end."""
     rows, counts = list[dict[str, Any]](), Counter[StepPhase]()
     for row in table.rows:
         counts[row.since] += 1

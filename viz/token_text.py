@@ -25,13 +25,13 @@ _BYTES = re.compile(r"(?:<0x[0-9A-F]{2}>)+")  # a token that is no whole charact
 
 
 def raw(text: str) -> str:
-    """The text itself, cut, and without halves of characters, which no browser can write down."""
+    """Return the text itself, cut, and without halves of characters, which no browser can write down."""
     whole = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text[: LONGEST_RAW + 1])
     return whole if len(whole) <= LONGEST_RAW else whole[: LONGEST_RAW - 1] + "…"
 
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """The text with everything visible, cut."""
+    """Return the text with everything visible, cut."""
     return _shown(_decoded([text]) if _BYTES.fullmatch(text) else text[: 4 * longest + 1], longest)
 
 
@@ -41,12 +41,12 @@ def _shown(text: str, longest: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plotly reads tags and entities in texts; none is left in this one."""
+    """Escape the tags and entities that plotly reads in texts."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
-    """Texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
+    """Return texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
     row = ""
     for text in whole(texts):
         row += text[:most]
@@ -56,7 +56,7 @@ def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
 
 
 def whole(texts: Iterable[str]) -> Iterator[str]:
-    """The same texts, with the characters that tokens beside one another spell byte by byte."""
+    """Return the same texts, with the characters that tokens beside one another spell byte by byte."""
     row = list[str]()
     for text in texts:
         if _BYTES.fullmatch(text):
@@ -71,7 +71,7 @@ def whole(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _decoded(texts: Iterable[str]) -> str:
-    """The characters that bytes spell; those that spell none stand as ⟨F09F⟩."""
+    """Return the characters that bytes spell; those that spell none stand as ⟨F09F⟩."""
     given, text = bytes.fromhex("".join(texts).replace("<0x", "").replace(">", "")), ""
     while given:
         try:
@@ -83,24 +83,24 @@ def _decoded(texts: Iterable[str]) -> str:
 
 
 def quoted(text: str, longest: int = LONGEST_QUOTED) -> str:
-    """The text in a sentence: spaces stay, and its direction ends with the quotation marks."""
+    """Return the text in a sentence: spaces stay, and its direction ends with the quotation marks."""
     return f"'{isolated(cut(_signs(text, {**_SIGNS, ' ': ' '}, 4 * longest), longest))}'"
 
 
 def isolated(text: str) -> str:
-    """The text so that its direction does not reach what stands beside it."""
+    """Return the text so that its direction does not reach what is beside it."""
     turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
     return f"\u2068{text}\u2069" if turned else text
 
 
 def width(text: str) -> int:
-    """Columns that a text takes in a fixed-width font."""
+    """Return columns that a text takes in a fixed-width font."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
 def _signs(text: str, signs: dict[str, str], most: int) -> str:
-    """The first characters of a text, each with a sign of its own where it would not be seen."""
+    """Return the first characters of a text, each with a sign of its own where it would not be seen."""
     signed, marks, letter = list[str](), 0, False
     for char in islice(text, most):
         kind = unicodedata.category(char)
@@ -126,5 +126,5 @@ def _code(char: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """At most so many characters of a text."""
+    """Return at most so many characters of a text."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

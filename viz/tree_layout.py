@@ -12,7 +12,7 @@ from decoding.types import Role, Step
 
 
 def rows(step: Step) -> tuple[int | None, ...]:
-    """The row of every node; None for explored nodes, which are no part of the tree, and for what hangs off them."""
+    """Return the row of every node; None for explored nodes and what hangs off them, which are not in the tree."""
     return _rows(step.parents, step.roles)
 
 

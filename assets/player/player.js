@@ -324,8 +324,8 @@ export class Player {
     }
     this.wanted = null;
     this.cards.prepare();
-    const known = typeof step === "number" && Number.isInteger(step) && step >= 0 && step <= this.record.last;
-    if (known) this.seek(step, PHASES.find((each) => each === phase));
+    const exists = typeof step === "number" && Number.isInteger(step) && step >= 0 && step <= this.record.last;
+    if (exists) this.seek(step, PHASES.find((each) => each === phase));
     if (typeof view === "string" && this.cards.buttons.has(view)) this.cards.toggle(view, true);
     const pin = this.record.spot(this.state.step, node);
     if (pin) this.change({ pin });
@@ -340,7 +340,7 @@ export class Player {
     if (this.on.link) copyLink(this);
   }
 
-  // The page loads the charts' library behind its text, and says in `noCharts` where that failed.
+  // The page loads the charts' library after its text, and says in `noCharts` where that failed.
   waitForPlotly() {
     if (globalThis.Plotly || this.waits) return;
     if (library.failed) {

@@ -42,7 +42,7 @@ export interface Source {
   rows?: (k: number) => Promise<string>;
 }
 
-/** Where a run shall go on otherwise: with a guess, or with a text behind the first `keep` tokens of the step. */
+/** Where a run shall go on otherwise: with a guess, or with a text after the first `keep` tokens of the step. */
 export type Fork = { step: number } & ({ node: number } | { keep: number; text: string });
 
 export interface Host {

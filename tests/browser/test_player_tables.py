@@ -208,7 +208,7 @@ def found(of: Record, rows: list[Row], say: list[str]) -> None:
     else:
         counted = "Came next" if of.method == "suffix" else "Found"
         assert all(re.fullmatch(r"[\d,]+ ×", row[counted]) for row in guesses)
-        assert not of.panel.get("hits") or f"found at {of.panel['hits']} place" in rows[0]["Outcome"]
+        assert not of.panel.get("hits") or f"found at {of.panel['hits']} position" in rows[0]["Outcome"]
         assert len(guesses) == len({*range(1, len(of.step.tokens))} - {*of.step.parents})
     accepted = sum(row["Fates"].split(", ").count("Accepted") for row in guesses)
     assert accepted == of.step.accepted

@@ -61,7 +61,7 @@ test("without autoregressive decoding the first is still the first", () => {
 });
 
 test("one lane that came to its end has won nothing", () => {
-  assert.match(words(PLAIN), /^Only Autoregressive came to its end/);
+  assert.match(words(PLAIN), /^Only Autoregressive finished/);
   assert.equal(words(), "No run finished.");
 });
 

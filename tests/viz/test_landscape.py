@@ -55,7 +55,7 @@ def test_every_cell_is_said_in_words() -> None:
         "Medusa at token 2 of 4, ' c': first guesses ' c', ' a', ' d', ' e', …; 2 of 7 guesses accepted; "
         "the step writes ' c f a'."
     )
-    assert medusa.words[0].startswith("no step can begin here")
+    assert medusa.words[0].startswith("the text before this token is too short")
     assert medusa.words[2] == "first guess ' d'; 0 of 1 guess accepted; the step writes ' f'"
     assert lookahead.words[3] == "no guess; the step writes ' e'"
     assert (medusa.settings, lookahead.settings) == ("heads=2", "")

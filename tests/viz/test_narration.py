@@ -128,15 +128,15 @@ def test_the_last_token_asked_for() -> None:
     ("method", "panel", "part"),
     [
         ("jacobi", {}, "in its block;"),
-        ("lookahead", {"guesses": [[2, 3, 4]], "phase": "steady"}, "from the pool's n-gram behind ' the'"),
-        ("lookahead", {"guesses": [[2], [3]], "phase": "steady"}, "from the pool's 2 n-grams behind ' the'"),
+        ("lookahead", {"guesses": [[2, 3, 4]], "phase": "steady"}, "from the pool's n-gram after ' the'"),
+        ("lookahead", {"guesses": [[2], [3]], "phase": "steady"}, "from the pool's 2 n-grams after ' the'"),
         (
             "lookahead",
             {"phase": "steady", "rows": [], "pool": {"inserted": [[1, [2], "added"], [1, [3], "refreshed"]]}},
             "Harvested 2 n-grams, 1 of them new.",
         ),
         ("lookahead", {"phase": "fill", "rows": [[1], [2]]}, "The window grew to 3 rows."),
-        ("prompt_lookup", {"ending": [1]}, ", token 1 of the draft model, behind an earlier ' the'"),
+        ("prompt_lookup", {"ending": [1]}, ", token 1 of the draft model, after an earlier ' the'"),
         (
             "ngrammys",
             {"rows": [{"strategy": "context"}, {"strategy": "bigram"}]},
@@ -158,7 +158,7 @@ def test_the_last_token_asked_for() -> None:
             {"suffixes": [[1]], "refined": [[2]], "inspired": [[1, [2], "added"], [1, [3], "refreshed"]]},
             "The target inspired 1 phrase and refined 1",
         ),
-        ("rest", {"span": 1, "ending": [1], "hits": 4}, "from the datastore, where ' the' stands 4 times"),
+        ("rest", {"span": 1, "ending": [1], "hits": 4}, "from the datastore, where ' the' occurs 4 times"),
         ("medusa", {"typical": {}}, "(1 of them typical, but not its first choice)"),
     ],
 )
@@ -172,12 +172,22 @@ def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) 
     ("method", "panel", "params", "part"),
     [
         ("prompt_lookup", {}, {}, "no guess: the end of the text did not occur before; the target wrote ' red'."),
-        ("prompt_lookup", {}, {"tail": "full", "K": 4}, "no earlier place of the text's ending has 4 tokens behind it"),
+        (
+            "prompt_lookup",
+            {},
+            {"tail": "full", "K": 4},
+            "no earlier occurrence of the end of the text is followed by 4 tokens",
+        ),
         ("prompt_lookup", {"n": 1, "ending": [1]}, {"stop_at_end": True}, "the copy begins with an end of text;"),
         ("rest", {"span": 0}, {}, "the end of the text is not in the datastore;"),
         ("rest", {"span": 2}, {}, "nothing follows the end of the text in the datastore;"),
-        ("ngrammys", {"w": 4, "rows": [], "matches": 0}, {"strategy": "context"}, "ending did not occur before;"),
-        ("ngrammys", {"w": 4, "rows": [], "matches": 2}, {"tail": "full"}, "ending has 4 tokens behind it;"),
+        (
+            "ngrammys",
+            {"w": 4, "rows": [], "matches": 0},
+            {"strategy": "context"},
+            "the end of the text did not occur before;",
+        ),
+        ("ngrammys", {"w": 4, "rows": [], "matches": 2}, {"tail": "full"}, "is followed by 4 tokens;"),
         ("lookahead", {"phase": "fill"}, {}, "the window is not full yet;"),
         ("lookahead", {"phase": "steady"}, {}, "the pool holds no n-gram after ' the';"),
         ("kangaroo", {"stopped": "start"}, {}, "the prompt has to be read first;"),
@@ -199,10 +209,16 @@ def test_why_there_is_no_guess(method: str, panel: dict[str, Any], params: dict[
 def test_why_there_is_no_guess_in_runs() -> None:
     """The reasons are those of the methods: each run below has steps whose draft is empty for a reason of its own."""
     runs = [
-        ("prompt_lookup", {"K": 6, "tail": "full"}, (), [1, 2, 3, 1, 2], "has 6 tokens behind it"),
+        ("prompt_lookup", {"K": 6, "tail": "full"}, (), [1, 2, 3, 1, 2], "is followed by 6 tokens"),
         ("prompt_lookup", {"stop_at_end": True, "min_ngram": 1}, (3,), [1, 2, 3, 1, 2], "begins with an end of text"),
         ("prompt_lookup", {}, (), [1, 2, 3], "did not occur before"),
-        ("ngrammys", {"w": 8, "strategy": "context", "tail": "full"}, (), [1, 2, 3, 1, 2, 1], "8 tokens behind it"),
+        (
+            "ngrammys",
+            {"w": 8, "strategy": "context", "tail": "full"},
+            (),
+            [1, 2, 3, 1, 2, 1],
+            "is followed by 8 tokens",
+        ),
         ("medusa", {}, (), [1, 2, 3], "the heads have no hidden state yet"),
     ]
     for method, params, ends, prompt, words in runs:

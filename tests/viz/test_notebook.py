@@ -119,7 +119,7 @@ def test_the_text_shows_where_its_tokens_came_from() -> None:
     assert len(got) == len(trace.header.prompt) + len(trace.ids)
     words = screen_of(trace.header).source_words
     for place, node in enumerate(step.path[1:], start=first):
-        assert got[place] == f"Accepted: {in_words(step.sources[node], words)}" and "copied from place" in got[place]
+        assert got[place] == f"Accepted: {in_words(step.sources[node], words)}" and "copied from position" in got[place]
     if len(step.emitted) > step.accepted:
         assert got[first + step.accepted] in {MEANINGS[fate].label for fate in (Fate.CORRECTION, Fate.BONUS, Fate.OWN)}
     odd = changed(trace, step.index, sources=("<b>\u202e",) * len(step.tokens))

@@ -74,7 +74,7 @@ def test_every_counter_says_how_it_is_made(method: str) -> None:
 
 def test_values_are_written_with_their_units() -> None:
     """Notebooks show the numbers as the page does."""
-    rate = counters.Row("rate", "Rate", "A share.", " %", 1, 100.0)
+    rate = counters.CounterRow("rate", "Rate", "A share.", " %", 1, 100.0)
     assert counters.shown(rate, 0.5) == "50.0 %"
     assert counters.shown(replace(rate, first=1), [0.5, 0.25]) == "1: 50.0 %, 2: 25.0 %"
     assert counters.shown(replace(rate, parts=("a", "b")), [0.5, 0.25]) == "a: 50.0 %, b: 25.0 %"
@@ -100,12 +100,12 @@ ROWS = Step(  # side by side " a b c" and " a d e"; the target writes a d e
 
 def test_hit_ranks_count_different_guesses() -> None:
     """Rows of equal beginnings guess for one place: a, guessed twice, is the first, and d follows the other b."""
-    assert counters.hit_ranks(ROWS) == [1, 2, 1]
+    assert counters.accepted_ranks(ROWS) == [1, 2, 1]
     merged = replace(ROWS, tokens=(9, A, B, C, D, E), parents=(-1, 0, 1, 2, 1, 4), roles=ROWS.roles[:6])
-    assert counters.hit_ranks(replace(merged, path=(0, 1, 4, 5))) == [1, 2, 1]
+    assert counters.accepted_ranks(replace(merged, path=(0, 1, 4, 5))) == [1, 2, 1]
     explored = replace(ROWS, roles=(Role.ROOT, *(Role.EXPLORE,) * 3, *(Role.VERIFY,) * 3))
-    assert counters.hit_ranks(explored) == [1, 1, 1]
-    assert counters.hit_ranks(replace(ROWS, path=())) == []
+    assert counters.accepted_ranks(explored) == [1, 1, 1]
+    assert counters.accepted_ranks(replace(ROWS, path=())) == []
 
 
 def test_hit_ranks_know_no_layout() -> None:
@@ -115,7 +115,7 @@ def test_hit_ranks_know_no_layout() -> None:
     for layout in ("disjoint", "merged"):
         params = {"W": 5, "N": 4, "G": 5, "layout": layout}
         steps = engine(counted_text()).generate(prompt, "lookahead", params=params, max_new_tokens=40).trace.steps
-        ranks.append([counters.hit_ranks(step) for step in steps])
+        ranks.append([counters.accepted_ranks(step) for step in steps])
     assert ranks[0] == ranks[1] and max(max(step, default=0) for step in ranks[0]) > 1
 
 

@@ -12,7 +12,7 @@ from decoding.types import Trace
 from viz.palette import Fate
 from viz.run_state import RunState
 from viz.stream.play import Play
-from viz.tables import JUDGED, MOST_ROWS, Row, Table, as_json, fate_label, fates_of, outcome_of, texts_of
+from viz.tables import JUDGED, MOST_ROWS, Table, TableRow, as_json, fate_label, fates_of, outcome_of, texts_of
 from viz.token_text import shown
 from viz.views import VIEWS
 
@@ -106,7 +106,7 @@ def test_a_judgement_is_known_from_the_acceptance_on() -> None:
 
 
 def test_what_is_left_out_of_a_long_table_is_counted() -> None:
-    long = [Row(("x",), until="verify")] * 3 + [Row(("y",), since="commit")] * (MOST_ROWS + 5)
+    long = [TableRow(("x",), until="verify")] * 3 + [TableRow(("y",), since="commit")] * (MOST_ROWS + 5)
     table = as_json(Table(("Word",), long))
     assert len(table["rows"]) == MOST_ROWS + 3 and table["count"] == MOST_ROWS + 5
     assert "count" not in as_json(Table(("Word",), long[:9]))

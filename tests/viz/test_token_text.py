@@ -90,7 +90,7 @@ def all_words() -> dict[str, str]:
         ("window:2,5", "window row 2, column 5"),
         ("pool:1,3", "n-gram 1 of the pool, token 3"),
         ("medusa:2,0", "Medusa head 2, rank 0"),
-        ("prompt:17", "copied from place 17 of the prompt"),
+        ("prompt:17", "copied from position 17 of the prompt"),
         ("window:2", "window:2"),
         ("elsewhere:{0}", "elsewhere:{0}"),
         ("draft:{0.__class__}", "token {0.__class__} of the draft model"),

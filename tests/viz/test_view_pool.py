@@ -165,7 +165,7 @@ def test_a_copy_stands_over_the_place_it_came_from(params: dict[str, Any]) -> No
         n = min(step.panel["n"], 8)
         assert [above[1 - n + i] for i in range(n)] == step.panel["ending"][-n:] == now[-n:]
         assert [above[x] for x in range(1, min(10, step.drafted) + 1)] == [*step.tokens[1:11]]
-        assert above[1] == text[place] and f"place {place};" in data[OUTCOMES]["text"][0]
+        assert above[1] == text[place] and f"position {place};" in data[OUTCOMES]["text"][0]
         assert len(data[LINE]["x"]) == 3 * n
         found += 1
     assert found > 0
@@ -187,7 +187,7 @@ def test_hits_are_shown_with_their_counts(params: dict[str, Any]) -> None:
                 assert step.sources[nodes[first]] == f"datastore:{words.removesuffix(' ×').replace(',', '')}"
                 got += 1
         if step.panel.get("span"):
-            assert f"found at {step.panel['hits']:,} place" in data[OUTCOMES]["text"][0]
+            assert f"found at {step.panel['hits']:,} position" in data[OUTCOMES]["text"][0]
     assert got > 0
 
 
@@ -263,7 +263,7 @@ def test_an_empty_draft_is_shown_with_its_reason() -> None:
         assert said(alone, 1) == ["No guess: only one more token is needed"]
     trace = run("prompt_lookup", {"tail": "full", "K": 9})
     k = next(step.index for step in trace.steps[:-1] if not step.drafted)
-    assert "No guess: no earlier place of the text's ending has 9 tokens behind it" in said(trace, k)
+    assert "No guess: no earlier occurrence of the end of the text is followed by 9 tokens" in said(trace, k)
 
 
 ROOT_ALONE: dict[str, Any] = {
@@ -287,7 +287,7 @@ def test_a_search_is_mentioned_only_where_there_was_one() -> None:
     for step in trace.steps[:-1]:
         times = step.panel["matches"]
         ending = f"occurred {times} time{'s' * (times != 1)} before" if times else "did not occur before"
-        assert said(trace, step.index)[0] == f"3 rows; the text's ending {ending}"
+        assert said(trace, step.index)[0] == f"3 rows; the end of the text {ending}"
 
 
 def test_a_phrase_is_starred_where_the_target_made_it() -> None:

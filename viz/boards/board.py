@@ -50,17 +50,17 @@ SIGNED = {
 
 
 def key(*signs: Sign) -> list[dict[str, str]]:
-    """What signs mean, for a view's own key."""
+    """Explain signs, for a view's own key."""
     return [{"symbol": SYMBOLS[sign], "colour": "$text", "words": SIGNED[sign]} for sign in signs]
 
 
 def shown_of(shown: int, number: int) -> str:
-    """How many of several rows there was room for; nothing where all are shown."""
+    """Say how many of several rows are shown; "" where all are."""
     return f"{shown} of {number} shown" if shown < number else ""
 
 
 def base(left: float, right: float, rows: float, label: str) -> Figure:
-    """A board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
+    """Return a board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
     data = [*Board.layers(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
     height = round(DOWN * (rows - _ABOVE)) + 16
     yaxis = axis(_ABOVE, rows, down=True)
@@ -83,7 +83,7 @@ class Board:
 
     @staticmethod
     def layers() -> list[CellLayer]:
-        """The layers without their places."""
+        """Return the layers without their places."""
         return [
             squares(),
             signs(lifted=True),
@@ -95,35 +95,35 @@ class Board:
         ]
 
     def guess(self, place: int, x: float, y: float) -> None:
-        """A node of the step that the target judges."""
+        """Draw a node of the step that the target judges."""
         self._guesses.append((x, y, place))
 
     def context(self, token: int, x: float, y: float, fate: Fate, place: int = -1) -> None:
-        """A token that is known from the beginning of the step."""
+        """Draw a token that is known from the beginning of the step."""
         self._context.append((token, x, y, place, fate))
 
     def learned(self, token: int, x: float, y: float, fate: Fate) -> None:
-        """A token that the step brought."""
+        """Draw a token that is new in the step."""
         self._learned.append((token, x, y, fate))
 
     def label(self, words: str, x: float, y: float) -> None:
-        """Words that end at a place."""
+        """Draw words that end at a place."""
         self._words["label"].append((words, x, y))
 
     def outcome(self, words: str, x: float, y: float) -> None:
-        """Words that begin at a place and say what became of a guess."""
+        """Draw words that begin at a place and say what became of a guess."""
         self._words["outcome"].append((words, x, y))
 
     def alone(self, why: str, x: float) -> None:
-        """Words in the first row of a step that guesses nothing."""
+        """Draw words in the first row of a step that guesses nothing."""
         self.outcome(alone(why), x, 0)
 
     def mark(self, sign: Sign, x: float, y: float) -> None:
-        """A sign for what became of a row."""
+        """Draw a sign for what became of a row."""
         self._marks.append((sign, x, y))
 
     def patch(self, step: Step) -> list[CellLayer]:
-        """What changes of every layer."""
+        """Return what changes of every layer."""
         judged, marked = self._judged(step)
         return [
             judged,
@@ -136,7 +136,7 @@ class Board:
         ]
 
     def _judged(self, step: Step) -> tuple[CellLayer, CellLayer]:
-        """The guesses in the order of their nodes, and the signs of their fates."""
+        """Return the guesses in the order of their nodes, and the signs of their fates."""
         if not self._guesses:
             return {}, {}
         xs, ys, places = zip(*sorted(self._guesses, key=lambda guess: guess[2]), strict=True)
@@ -146,12 +146,12 @@ class Board:
 
 
 def alone(why: str) -> str:
-    """What is to be said of a step that guesses nothing."""
+    """Say that a step guesses nothing, and why."""
     return f"No guess{why and ': '}{why}"
 
 
 def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Encoded]:
-    """Texts, fates, signs and numbers of some nodes: the step's own columns where the nodes lie side by side."""
+    """Return texts, fates, signs and numbers of some nodes: the step's own columns where the nodes lie side by side."""
     first, stop = places[0], places[0] + len(places)
     if [*places] == [*range(first, stop)]:
         names: tuple[Literal["token", "fate", "symbol", "id"], ...] = ("token", "fate", "symbol", "id")

@@ -14,7 +14,7 @@ from .nodes import NodeIndex
 
 
 def draw(board: Board, step: Step, deep: int, most: int) -> None:
-    """At most `most` branches of at most `deep` guesses from row 1 on, each with how often it came."""
+    """Draw at most `most` branches of at most `deep` guesses from row 1 on, each with how often it came."""
     branches, accepted = branches_of(step), frozenset(step.path)
     for y, branch in enumerate(branches[:most], start=1):
         depth = {node: x for x, node in branch}
@@ -29,7 +29,7 @@ def draw(board: Board, step: Step, deep: int, most: int) -> None:
 
 
 def rows(run: RunState, step: Step) -> list[TableRow]:
-    """The branches as rows of a table: tokens, how often they came, the first one's depth, fates, what was accepted."""
+    """Return a table row for every branch: tokens, how often they came, first depth, fates, how many were accepted."""
     rows, accepted = list[TableRow](), frozenset(step.path)
     for branch in branches_of(step):
         nodes = [node for _, node in branch]
@@ -42,7 +42,7 @@ def rows(run: RunState, step: Step) -> list[TableRow]:
 
 
 def branches_of(step: Step) -> list[list[tuple[int, int]]]:
-    """Rows of (depth, node): depth first, the commonest child first, every node in the row that it is met in first."""
+    """Return rows of (depth, node), depth first and the commonest child first; every node is in one row."""
     below = NodeIndex(step).below
     rows: list[list[tuple[int, int]]] = []
     stack = [(1, node, True) for node in reversed(_commonest(step, below.get(0, [])))]
@@ -60,13 +60,13 @@ def _commonest(step: Step, nodes: list[int]) -> list[int]:
 
 
 def hits(step: Step, node: int) -> int:
-    """At how many places the text up to a node was found."""
+    """Return the number of positions at which the text up to a node was found."""
     numbers = parse(step.sources[node])[1]
     return numbers[0] if numbers else 0
 
 
 def weights(step: Step, guesses: Sequence[int], kinds: Sequence[str], places: int) -> dict[int, float]:
-    """The share of the places behind the node above that go on with a guess; `places` behind the root were read."""
+    """Return which share of the positions after the parent continue with a guess; after the root there are `places`."""
     shares: dict[int, float] = {}
     for node in guesses:
         kind, numbers = parse(step.sources[node])

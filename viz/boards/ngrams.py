@@ -23,7 +23,7 @@ from .nodes import NodeIndex
 
 HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
 WIDEST = 8  # tokens shown of an n-gram
-GAP, _APART = 5, 8  # columns from the last token on the left to the first one on the right: so many, and behind the key
+GAP, _APART = 5, 8  # columns from the last token on the left to the first one on the right: so many, and after the key
 KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # parts of the figure
 HELD_FOR_KEY = "held for the key"
 _SAMPLES = 16  # points of the line of sizes
@@ -42,12 +42,12 @@ class HeldNgram(NamedTuple):
 
 
 def right_of(n: int, apart: int = _APART) -> int:
-    """The column of the first learned token, behind n-grams of `n` tokens and the words above them."""
+    """Return the column of the first learned token, behind n-grams of `n` tokens and the words above them."""
     return max(n + GAP, apart)
 
 
 def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Figure:
-    """The figure without a step, for n-grams of `n` tokens behind their key and for so many of them; what was learned
+    """Return the figure without a step, for `rows` n-grams of `n` tokens after their key; what was learned
     begins in the column `right`.
     """
     data = [*Board.layers(), points("lines"), points("lines"), named_signs(8), line("$muted"), points("markers+text")]
@@ -74,7 +74,7 @@ def count_shown(board: Board, x: float, shown: int, number: int) -> None:
 
 
 def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[HeldNgram]:
-    """Up to `most` of the n-grams fed below a node: the newest, but the one most of which was accepted in any case.
+    """Return the newest `most` of the n-grams fed below a node, and in any case the one with most accepted tokens.
 
     `newest_first` says in which order they are given.
     """
@@ -101,20 +101,20 @@ def draw(board: Board, entry: HeldNgram, row: int, n: int) -> None:
 
 
 def table(rows: Sequence[TableRow], entries: int, say: Sequence[Cell] = ()) -> Table:
-    """A pool as a table, with the number of n-grams that it holds after the step."""
+    """Return a pool as a table, with the number of n-grams that it holds after the step."""
     headings = ("Tokens", "Which", "Since", "Fates", "Outcome")
     return Table(headings, rows, (*say, {"commit": f"N-grams in the pool: {entries}."}))
 
 
 def key_row(run: RunState, k: int, node: int, found: str) -> list[TableRow]:
-    """The token that the n-grams on the left follow, and how many there are; none where no nodes are recorded."""
+    """Return the row of the token before the n-grams on the left; none where no nodes are recorded."""
     step = run.steps[k]
     cells = (texts_of(run, step.tokens[node : node + 1]), HELD_FOR_KEY, None, fates_of(step, [node]), found)
     return [TableRow(cells, node)] if step.tokens else []
 
 
 def held_row(run: RunState, k: int, entry: HeldNgram, since: str, learned: str = "") -> TableRow:
-    """An n-gram that the pool held for the key, and what the step made of it."""
+    """Return an n-gram that the pool held for the key, and what the step made of it."""
     step, fed = run.steps[k], [node for node in entry.nodes if node > 0]
     cells = (
         texts_of(run, entry.ngram),
@@ -127,12 +127,12 @@ def held_row(run: RunState, k: int, entry: HeldNgram, since: str, learned: str =
 
 
 def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> TableRow:
-    """An n-gram that went into the pool, with its key in front, and what the pool did with it."""
+    """Return an n-gram that went into the pool, with its key in front, and what the pool did with it."""
     return TableRow((texts_of(run, ngram), "learned", None, None, learned), since="commit")
 
 
 def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[PlotTrace]:
-    """How many n-grams the pool held up to step k: every so many steps, and now."""
+    """Return how many n-grams the pool held up to step k: every so many steps, and now."""
     sizes: dict[int, int] = run.memo.setdefault("n-grams held", {})
     every = k // _SAMPLES + 1
     for step in run.steps[k % every : k + 1 : every]:
@@ -143,7 +143,7 @@ def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[PlotTrace]
 
 
 def last_learned(run: RunState, k: int, ngram: Ngram, learned: Callable[[Step], Iterable[Ngram]]) -> int | None:
-    """The last step before k in which the pool took in an n-gram; `learned` gives those of a step."""
+    """Return the last step before k in which the pool took in an n-gram; `learned` gives those of a step."""
     history: _History = run.memo.setdefault("n-grams learned", _History())
     steps = history.steps_of(ngram, run.steps, learned)
     before = bisect_left(steps, k)

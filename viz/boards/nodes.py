@@ -23,7 +23,7 @@ class NodeIndex:
             self.below.setdefault(step.parents[node], []).append(node)
 
     def chain(self, tokens: Sequence[int], above: int, entry: int | None = None) -> list[int]:
-        """The nodes of a chain below `above`, by its number in the pool, else by its tokens; -1: not fed."""
+        """Return the nodes of a chain below `above`, by its number in the pool, else by its tokens; -1: not fed."""
         nodes: list[int] = []
         for place, token in enumerate(tokens):
             node = -1 if entry is None else self._sources.get(f"pool:{entry},{place}", -1)
@@ -34,7 +34,7 @@ class NodeIndex:
         return nodes
 
     def rows(self, rows: Iterable[Sequence[int]], *, merged: bool) -> list[list[int]]:
-        """The nodes of rows below the root: one behind another, or merged by equal beginnings; -1: not fed."""
+        """Return the nodes of rows below the root: one behind another, or merged by equal beginnings; -1: not fed."""
         if merged:
             return [self.chain(row, 0) for row in rows]
         nodes, first, given = list[list[int]](), 1, self._step.tokens
@@ -46,10 +46,10 @@ class NodeIndex:
         return nodes
 
     def accepted(self, nodes: Iterable[int]) -> int:
-        """How many of some nodes were accepted; the root among them is no guess."""
+        """Return how many of some nodes were accepted; the root among them is no guess."""
         return sum(node in self._accepted for node in nodes if node > 0)
 
 
 def root(step: Step) -> int:
-    """The last token of the text; -1 where no nodes are recorded."""
+    """Return the last token of the text; -1 where no nodes are recorded."""
     return step.tokens[0] if step.tokens else -1

@@ -25,7 +25,7 @@ MARGIN = {"l": 76, "r": 8, "t": 24, "b": 4, "pad": 2}
 
 
 def parts(past: CellLayer, size: int, *, text: bool) -> list[CellLayer | PlotTrace]:
-    """The layers and lines without their places."""
+    """Return the layers and lines without their places."""
     return [
         line("$accepted", 2),
         line("$explored", 1),

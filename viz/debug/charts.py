@@ -42,13 +42,13 @@ class Side:
     second: bool = False  # hatched or dashed
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column."""
+        """Return the values of a column."""
         place = list(self.columns).index(name)
         return [row[place] for row in self.rows]
 
 
 def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
-    """The figure of one or two results of the same metric; None where these are better read than drawn."""
+    """Return the figure of one or two results of the same metric; None where these are better read than drawn."""
     drawn = [side for side in sides if side.rows]
     if not drawn or kind not in _KINDS:
         return None
@@ -56,7 +56,7 @@ def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
 
 
 def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure | None:
-    """Differences with their intervals, one above the other, beside the line of no difference."""
+    """Return differences with their intervals, one above the other, beside the line of no difference."""
     side = Side("B - A", columns, rows)
     kept = [place for place, value in enumerate(side.column("difference")) if value is not None] if rows else []
     kept = [place for place in kept if rows[place][0] in ("all", "position", "category")]
@@ -146,7 +146,7 @@ def _lines(sides: Sequence[Side]) -> Figure:
 
 
 def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
-    """One share against another, beside the line on which they are equal."""
+    """Return one share against another, beside the line on which they are equal."""
     equal: PlotTrace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
     equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "perfectly calibrated"}
     data = [equal] + [_line(side, side.column(x), y, side.name, side.second) for side in sides]
@@ -164,7 +164,7 @@ def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> Plot
 
 
 def _heat(sides: Sequence[Side]) -> Figure:
-    """Cells over the first two columns; a second result has a panel of its own."""
+    """Return cells over the first two columns; a second result has a panel of its own."""
     across, up = sides[0].columns[:2]
     value = _value(sides[0], ("share", "guesses", "steps"))
     highest = max((each for side in sides for each in side.column(value) if each is not None), default=1)
@@ -193,7 +193,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
 
 
 def _cells_axis(sides: Sequence[Side], name: str) -> PlotTrace:
-    """Each number has a tick of its own, where these are few."""
+    """Return each number has a tick of its own, where these are few."""
     numbers = sorted({number for side in sides for number in side.column(name)})
     return {"tickvals": numbers} if len(numbers) <= 12 else {}
 
@@ -202,13 +202,13 @@ _KINDS: Mapping[str, Callable[[Sequence[Side]], Figure]] = {"bars": _bars, "line
 
 
 def _value(side: Side, preferred: Sequence[str] = _VALUES) -> str:
-    """The column that is drawn upwards."""
+    """Return the column that is drawn upwards."""
     column = next((name for name in preferred if name in side.columns[1:]), None)
     return column or str(side.columns[1])
 
 
 def _names(side: Side) -> list[str]:
-    """The names of bars, as plotly reads them; the same name twice would be one bar."""
+    """Return the names of bars, as plotly reads them; the same name twice would be one bar."""
     short = _short(side)
     return [
         _plain(name) if short.count(name) == 1 else _plain(f"{place + 1}. {name}") for place, name in enumerate(short)
@@ -216,18 +216,18 @@ def _names(side: Side) -> list[str]:
 
 
 def _short(side: Side) -> list[str]:
-    """The names of bars, cut."""
+    """Return the names of bars, cut."""
     names = ["other" if row[0] is None else str(row[0]) for row in side.rows]
     return [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
 
 
 def _plain(text: str) -> str:
-    """A text in which plotly finds no markup: it reads tags and entities."""
+    """Escape the tags and entities that plotly reads in texts."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _whiskers(side: Side, value: str) -> PlotTrace | None:
-    """Plotly's error bars, where the result has an interval of what is drawn."""
+    """Return plotly's error bars, where the result has an interval of what is drawn."""
     columns = list(side.columns)
     if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value) or value == "alpha":
         return None
@@ -240,7 +240,7 @@ def _whiskers(side: Side, value: str) -> PlotTrace | None:
 
 
 def _rows(side: Side, along: str = "x", up: str = "y") -> PlotTrace:
-    """What a point says, and the number of the row that it stands for."""
+    """Return what a point says, and the number of the row that it stands for."""
     says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{_plain(side.name)}</extra>"
     return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
 

@@ -47,16 +47,16 @@ __all__ = ["SCREENS", "Picture", "Screen", "inspired_nodes", "label_of", "screen
 
 
 def screen_of(header: Header) -> Screen:
-    """The screen of a run's method; that of a method that has none is plain."""
+    """Return the screen of a run's method; that of a method that has none is plain."""
     return SCREENS.get(header.method, _PLAIN)
 
 
 def label_of(header: Header) -> str:
-    """What a run's method is called; its name where it is none of ours."""
+    """Return the label of a run's method; its name where it is none of ours."""
     return METHODS[header.method].label if header.method in METHODS else header.method
 
 
 def inspired_nodes(run: RunState, k: int) -> Set[int]:
-    """The nodes of step k that an earlier answer of the target helped to make."""
+    """Return the nodes of step k that an earlier answer of the target helped to make."""
     inspired = screen_of(run.header).inspired
     return inspired(run, k) if inspired else frozenset()

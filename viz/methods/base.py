@@ -15,17 +15,17 @@ Words = Callable[[RunState, Step], str]
 
 
 def say_nothing(run: RunState, step: Step) -> str:
-    """There is nothing to say."""
+    """Return no words."""
     return ""
 
 
 def unweighted(step: Step, guesses: Sequence[int]) -> Mapping[int, float]:
-    """The method says of no guess how likely it held it to be."""
+    """Return no weights."""
     return {}
 
 
 def without_notes(run: RunState, step: Step, guesses: Sequence[int]) -> Sequence[tuple[int, str]]:
-    """There are no words beside the nodes."""
+    """Return no words beside nodes."""
     return ()
 
 
@@ -55,13 +55,13 @@ class Screen:
     weights: Callable[[Step, Sequence[int]], Mapping[int, float]] = unweighted  # how likely guesses are, from 0 to 1
     weights_are_ranks: str = ""  # a sentence for where a weight is no probability
     notes: Callable[[RunState, Step, Sequence[int]], Sequence[tuple[int, str]]] = without_notes  # words beside nodes
-    notes_follow: bool = False  # whether they stand behind the nodes; else below them
+    notes_follow: bool = False  # whether they stand after the nodes; else below them
     row_name: Callable[[Step, int], str] | None = None  # what a branch is called, by its node below the root
-    depth_name: str = ""  # stands in front of a depth's number
+    depth_name: str = ""  # stands before a depth's number
     inspired: Callable[[RunState, int], Set[int]] | None = None  # nodes of step k that an earlier answer helped to make
 
     def why_no_guess(self, run: RunState, step: Step) -> str:
-        """Words that follow "no guess"; none where the record does not say why."""
+        """Return words that follow "no guess"; none where the record does not say why."""
         if self.heeds_budget and run.wants_one(step):
             return "only one more token is needed"
         columns = zip(step.roles, step.sources, strict=True)

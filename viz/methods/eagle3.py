@@ -34,7 +34,7 @@ def _depth(header: Header) -> int:
 
 
 def base(run: RunState) -> Figure:
-    """Depths by places without a step."""
+    """Return depths by places without a step."""
     params, depth = params_of(run.header), min(_DEEPEST, _depth(run.header))
     rows = min(_ROWS, params.m if params.form == "tree" else 1)
     data = [*Board.layers(), *[points("markers") for _ in range(5)]]
@@ -51,7 +51,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Every guess with its product, the largest on top; what was written; and where the drafter's features drifted."""
+    """Return all guesses with their products, the largest on top; what was written; and the drift of the features."""
     step, board, depth = run.steps[k], Board(), min(_DEEPEST, _depth(run.header))
     beyond = 0
     for place, nodes in enumerate(_by_product(step), start=1):
@@ -75,7 +75,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """All guesses as a table, what was written, and what the drafter cannot say."""
+    """Return all guesses as a table, what was written, and what the drafter cannot say."""
     step, table_rows = run.steps[k], list[TableRow]()
     foreign, cosines = on_stage.unsayable(step), panel_of(step).get("agreement", [])
     for place, (token, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
@@ -100,7 +100,7 @@ def _short(product: float) -> str:
 
 
 def _by_product(step: Step) -> list[list[int]]:
-    """The guesses of every depth, the largest product first."""
+    """Return the guesses of every depth, the largest product first."""
     products, depths = on_stage.products_of(step), depths_of(step.parents) if step.parents else ()
     levels: list[list[int]] = [[] for _ in range(max(depths, default=0))]
     for node in range(1, len(step.tokens)):

@@ -1,4 +1,4 @@
-"""Jacobi decoding on the screen: its block, iterations by places of the text.
+"""Jacobi decoding on the screen: its block, iterations by positions of the text.
 
 A row is an iteration, the newest at the bottom; what lies left of the line is settled.
 """
@@ -37,7 +37,7 @@ from .base import Screen
 from .stages import jacobi as on_stage
 
 _HISTORY, _CELLS = 16, 112  # iterations shown, and cells of earlier ones
-_COLUMNS = 36  # places of the text shown
+_COLUMNS = 36  # positions of the text shown
 _LOOK_FOR = "Everything left of the green line is settled. Each pass moves the line by at least one token."
 
 
@@ -46,12 +46,12 @@ def _block(header: Header) -> int:
 
 
 def _past(header: Header) -> int:
-    """Earlier iterations that are shown."""
+    """Return earlier iterations that are shown."""
     return max(4, min(_HISTORY - 1, _CELLS // _block(header)))
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step."""
+    """Return the figure without a step."""
     n, past = _block(run.header), _past(run.header)
     columns = min(_COLUMNS, n + 12)
     data = parts(squares(opacity=0.25), SIZE, text=True)
@@ -68,7 +68,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The last iterations, up to step k."""
+    """Return the last iterations, up to step k."""
     n, past = _block(run.header), _past(run.header)
     step, data = run.steps[k], [PlotTrace() for _ in range(PARTS)]
     columns = min(_COLUMNS, n + 12)
@@ -92,7 +92,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The last iterations as a table, the oldest first, and what the target answered."""
+    """Return the last iterations as a table, the oldest first, and what the target answered."""
     n, past = _block(run.header), _past(run.header)
     step, cells = run.steps[k], list[TableRow]()
     for before in run.steps[max(0, k - past) : k]:
@@ -110,24 +110,24 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _answers(step: Step, n: int) -> list[int]:
-    """What the target said behind the root and behind every guess."""
+    """Return what the target said after the root and after every guess."""
     return read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
 
 
 def _guesses(step: Step, n: int) -> list[int]:
-    """The nodes of a step's block."""
+    """Return the nodes of a step's block."""
     return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
 
 
 def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate]]:
-    """Token, place, row and fate of every guess of an iteration that is in sight."""
+    """Return token, place, row and fate of every guess of an iteration that is in sight."""
     judged = node_fates(step)
     placed = ((node, step.start + node - 1) for node in _guesses(step, n))
     return [(step.tokens[node], x, y, judged[node]) for node, x in placed if x > left]
 
 
 def _front(steps: list[Step], now: Step) -> tuple[PlotTrace, PlotTrace]:
-    """Where the settled text ended before every iteration, and how far this one moves it."""
+    """Return where the settled text ended before every iteration, and how far this one moves it."""
     xs: list[float] = []
     ys: list[float] = []
     for row, step in enumerate(steps):

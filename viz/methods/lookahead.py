@@ -1,6 +1,6 @@
 """Lookahead on the screen: its window of Jacobi iterations, time by position, and its pool of n-grams.
 
-In the window a cell is where its node is, `depth` places behind the root; rows are levels, the oldest on top, so a
+In the window a cell is where its node is, `depth` places after the root; rows are levels, the oldest on top, so a
 token moves up a row and left a column from step to step. The n-gram of a column lies on a diagonal.
 """
 
@@ -48,12 +48,12 @@ _LEGIBLE = 26  # columns beyond which cells hold no text
 
 
 def _inserted(step: Step) -> list[tuple[int, list[int], str]]:
-    """What went into the pool: the key, the n-gram behind it, and what the pool did with it."""
+    """Return what went into the pool: the key, the n-gram after it, and what the pool did with it."""
     return [*panel_of(step).get("pool", {}).get("inserted", [])]
 
 
 def _guessed(params: LookaheadParams) -> int:
-    """Tokens of an n-gram that are guessed behind its key."""
+    """Return tokens of an n-gram that are guessed after its key."""
     return params.N - 1 - params.drop_bonus
 
 
@@ -61,7 +61,7 @@ def _guessed(params: LookaheadParams) -> int:
 
 
 def window_base(run: RunState) -> Figure:
-    """The window without a step."""
+    """Return the window without a step."""
     params = params_of(run.header)
     W, N, length = params.W, params.N, _guessed(params)
     columns, levels = _places(N, _steady(params))
@@ -102,7 +102,7 @@ def window_base(run: RunState) -> Figure:
 
 
 def window_frame(run: RunState, k: int) -> Patch:
-    """The window as step k fed it, and what the target answered."""
+    """Return the window as step k fed it, and what the target answered."""
     params = params_of(run.header)
     W, N = params.W, params.N
     step, data = run.steps[k], [PlotTrace() for _ in range(grid.PARTS)]
@@ -130,7 +130,7 @@ def window_frame(run: RunState, k: int) -> Patch:
 
 
 def window_rows(run: RunState, k: int) -> Table:
-    """The window as a table: its cells, the target's answers with the n-grams that they ended, and the guesses."""
+    """Return the window as a table: cells, the target's answers with the n-grams that they ended, and guesses."""
     step, panel, N = run.steps[k], panel_of(run.steps[k]), params_of(run.header).N
     levels, new = panel.get("rows", [])[: N - 1], panel.get("new", [])
     sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
@@ -156,7 +156,7 @@ def window_rows(run: RunState, k: int) -> Table:
 
 
 def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list[Cell]:
-    """What went into the pool from every column of the window, in words."""
+    """Return what went into the pool from every column of the window, in words."""
     step = run.steps[k]
     if sizes != _steady(params_of(run.header)) or not _harvest(step, columns):
         return [None] * columns
@@ -167,37 +167,37 @@ def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list
 
 
 def _line(N: int, level: int) -> str:
-    """What a line of the window is called, counted from the top."""
+    """Name a line of the window, counted from the top."""
     if level == N - 2:
         return "new line"
     return f"line {level + 1}" if level else "oldest line"
 
 
 def _end(sizes: tuple[int, ...], column: int) -> int:
-    """The node at the end of a column; of a single row the root is a column too."""
+    """Return the node at the end of a column; of a single row the root is a column too."""
     return sum(sizes[:-1]) + (len(sizes) > 1) + column
 
 
 @lru_cache(maxsize=64)
 def _places(N: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where cells of rows with so many tokens lie: columns, and levels from the bottom up."""
+    """Return where cells of rows with so many tokens lie: columns, and levels from the bottom up."""
     cells = [(r, i + (r == 0)) for r, size in enumerate(sizes) for i in range(size)]
     top = N - 1 - len(sizes)
     return tuple(r + i for r, i in cells), tuple(top + r for r, _ in cells)
 
 
 def _steady(params: LookaheadParams) -> tuple[int, ...]:
-    """The sizes of the rows of a full window."""
+    """Return the sizes of the rows of a full window."""
     return (params.W - 1, *[params.W] * (params.N - 2))
 
 
 def _opacity(N: int, levels: Sequence[int]) -> list[float]:
-    """The newest row is the strongest."""
+    """Return the newest row is the strongest."""
     return [round(0.16 + 0.4 * (level + 1) / (N - 1), 2) for level in levels]
 
 
 def _harvest(step: Step, columns: int) -> list[Sign]:
-    """A sign for what the pool did with the n-gram of every column."""
+    """Return a sign for what the pool did with the n-gram of every column."""
     signs = [OUTCOMES[outcome] for _, _, outcome in _inserted(step)[:columns]]
     return signs if len(signs) == columns else []
 
@@ -217,7 +217,7 @@ def _draw_guesses(step: Step, length: int, data: list[PlotTrace]) -> None:
 
 
 def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
-    """The nodes of the guesses that there is room for, the best among them, and how many more there are."""
+    """Return the nodes of the guesses that there is room for, the best among them, and how many more there are."""
     nodes = NodeIndex(step)
     entries = enumerate(panel_of(step).get("guesses", []))
     chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
@@ -233,12 +233,12 @@ def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
 
 
 def _size(params: LookaheadParams) -> tuple[int, int, int]:
-    """Tokens shown of an n-gram behind its key, n-grams shown of the key, and of those learned."""
+    """Return tokens shown of an n-gram after its key, n-grams shown of the key, and of those learned."""
     return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(params.G, 1)), min(ngrams.NEW, params.W)
 
 
 def pool_base(run: RunState) -> Figure:
-    """The pool without a step."""
+    """Return the pool without a step."""
     n, held, new = _size(params_of(run.header))
     right = ngrams.right_of(n)
     figure = ngrams.base("N-gram pool", (*OUTCOMES.values(), GONE), n, right, max(held, new))
@@ -252,7 +252,7 @@ def pool_base(run: RunState) -> Figure:
 
 
 def pool_frame(run: RunState, k: int) -> Patch:
-    """The n-grams of the step's root, and those that the window gave."""
+    """Return the n-grams of the step's root, and those that the window gave."""
     params, step, drawn = params_of(run.header), run.steps[k], Board()
     n, held, new = _size(params)
     right = ngrams.right_of(n)
@@ -280,7 +280,7 @@ def pool_frame(run: RunState, k: int) -> Patch:
 
 
 def pool_rows(run: RunState, k: int) -> Table:
-    """The pool as a table: all n-grams of the step's root, and all that the window gave."""
+    """Return the pool as a table: all n-grams of the step's root, and all that the window gave."""
     params, step = params_of(run.header), run.steps[k]
     guesses, inserted = panel_of(step).get("guesses", []), _inserted(step)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == root(step)], params.G)
@@ -293,7 +293,7 @@ def pool_rows(run: RunState, k: int) -> Table:
 
 
 def _asked(params: LookaheadParams, step: Step) -> str:
-    """How many n-grams the pool held for the step's root."""
+    """Say how many n-grams the pool held for the step's root."""
     panel = panel_of(step)
     if guesses := panel.get("guesses", []):
         return f"{len(guesses)} of {params.G} kept"
@@ -301,7 +301,7 @@ def _asked(params: LookaheadParams, step: Step) -> str:
 
 
 def _since(run: RunState, k: int, entry: ngrams.HeldNgram) -> str:
-    """Where an n-gram of the step's root came from."""
+    """Return where an n-gram of the step's root came from."""
     params, ngram = params_of(run.header), (root(run.steps[k]), *entry.ngram)
     step = ngrams.last_learned(run, k, ngram, lambda step: _learned_ngrams(params, step))
     return "prompt" if step is None else f"step {step}"
@@ -312,12 +312,12 @@ def _counted(inserted: Sequence[tuple[int, list[int], str]]) -> str:
 
 
 def _new(inserted: Sequence[tuple[int, list[int], str]]) -> int:
-    """How many n-grams the pool did not hold."""
+    """Return how many n-grams the pool did not hold."""
     return sum(outcome != "refreshed" for _, _, outcome in inserted)
 
 
 def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, Sign]:
-    """A sign, by their numbers, for those of the n-grams held that the insertions moved to the front, or out."""
+    """Return signs for the n-grams that the insertions moved to the front or out, by their numbers."""
     size = len(held[0]) if held else 0
     order: list[tuple[int, ...]] = [tuple(ngram) for ngram in held]
     numbers = {ngram: number for number, ngram in enumerate(order)}
@@ -337,7 +337,7 @@ def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], cap
 
 
 def _learned_ngrams(params: LookaheadParams, step: Step) -> list[ngrams.Ngram]:
-    """What went into the pool, the key in front and as much behind it as a guess holds."""
+    """Return what went into the pool, the key in front and as much after it as a guess holds."""
     return [(key, *ngram[: _guessed(params)]) for key, ngram, _ in _inserted(step)]
 
 

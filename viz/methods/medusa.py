@@ -28,12 +28,12 @@ _OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no pro
 
 
 def _ranks(header: Header) -> int:
-    """Rows of ranks that the tree can fill, as far as they are shown."""
+    """Return rows of ranks that the tree can fill, as far as they are shown."""
     return min(_MOST_RANKS, read_params(MedusaParams, header).ranks)
 
 
 def base(run: RunState) -> Figure:
-    """Heads by ranks without a step."""
+    """Return heads by ranks without a step."""
     shown = _ranks(run.header)
     data = [*Board.layers(), *[points("markers") for _ in range(5)]]
     data[_MARKS] |= {"size": 30}
@@ -48,7 +48,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Every guess of every head that the tree uses; a frame around what was written."""
+    """Return every guess of every head that the tree uses; a frame around what was written."""
     step, board = run.steps[k], Board()
     shown = _ranks(run.header)
     guesses, beyond = _by_head_and_rank(step, shown, _HEADS)
@@ -72,7 +72,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """All guesses of all heads as a table, and what was written."""
+    """Return all guesses of all heads as a table, and what was written."""
     step, table_rows = run.steps[k], list[TableRow]()
     hits = dict(enumerate(panel_of(step).get("hits", []), start=1))
     for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
@@ -93,7 +93,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 
 def _by_head_and_rank(step: Step, ranks: int, heads: int) -> tuple[dict[tuple[int, int], int], int]:
-    """The node of every guess below these bounds, accepted ones before others; and how many lie beyond them."""
+    """Return the node of every guess below these bounds, accepted ones before others; and how many lie beyond them."""
     shown: dict[tuple[int, int], int] = {}
     beyond, accepted = 0, frozenset(step.path)
     for node in range(1, len(step.tokens)):
@@ -114,7 +114,7 @@ def _origin(run: RunState, step: Step) -> str:
 
 
 def _agreed(run: RunState, step: Step) -> str:
-    """Accepted guesses that are not the target's first choice, under typical acceptance."""
+    """Return accepted guesses that are not the target's first choice, under typical acceptance."""
     if "typical" not in panel_of(step) or not step.choices:
         return ""
     steps_down = zip(step.path, step.path[1:], strict=False)

@@ -26,14 +26,14 @@ _OF_RANK = (0.9, 0.3, 0.3)  # weights of the first unigrams, of which no probabi
 
 
 def base(run: RunState) -> Figure:
-    """The rows without a step."""
+    """Return the rows without a step."""
     params = params_of(run.header)
     rows, deep = min(_ROWS, params.k), min(_WIDEST, params.w)
     return board.base(-4.3, max(deep + 3.6, _WORDS), rows + 1.4, "Rows of guesses")
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The rows of step k with the strategy that filled each; of a trie, every node once."""
+    """Return the rows of step k with the strategy that filled each; of a trie, every node once."""
     step, board, deep = run.steps[k], Board(), min(_WIDEST, params_of(run.header).w)
     nodes, drawn = NodeIndex(step), set[int]()
     if step.tokens:
@@ -55,7 +55,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The same as a table: of a row the nodes that no row above it has, and the depth from which they go on."""
+    """Return the same as a table: of a row the nodes that no row above it has, and the depth from which they go on."""
     step, listed = run.steps[k], {-1}
     nodes, found = NodeIndex(step), list[TableRow]()
     if step.tokens:
@@ -73,13 +73,13 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _chains(run: RunState, step: Step, nodes: NodeIndex) -> list[tuple[NGrammysRow, list[int]]]:
-    """The rows of a step, each with its nodes; -1 where the step had no room."""
+    """Return the rows of a step, each with its nodes; -1 where the step had no room."""
     given, merged = panel_of(step).get("rows", []), params_of(run.header).layout == "trie"
     return [*zip(given, nodes.rows((row.get("tokens", []) for row in given), merged=merged), strict=True)]
 
 
 def _found(run: RunState, step: Step) -> str:
-    """How many rows there are, and how often the ending was found where the text was searched."""
+    """Say how many rows there are, and how often the ending was found where the text was searched."""
     panel = panel_of(step)
     if not panel.get("rows"):
         return alone(SCREEN.why_no_guess(run, step))
@@ -117,7 +117,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """The model's probability of the token that a bigram's row begins with; of unigrams the rank."""
+    """Return the model's probability of the token that a bigram's row begins with; of unigrams the rank."""
     bigrams = {row["rank"]: row["p"] for row in panel_of(step).get("rows", []) if {"rank", "p"} <= row.keys()}
     weights: dict[int, float] = {}
     for node in guesses:
@@ -130,7 +130,7 @@ def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
 
 
 def _row_name(step: Step, node: int) -> str:
-    """The strategy that filled a row."""
+    """Return the strategy that filled a row."""
     kind, numbers = parse(step.sources[node])
     if kind in ("prompt", "output"):
         return "context"

@@ -1,4 +1,4 @@
-"""Ouroboros on the screen: a chain by phrases, the phrases behind it, and those that the target's answers made."""
+"""Ouroboros on the screen: a chain by phrases, the phrases after it, and those that the target's answers made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ panel_of = panel_reader(OuroborosPanel)
 
 
 def _size(header: Header) -> tuple[int, int]:
-    """Tokens shown of a phrase behind its key, and phrases shown behind the draft."""
+    """Return tokens shown of a phrase after its key, and phrases shown after the draft."""
     params = params_of(header)
     return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(1, params.K))
 
@@ -39,14 +39,14 @@ def _right(n: int) -> int:
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step."""
+    """Return the figure without a step."""
     n, held = _size(run.header)
     figure = ngrams.base("Phrase pool", (GAINED,), n, _right(n), max(held, ngrams.NEW))
     return figure | {"draws": [Fate.INSPIRED]}
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The phrases behind the draft, and those that the target's answers made."""
+    """Return the phrases after the draft, and those that the target's answers made."""
     step, panel, board = run.steps[k], panel_of(run.steps[k]), Board()
     n, held = _size(run.header)
     right = _right(n)
@@ -70,7 +70,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The pool as a table: the phrases behind the draft, and those that the target's answers made."""
+    """Return the pool as a table: the phrases after the draft, and those that the target's answers made."""
     step = run.steps[k]
     last, key = _last_drafted(step)
     table_rows, phrases = ngrams.key_row(run, k, last, _passes(step)), panel_of(step).get("suffixes", [])
@@ -82,14 +82,14 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _last_drafted(step: Step) -> tuple[int, int]:
-    """The last node that the drafter wrote, or the root, and its token."""
+    """Return the last node that the drafter wrote, or the root, and its token."""
     drafted = _drafted(step)
     last = drafted[-1] if drafted else 0
     return last, step.tokens[last] if step.tokens else -1
 
 
 def _passes(step: Step) -> str:
-    """How many tokens the drafter wrote in each of its passes."""
+    """Say how many tokens the drafter wrote in each of its passes."""
     passes = panel_of(step).get("passes", [])
     if not passes:
         return "no drafter pass"
@@ -99,7 +99,7 @@ def _passes(step: Step) -> str:
 
 
 def _helped(step: Step) -> list[tuple[str, ngrams.Ngram]]:
-    """The phrases that the target's answers made, each behind its key, and how."""
+    """Return the phrases that the target's answers made, each after its key, and how."""
     _, key = _last_drafted(step)
     panel = panel_of(step)
     refined = [("refined", (key, *after)) for before, after in _corrected(panel) if before != after]
@@ -112,17 +112,17 @@ def _counted(step: Step) -> str:
 
 
 def _drafted(step: Step) -> list[int]:
-    """The nodes that the drafter wrote."""
+    """Return the nodes that the drafter wrote."""
     return [node for node, source in enumerate(step.sources) if parse(source)[0] == "draft"]
 
 
 def _corrected(panel: OuroborosPanel) -> Iterable[tuple[list[int], list[int]]]:
-    """Every phrase behind the draft, and what the target's answers made of it."""
+    """Return every phrase after the draft, and what the target's answers made of it."""
     return zip(panel.get("suffixes", []), panel.get("refined", []), strict=False)
 
 
 def _inspired_phrases(panel: OuroborosPanel) -> list[ngrams.Ngram]:
-    """The phrases, each behind its key, that answers to the rejected part of the draft made."""
+    """Return the phrases, each after its key, that answers to the rejected part of the draft made."""
     return [(key, *phrase) for key, phrase, outcome in panel.get("inspired", []) if outcome != "refreshed"]
 
 
@@ -132,7 +132,7 @@ def _held(step: Step) -> int:
 
 
 def _since(run: RunState, k: int, phrase: ngrams.Ngram) -> str:
-    """How a phrase came into the pool, as far as it is recorded."""
+    """Say how a phrase came into the pool, as far as it is recorded."""
     step = learned_in(run, k, phrase)
     if step is not None:
         return f"☆ step {step}"
@@ -140,13 +140,13 @@ def _since(run: RunState, k: int, phrase: ngrams.Ngram) -> str:
 
 
 def learned_in(run: RunState, k: int, phrase: ngrams.Ngram) -> int | None:
-    """The last step before k whose verification had inspired or refined a phrase, given behind its key."""
+    """Return the last step before k whose verification had inspired or refined a phrase, given after its key."""
     step = ngrams.last_learned(run, k, phrase, _learned_phrases)
     return step if step is not None and step >= k - _BACK else None
 
 
 def _learned_phrases(step: Step) -> list[ngrams.Ngram]:
-    """The phrases that are new by what the target answered; one that it left as it was is not."""
+    """Return the phrases that are new by what the target answered; one that it left as it was is not."""
     panel, drafted = panel_of(step), _drafted(step)
     held = set(map(tuple, panel.get("suffixes", [])))
     changed = [phrase for phrase in map(tuple, panel.get("refined", [])) if phrase not in held]
@@ -154,7 +154,7 @@ def _learned_phrases(step: Step) -> list[ngrams.Ngram]:
 
 
 def inspired(run: RunState, k: int) -> Set[int]:
-    """The nodes of phrases that an earlier verification had inspired or refined."""
+    """Return the nodes of phrases that an earlier verification had inspired or refined."""
     nodes_of: dict[int, Set[int]] = run.memo.setdefault("inspired nodes", {})
     if k not in nodes_of:
         nodes_of[k] = _inspired_nodes(run, k)
@@ -192,7 +192,7 @@ def _learned(run: RunState, step: Step) -> str:
 
 
 def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int, str]]:
-    """The number of every phrase, behind its last node."""
+    """Return the number of every phrase, after its last node."""
     parents, found = set(step.parents), list[tuple[int, str]]()
     for node in guesses:
         kind, numbers = parse(step.sources[node])

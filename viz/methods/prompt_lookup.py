@@ -1,4 +1,4 @@
-"""Prompt lookup on the screen: a chain, and the place of the text that it was copied from."""
+"""Prompt lookup on the screen: a chain, and the position of the text that it was copied from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .base import Screen
 from .stages import prompt_lookup as on_stage
 from .stages.prompt_lookup import params_of
 
-_BEFORE = 2  # tokens shown in front of a match
+_BEFORE = 2  # tokens shown before a match
 _NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
 _WORDS = 15.5  # columns that the words above them need
 _SOURCES = {"reference": "copied from position {0} of the reference"}
@@ -31,19 +31,19 @@ panel_of = panel_reader(PromptLookupPanel)
 
 
 def _shown(header: Header) -> tuple[int, int]:
-    """Tokens shown of an ending, and of a copy."""
+    """Return tokens shown of an ending, and of a copy."""
     params = params_of(header)
     return min(8, params.max_ngram), min(10, params.K)
 
 
 def base(run: RunState) -> Figure:
-    """The two places in the text without a step."""
+    """Return the two positions in the text without a step."""
     n, K = _shown(run.header)
     return board.base(-n - _BEFORE - 3.2, max(K + 1.5, _WORDS - n - _BEFORE), 4.5, "Copied passage")
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The ending of the text over the place where it stood before, and what followed there."""
+    """Return the ending of the text over the place where it stood before, and what followed there."""
     step, board = run.steps[k], Board()
     widest, K = _shown(run.header)
     left = -widest - _BEFORE
@@ -76,7 +76,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """Copied passage, the text and what the target wrote, as a table."""
+    """Return copied passage, the text and what the target wrote, as a table."""
     step, copy = run.steps[k], _copy(run, run.steps[k])
     widest, _ = _shown(run.header)
     text = run.ids[max(0, step.start - widest - _BEFORE - 1) : step.start - 1]
@@ -94,12 +94,12 @@ class _Copy(NamedTuple):
     """Where a guess was copied from."""
 
     n: int  # tokens of the ending that stood there, too
-    ending: Sequence[int]  # the tokens in front of the copied ones
+    ending: Sequence[int]  # the tokens before the copied ones
     where: str
 
 
 def _copy(run: RunState, step: Step) -> _Copy | None:
-    """The place that the step's guess was copied from; None where it guesses nothing."""
+    """Return the place that the step's guess was copied from; None where it guesses nothing."""
     n = min(panel_of(step).get("n", 0), step.start)
     if n < 1 or len(step.tokens) < 2:
         return None
@@ -112,7 +112,7 @@ def _copy(run: RunState, step: Step) -> _Copy | None:
 
 
 def _where(kind: str, place: int, n: int) -> str:
-    """In words where the copy begins."""
+    """Say where the copy begins."""
     where = {"prompt": "in the prompt", "output": "in the new text", "reference": "in the reference"}.get(kind, "")
     ending = "token also occurs" if n == 1 else f"{n} tokens also occur"
     return f"the last {ending} {where} before position {place}; the guesses are what followed"

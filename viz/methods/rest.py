@@ -1,4 +1,4 @@
-"""REST on the screen: what the datastore holds behind the end of the text."""
+"""REST on the screen: what the datastore holds after the end of the text."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _WORDS = 10  # columns that the words above the tree need
 
 
 def _length(header: Header) -> int:
-    """How deep the tree can be."""
+    """Return how deep the tree can be."""
     return read_params(RestParams, header).length
 
 
 def base(run: RunState) -> Figure:
-    """The hits without a step."""
+    """Return the hits without a step."""
     right = max(min(_DEEPEST, _length(run.header)) + 3.4, _WORDS)
     return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Datastore hits")
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The ending that was found, and what followed it there: the tree, a row for every leaf, the commonest on top."""
+    """Return the ending that was found and the tree of what followed it: a row for every leaf, the commonest on top."""
     step, board = run.steps[k], Board()
     panel, deep = panel_of(step), min(_DEEPEST, _length(run.header))
     ending = panel.get("ending", [])[-_ENDING:]
@@ -53,7 +53,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The ending that was found and every branch behind it, as a table."""
+    """Return the ending that was found and every branch after it, as a table."""
     step = run.steps[k]
     ending = panel_of(step).get("ending", [])
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
@@ -65,7 +65,7 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _found(panel: RestPanel) -> str:
-    """How much of the text's ending was found in the datastore, and where."""
+    """Say how much of the text's ending was found in the datastore, and where."""
     words = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'position')}"
     return f"{words}, {panel.get('read', 0):,} read"
 
@@ -91,7 +91,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """The share of the places behind the node above that go on with a guess."""
+    """Return the share of the positions after the node above that go on with a guess."""
     return counted.weights(step, guesses, ("datastore",), panel_of(step).get("read", 0))
 
 

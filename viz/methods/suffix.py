@@ -25,19 +25,19 @@ _WORDS = 14  # columns that the words above the tree need
 
 
 def _depth(header: Header) -> int:
-    """How deep the tree can be."""
+    """Return how deep the tree can be."""
     params = read_params(SuffixParams, header)
     return min(params.c, params.depth - 1)
 
 
 def base(run: RunState) -> Figure:
-    """The matches without a step."""
+    """Return the matches without a step."""
     right = max(min(_DEEPEST, _depth(run.header)) + 3.4, _WORDS)
     return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Suffix matches")
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The ending, what both suffix trees hold of it, and what followed it in the better one: a row for every leaf."""
+    """Return the ending, what both suffix trees hold of it, and a row for every leaf of the better one."""
     step, board = run.steps[k], Board()
     ending = panel_of(step).get("ending", [])[-_ENDING:]
     for back, token in enumerate(reversed(ending)):
@@ -52,7 +52,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The ending and every branch behind it, as a table."""
+    """Return the ending and every branch after it, as a table."""
     step = run.steps[k]
     ending = panel_of(step).get("ending", [])
     first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
@@ -63,7 +63,7 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _scores(step: Step) -> str:
-    """What both suffix trees offer."""
+    """Say what both suffix trees offer."""
     panel = panel_of(step)
     sides = (("this text", panel.get("local")), ("earlier answers", panel.get("earlier")))
     return "; ".join(f"{where}: {on_stage.offer(side)}" for where, side in sides if side)
@@ -89,7 +89,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """The share of the places behind the node above that go on with a guess."""
+    """Return the share of the positions after the node above that go on with a guess."""
     panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     return counted.weights(step, guesses, ("local", "global"), side.get("count", 0) if side else 0)

@@ -34,14 +34,14 @@ def _wide(header: Header) -> int:
 
 
 def base(run: RunState) -> Figure:
-    """Both tables without a step."""
+    """Return both tables without a step."""
     wide = _wide(run.header)
     figure = board.base(-1.6, 2 * wide + _APART + 2.2, _ROWS + 1.4, "Recycled rows")
     return figure | {"key": key(Sign.PLUS, Sign.DOWN), "draws": [Fate.EXPLORED]}
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """On the left the rows that guesses were read from, on the right those that became others."""
+    """Return on the left the rows that guesses were read from, on the right those that became others."""
     step, board, wide = run.steps[k], Board(), _wide(run.header)
     read, drawn, right = on_stage.rows_read(step), set[int](), wide + _APART
     board.outcome("read", 0.7, 0)
@@ -73,7 +73,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The rows that guesses were read from, and those that became others, as a table."""
+    """Return the rows that guesses were read from, and those that became others, as a table."""
     step, nodes, table_rows = run.steps[k], NodeIndex(run.steps[k]), list[TableRow]()
     for row, above in on_stage.rows_read(step):
         below = on_stage.entry_nodes(step, row)
@@ -116,7 +116,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """A weight by the rank of a guess in its row."""
+    """Return a weight by the rank of a guess in its row."""
     ranks = {node: parse(step.sources[node])[1][:1] for node in guesses}
     return {node: _OF_RANK[rank[0]] if rank[0] < len(_OF_RANK) else 0.15 for node, rank in ranks.items() if rank}
 

@@ -1,6 +1,6 @@
 """What most stages have: the end of the text, the target's answers below it, and the guesses that hang off it.
 
-They stand in the same columns, so a guess stands below the place in the text that it was made for. An accepted guess
+They stand in the same columns, so a guess stands below the position in the text that it was made for. An accepted guess
 and the target's own token go up into the text; from then on they are pieces of the text, by their positions in it.
 """
 
@@ -33,32 +33,32 @@ class Room(NamedTuple):
 
     @property
     def root(self) -> int:
-        """The column of the text's last token: behind it is room for the guesses and the target's own token."""
+        """The column of the text's last token: after it is room for the guesses and the target's own token."""
         return COLUMNS - self.depth - 2
 
     def zone(self, title: str = "Guesses") -> Zone:
-        """The zone of the guesses; the column behind the deepest is the one of the target's own token."""
+        """Return the zone of the guesses; the column after the deepest is the one of the target's own token."""
         return Zone(GUESSES, title, self.depth + 1, self.rows, fed=True)
 
 
 def text_zone() -> Zone:
-    """The zone of the text."""
+    """Return the zone of the text."""
     return Zone(TEXT, "Text (underlined: in the cache)", COLUMNS, 2, fed=True)
 
 
 def position_name(position: int) -> str:
-    """What a piece of the text is called, by its position in it."""
+    """Name a piece of the text by its position."""
     return f"t{position}"
 
 
 def landing(step: Step, room: Room, depth: int) -> ZoneCell:
-    """Where a token stands once the step is written; a text that gets longer than its line has moved to the left."""
+    """Return where a token is once the step is written; a text that outgrows its line has moved to the left."""
     beyond = max(0, room.root + len(step.emitted) - (COLUMNS - 1))
     return ZoneCell(TEXT, room.root + depth - beyond, 0)
 
 
 def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """The end of the text; its last token is the root."""
+    """Draw the end of the text; its last token is the root."""
     step = run.steps[k]
     last = step.start - 1
     for position in range(max(0, last - room.root), last + 1):
@@ -71,7 +71,7 @@ def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
 def draw_text(
     scene: Scene, run: RunState, k: int, room: Room, *, own: str = "", answers: str = "the target's answers"
 ) -> None:
-    """The end of the text, and the target's answers along the accepted path, the last of them its own token.
+    """Draw the end of the text, and the target's answers along the accepted path, the last of them its own token.
 
     `own` names the piece that the target's own token comes out of, where it is not the last one of the text;
     `answers` are the words beside the answers.
@@ -98,12 +98,12 @@ def draw_text(
 
 
 def _answer_name(k: int, place: int) -> str:
-    """What the target's answer along the accepted path is called."""
+    """Name the target's answer along the accepted path."""
     return f"a{k}.{place}"
 
 
 def node_name(step: Step, node: int, depths: Sequence[int]) -> str:
-    """What the piece of a guess is called: an accepted one is on its way into the text."""
+    """Name the piece of a guess: an accepted one is on its way into the text."""
     if node == 0 or node in step.path:
         return position_name(step.start - 1 + depths[node])
     return f"g{step.index}.{node}"
@@ -121,7 +121,7 @@ def draw_guesses(
     shown: Sequence[int] | None = None,
     one_by_one: bool = False,
 ) -> dict[int, str]:
-    """The guesses of a step as a tree, from left to right; returns the names of the pieces by their nodes.
+    """Return the guesses of a step as a tree, from left to right; returns the names of the pieces by their nodes.
 
     `origin` names the piece that a guess comes out of. Of too many rows the accepted one and the first are seen;
     `shown` are the nodes to choose from, where not all are to be seen. Guesses that were made on each other come
@@ -157,7 +157,7 @@ def draw_guess(
     linked: bool = True,
     **look: Any,
 ) -> None:
-    """A guess, which goes up into the text if it is accepted; `names` are the pieces so far, and get this one's."""
+    """Draw a guess, which moves into the text if it is accepted, and add its piece to `names`."""
     depths, taken = depths_of(step.parents), node in step.path[: len(step.emitted) + 1]
     slot: Slot = ("verify", None if taken else "commit")
     name, fate = node_name(step, node, depths), node_fates(step)[node]
@@ -170,7 +170,7 @@ def draw_guess(
 
 
 def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int, str]) -> None:
-    """Accepted guesses that there was no room for are seen in the text."""
+    """Draw accepted guesses that there was no room for in the text."""
     for i, node in enumerate(step.path[1 : len(step.emitted) + 1]):
         name, place, answer = position_name(step.start + i), landing(step, room, 1 + i), _answer_name(k, i)
         if node not in names and place.x >= 0:
@@ -182,7 +182,7 @@ def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int
 
 
 def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> None:
-    """The target's choices behind guesses that it did not accept: it has read them all, each on what stands before."""
+    """Draw the target's choices after guesses that it did not accept: it has read them all, each on what is before."""
     for node in nodes if step.choices else ():
         place = ZoneCell(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
         if place.x < COLUMNS:
@@ -191,19 +191,19 @@ def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> 
 
 
 def answer_name(step: Step, node: int) -> str:
-    """What the target's choice behind a guess is called."""
+    """Name the target's choice after a guess."""
     return f"b{step.index}.{node}"
 
 
 def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> None:
-    """That there is no guess, and why."""
+    """Say that there is no guess, and why."""
     if run.wants_one(step):
         why = "only one more token is needed"
     scene.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
 
 
 def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:
-    """The row of every guess that is seen: a first child stands behind its parent, every other one begins a row."""
+    """Return the row of every guess that is seen: a first child is in its parent's row, all others begin rows."""
     depths = depths_of(step.parents)
     guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY] if shown is None else shown
     children: dict[int, list[int]] = {}

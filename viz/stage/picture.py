@@ -16,7 +16,7 @@ _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate
 
 
 def picture(base: Figure, scene: Patch, colours: Mapping[str, str]) -> Figure:
-    """The figure of a scene whose columns are plain values."""
+    """Return the figure of a scene whose columns are plain values."""
     drawn = _Drawing(base, scene, colours)
     drawn.zones()
     drawn.frames()
@@ -35,12 +35,12 @@ class _Drawing:
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
 
     def zones(self) -> None:
-        """Titles above their zones."""
+        """Draw titles above their zones."""
         for zone, (x, y) in zip(self._base["zones"], self._base["wide"]["places"], strict=True):
             self._note(zone["title"], x, y + self._base["title"] / 2, "left", "muted", 12)
 
     def frames(self) -> None:
-        """Frames around cells."""
+        """Draw frames around cells."""
         frames = self._scene.get("frames", {})
         for number, (x, y) in self._seen("frames"):
             wide, high = frames["wide"][number], frames["high"][number]
@@ -50,7 +50,7 @@ class _Drawing:
             self._note(frames["text"][number], x + 0.1, y + 0.25, "left", "muted", 11)
 
     def links(self) -> None:
-        """Straight lines between the middles of pieces."""
+        """Draw straight lines between the middles of pieces."""
         links = self._scene.get("links", {})
         for first, second, when in zip(*(links.get(name, ()) for name in ("from", "to", "when")), strict=True):
             if _is_seen(when) and first in self._places and second in self._places:
@@ -60,7 +60,7 @@ class _Drawing:
                 self._shapes.append({"type": "line", "line": look, "layer": "below", **ends})
 
     def pieces(self) -> None:
-        """A box for each token, in the colour of its fate."""
+        """Draw a box for each token, in the colour of its fate."""
         pieces, wides = self._scene.get("pieces", {}), self._scene.get("some", {}).get("wide", ((), ()))
         wide = dict(zip(*wides, strict=True))
         for number, (x, y) in self._places.items():
@@ -70,14 +70,14 @@ class _Drawing:
             self._note(pieces["text"][number], x + columns / 2 - 0.04, y + 0.5, "center", "text", 13)
 
     def words(self) -> None:
-        """Words at their places."""
+        """Draw words at their places."""
         words = self._scene.get("words", {})
         for number, (x, y) in self._seen("words"):
             anchor = ("left", "right", "center")[words["side"][number]]
             self._note(words["text"][number], x, y + 0.5, anchor, "muted", 11)
 
     def figure(self) -> Figure:
-        """All of it, with what became of every token for the pointer."""
+        """Return all of it, with what became of every token for the pointer."""
         pieces = self._scene.get("pieces", {})
         labels = [f"{pieces['text'][number]}: {MEANINGS[pieces['fate'][number]].label}" for number in self._places]
         hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}
@@ -91,7 +91,7 @@ class _Drawing:
         return {"data": [hover], "layout": layout}
 
     def _seen(self, kind: str) -> Iterator[tuple[int, tuple[float, float]]]:
-        """Numbers and places of the pieces, words or frames that stand on the stage."""
+        """Return numbers and places of the pieces, words or frames that are on the stage."""
         columns = self._scene.get(kind, {})
         for number, when in enumerate(columns.get("when", ())):
             zone = self._base["zones"][when // 20]

@@ -13,18 +13,18 @@ _ROWS = 6
 
 
 def room_of(header: Header, depth: int) -> Room:
-    """Room for guesses of some depth."""
+    """Return room for guesses of some depth."""
     return Room(max(1, min(depth, DEEPEST)), _ROWS)
 
 
 def base(run: RunState, depth: int) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = room_of(run.header, depth)
     return stage([[text_zone()]], [[room.zone()]])
 
 
 def frame(run: RunState, k: int, depth: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     room = room_of(run.header, depth)
     scene = Scene.of(base(run, depth))
     draw_text(scene, run, k, room)

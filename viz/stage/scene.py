@@ -11,7 +11,7 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word
-          from 0 to 1, "note", which stands small behind it, "faint", "copied", and "slot": the phases in which its key
+          from 0 to 1, "note", which stands small after it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
           "turn", how many others come before it, of new pieces that come one by one
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
@@ -73,7 +73,7 @@ class ZoneCell(NamedTuple):
 
 
 def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
-    """A stage without a step: rows of stacks of zones, spread over its width.
+    """Return a stage without a step: rows of stacks of zones, spread over its width.
 
     Of a narrow stage the last stack of a row stands on the right, as on a wide one: guesses stay below the text.
     """
@@ -106,7 +106,7 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
 
 
 def _one_below_another(row: Sequence[Sequence[Zone]], top: float, *, last_first: bool) -> tuple[list[Spot], float]:
-    """Places of a row's zones on a narrow stage, and where the next row begins.
+    """Return places of a row's zones on a narrow stage, and where the next row begins.
 
     Where one row is all that stands below the text, its guesses, which are last, are next to the text.
     """

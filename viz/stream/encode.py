@@ -33,7 +33,7 @@ _KINDS = {"i1": np.int8, "u1": np.uint8, "i2": np.int16, "u2": np.uint16, "i4": 
 
 
 def pack(values: Sequence[float] | npt.NDArray[Any], kind: str = "i2") -> dict[str, str]:
-    """Numbers as base64; raises OverflowError where they do not fit."""
+    """Return numbers as base64; raises OverflowError where they do not fit."""
     given = np.asarray(values)
     array = given.astype(_KINDS[kind])
     if kind != "f4" and given.size and (array != given).any():
@@ -43,37 +43,37 @@ def pack(values: Sequence[float] | npt.NDArray[Any], kind: str = "i2") -> dict[s
 
 
 def unpack(packed: Mapping[str, str]) -> npt.NDArray[Any]:
-    """The numbers again."""
+    """Decode packed numbers."""
     flat = np.frombuffer(base64.b64decode(packed["bdata"]), dtype=_KINDS[packed["dtype"]])
     return flat.reshape([int(size) for size in packed["shape"].split(",")]) if "shape" in packed else flat
 
 
 def ids(tokens: Sequence[int]) -> dict[str, str]:
-    """Token ids in as few bytes as they need."""
+    """Return token ids in as few bytes as they need."""
     return pack(tokens, "i2" if max(tokens, default=0) < 2**15 else "i4")
 
 
 def tokens(given: Sequence[int]) -> dict[str, Any]:
-    """Texts of tokens, by their ids."""
+    """Return texts of tokens, by their ids."""
     return {"tokens": ids(given)}
 
 
 def fates(codes: Sequence[int]) -> dict[str, Any]:
-    """Fates of tokens, by their codes."""
+    """Return fates of tokens, by their codes."""
     return {"fates": pack(codes, "u1")}
 
 
 def node(
     column: Literal["token", "fate", "symbol", "id", "depth", "row"], first: int = 0, stop: int | None = None
 ) -> dict[str, Any]:
-    """What the step's own columns hold anyway of its nodes from `first` on: their texts, fates, markers, numbers,
+    """Refer to a column of the step's own nodes from `first` on: their texts, fates, markers, numbers,
     depths, or rows in the tree (see `tree_layout`).
     """
     return _chosen({"node": column}, first, stop)
 
 
 def edges(column: Literal["depth", "row"], first: int = 0, stop: int | None = None) -> dict[str, Any]:
-    """The lines to these nodes from their parents: for each the parent's value, its own, and a gap."""
+    """Return the lines to these nodes from their parents: for each the parent's value, its own, and a gap."""
     return _chosen({"edges": column}, first, stop)
 
 
@@ -85,7 +85,7 @@ def _chosen(column: dict[str, Any], first: int, stop: int | None) -> dict[str, A
 def closure(
     left: Sequence[int] = (), quiet: int = 0, window: int | None = None, rows: int | None = None
 ) -> dict[str, Any]:
-    """A matrix with a row for every node of the step, or for the first `rows` of them: what the node sees.
+    """Return a matrix with a row for every node of the step, or for the first `rows` of them: what the node sees.
 
     To the left a column for every number of `left`: `quiet` in the rows whose depth is less than it, else 0. To the
     right a column for every node: 1 and the row's fate where the node is the row itself or an ancestor, else 0; where
@@ -99,7 +99,7 @@ def closure(
 
 
 def matrix(encoded: Mapping[str, Any], step: Step) -> npt.NDArray[np.uint8]:
-    """What the inside of a "closure" stands for in a step."""
+    """Return what the inside of a "closure" stands for in a step."""
     parents = step.parents[: encoded.get("rows")]
     depth, seen = np.array(tree.depths(parents), dtype=np.int64), tree.closure(parents)
     if "window" in encoded:
@@ -117,7 +117,7 @@ def resolve(
     theme: Mapping[str, str],
     step: Step | None = None,
 ) -> Encoded:
-    """Plain values that plotly draws, for use without the player.
+    """Return plain values that plotly draws, for use without the player.
 
     `texts` are those that figures show; what could be a tag in them is taken out of force here. A patch that refers
     to the nodes of its step needs the `step`.
@@ -151,7 +151,7 @@ def resolve(
 
 
 def _column(value: Mapping[str, Any], step: Step) -> Encoded:
-    """What a "node" stands for, written out."""
+    """Return what a "node" stands for, written out."""
     chosen = slice(value.get("from", 0), value.get("to"))
     if value["node"] == "id":
         return list(range(len(step.tokens))[chosen])

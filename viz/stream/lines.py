@@ -18,25 +18,25 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def line(kind: str, **fields: Any) -> str:
-    """A line. Pure ASCII, since texts are hostile: some readers take U+2028 for a line's end."""
+    """Write a line in pure ASCII, since texts are hostile: some readers take U+2028 for a line's end."""
     return json.dumps({"kind": kind, **fields}, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def texts_line(texts: Mapping[int, str], tokens: Iterable[int]) -> str:
-    """Display texts of tokens, and what figures show instead where that differs."""
+    """Return display texts of tokens, and what figures show instead where that differs."""
     raw = {token: token_text.raw(texts[token]) for token in sorted(set(tokens)) if token in texts}
     shown = {token: token_text.shown(texts[token]) for token in raw}
     return line("texts", texts=raw, shown={t: text for t, text in shown.items() if text != raw[t]}) if raw else ""
 
 
 def scalars(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers and short texts of an object that may come from a hostile file."""
+    """Return numbers and short texts of an object that may come from a hostile file."""
     plain = [(name, value) for name, value in given.items() if value is None or isinstance(value, str | int | float)]
     return {name[:_LONGEST]: value[:_LONGEST] if isinstance(value, str) else value for name, value in plain[:_MOST]}
 
 
 def ids_in(value: encode.Encoded) -> Iterator[int]:
-    """The tokens whose texts a line uses."""
+    """Return the tokens whose texts a line uses."""
     if isinstance(value, dict):
         for name, part in value.items():
             if name in ("token", "choice", "tokens") and not isinstance(part, str):
@@ -49,13 +49,13 @@ def ids_in(value: encode.Encoded) -> Iterator[int]:
 
 
 def numbers(array: encode.Encoded) -> list[int]:
-    """The numbers of an array, packed or plain."""
+    """Return the numbers of an array, packed or plain."""
     plain: list[int] = encode.unpack(array).tolist() if isinstance(array, dict) else array
     return plain
 
 
 def shortest(packed: Mapping[str, str]) -> encode.Encoded:
-    """An array, or where that takes fewer characters its plain numbers."""
+    """Return an array, or where that takes fewer characters its plain numbers."""
     values = encode.unpack(packed)
     if values.ndim > 1 or len(values) > _FEW or not np.isfinite(values).all():
         return packed
@@ -65,7 +65,7 @@ def shortest(packed: Mapping[str, str]) -> encode.Encoded:
 
 
 def _begins_with_number(values: Sequence[encode.Encoded]) -> bool:
-    """Whether a list begins with a number, and so holds nothing that is encoded."""
+    """Return True if a list begins with a number, and so holds nothing that is encoded."""
     return bool(values) and isinstance(values[0], int | float)
 
 
@@ -81,7 +81,7 @@ class Strings:
         self._written = 0
 
     def numbers(self, given: Iterable[str]) -> encode.Encoded:
-        """The numbers of some strings; of a closed table the strings themselves where one of them is not in it."""
+        """Return the numbers of some strings; the strings themselves where a closed table does not hold all of them."""
         strings = [*given]
         if self.closed and not self.known.keys() >= set(strings):
             return strings
@@ -90,7 +90,7 @@ class Strings:
         return shortest(encode.pack(numbers, "u1" if most < 2**8 else "u2" if most < 2**16 else "i4"))
 
     def replace(self, value: encode.Encoded) -> encode.Encoded:
-        """A patch with numbers in the place of its lists of strings."""
+        """Replace the lists of strings in a patch by numbers."""
         if isinstance(value, dict):
             if isinstance(value.get("strings"), list | tuple):
                 return {"strings": self.numbers(value["strings"])}
@@ -101,7 +101,7 @@ class Strings:
         return value if plain else [self.replace(part) for part in value]
 
     def line(self) -> str:
-        """What the stream does not hold yet."""
+        """Write what the stream does not hold yet."""
         new = [*self.known][self._written :]
         self._written = len(self.known)
         return line("strings", strings=new) if new else ""
@@ -116,7 +116,7 @@ class Values:
         self._new: list[encode.Encoded] = []
 
     def replace(self, value: encode.Encoded) -> encode.Encoded:
-        """A part of a step with {"same": number} in the place of what the table holds."""
+        """Replace what the table holds in a part of a step by {"same": number}."""
         if not isinstance(value, dict | list | tuple):
             return value
         written = _write(value)

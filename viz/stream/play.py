@@ -75,7 +75,7 @@ class Play:
         self._growing = [view for view in self._views if view.grows and view.kind == "plot"]
 
     def begin(self, texts: Mapping[int, str] | None = None) -> str:
-        """The first lines; `texts` are display texts of the prompt's tokens."""
+        """Return the first lines; `texts` are display texts of the prompt's tokens."""
         header = self.run.header
         self.run.learn_texts(texts or {})
         views = [self._view(view) for view in self._views]
@@ -97,7 +97,7 @@ class Play:
         return lines
 
     def step(self, step: Step, texts: Mapping[int, str] | None = None) -> str:
-        """The lines of the next step; `texts` are display texts of all tokens in it, its alternatives included."""
+        """Write the lines of the next step; `texts` are display texts of all its tokens, alternatives included."""
         self.run.learn_texts(texts or {})
         self.run.add(step)
         if not self._thin:
@@ -105,7 +105,7 @@ class Play:
             parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
             whole = self._values.line() + line("step", **fields | parts)
             self._thin = self._cap is not None and self._size + len(whole) > self._cap
-        if self._thin:  # the first step that is too large was made whole to find that out; none behind it is
+        if self._thin:  # the first step that is too large was made whole to find that out; none after it is
             views = self._patches(step.index, self._growing)
             fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
             whole = line("step", **fields)
@@ -115,7 +115,7 @@ class Play:
         return lines
 
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
-        """The last line; the summary of a run that was interrupted is None."""
+        """Return the last line; the summary of a run that was interrupted is None."""
         numbers = {} if summary is None else asdict(summary)
         numbers.pop("text", None)  # it stands in the steps
         finish = "torn" if summary is None else summary.finish[:40]
@@ -124,11 +124,11 @@ class Play:
         return line("end", finish=finish, summary=numbers, **facts, **self._proof(check, speedup))
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
-        """What was found out after the end: the check's outcome, or the measured speedup."""
+        """Say what was found out after the end: the check's outcome, or the measured speedup."""
         return line("check", **self._proof(check, speedup))
 
     def full(self, k: int) -> str:
-        """Step k again with everything in it, and the texts that it uses."""
+        """Return step k again with everything in it, and the texts that it uses."""
         fields = self._whole_step(self._existing(k))
         used = {*self.run.steps[k].emitted, *ids_in(fields)}
         return texts_line(self.run.texts, used) + line("step", **fields)
@@ -151,7 +151,7 @@ class Play:
         return texts_line(self.run.texts, step.alternatives) + details
 
     def rows(self, k: int) -> str:
-        """The tables of step k that are made here: those of views whose rows are not the step's nodes."""
+        """Return the tables of step k that are made here: those of views whose rows are not the step's nodes."""
         self._existing(k)
         made = ((view.name, view.rows) for view in self._views if view.rows is not None)
         views = {}
@@ -162,7 +162,7 @@ class Play:
         return line("rows", k=k, views=views)
 
     def _view(self, view: View) -> dict[str, Any]:
-        """A view's line; its base may know better words for this method, and of what the figure is made here."""
+        """Return a view's line; its base may know better words for this method, and of what the figure is made here."""
         with _refusing_misfits("header", view.name):
             base = dict(view.base(self.run))
         names: dict[str, Any] = {"name": view.name, "label": view.label, "kind": view.kind}
@@ -173,7 +173,7 @@ class Play:
         return names | facts | better | {"base": self._strings.replace(base)}
 
     def _whole_step(self, k: int) -> dict[str, Any]:
-        """Step k as its line holds it, where that is not thin."""
+        """Return step k as its line holds it, where that is not thin."""
         step, fields = self.run.steps[k], self._step_without_nodes(k)
         if step.tokens:
             sampled = bool(self.run.header.sampling.get("temperature"))
@@ -185,7 +185,7 @@ class Play:
         return fields | {"views": self._patches(k, self._views)}
 
     def _step_without_nodes(self, k: int) -> dict[str, Any]:
-        """Step k without its nodes and patches."""
+        """Return step k without its nodes and patches."""
         step, t = self.run.steps[k], self.run.steps[k].timing
         with _refusing_misfits(f"step {k}", "narration"):
             sentence = narration.say(self.run, k)
@@ -206,7 +206,7 @@ class Play:
         return fields
 
     def _patches(self, k: int, views: Iterable[View]) -> dict[str, Any]:
-        """What step k changes in some views."""
+        """Return what step k changes in some views."""
         patches = {}
         for view in views:
             with _refusing_misfits(f"step {k}", view.name):
@@ -224,14 +224,14 @@ class Play:
         return k
 
     def _texts(self, tokens: Iterable[int]) -> str:
-        """The texts that the stream does not hold yet."""
+        """Return the texts that the stream does not hold yet."""
         new = set(tokens) - self._sent_texts
         self._sent_texts |= new
         return texts_line(self.run.texts, new)
 
 
 def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, run: str | None = None) -> str:
-    """All lines of a whole trace."""
+    """Return all lines of a whole trace."""
     play = Play(trace.header, run, cap)
     texts = trace.texts
     begin = play.begin(texts)
@@ -240,12 +240,12 @@ def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, ru
 
 
 def state(what: str, sentence: str, share: float | None = None) -> str:
-    """What a run is waiting for before its first step: "loading", "queued" or "reading"."""
+    """Say what a run is waiting for before its first step: "loading", "queued" or "reading"."""
     return line("state", what=what, sentence=sentence, share=share)
 
 
 def fault(sentence: str) -> str:
-    """Why a run failed, in one sentence that says what to change."""
+    """Say why a run failed, in one sentence that says what to change."""
     return line("fault", sentence=sentence)
 
 
@@ -275,7 +275,7 @@ def _card(card: ModelCard | None) -> dict[str, Any] | None:
 
 
 def _nodes(step: Step, strings: Strings, words: Mapping[str, str], sampled: bool) -> dict[str, Any]:
-    """The columns of a step; what was not recorded is left out, and q where no guess is judged by it."""
+    """Return the columns of a step; what was not recorded is left out, and q where no guess is judged by it."""
     columns: dict[str, Any] = {
         "token": encode.ids(step.tokens),
         "parent": encode.pack(step.parents, "i1" if len(step.parents) <= 2**7 else "i2"),

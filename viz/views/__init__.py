@@ -1,4 +1,4 @@
-"""All views: behind the keys 1 to 8 of the page in this order, then what always goes with them."""
+"""All views: after the keys 1 to 8 of the page in this order, then what always goes with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_PANELS = ("window", "pool")  # views that draw what the method knows
 
 
 def views_of(trace: Trace) -> Mapping[str, View]:
-    """The views that a record can fill: one that has guesses and no panel does not hold what the method knows."""
+    """Return the views that a record can fill: without panels it does not hold what the method knows."""
     guessed = any(Role.VERIFY in step.roles for step in trace.steps)
     if not guessed or any(step.panel for step in trace.steps):
         return VIEWS

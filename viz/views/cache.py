@@ -1,7 +1,7 @@
 """The slots of the key/value cache after a step: what was read, written, committed, left behind and overwritten.
 
-A ring is drawn as lines of a page: behind the last slot of the last line comes the first one again. A step's rows are
-written behind the stored tokens; then the accepted ones move down, and the rest is free to be overwritten.
+A ring is drawn as lines of a page: after the last slot of the last line comes the first one again. A step's rows are
+written after the stored tokens; then the accepted ones move down, and the rest is free to be overwritten.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SlotRun = tuple[range, Fate]  # neighbouring places and what was fed for them
 
 _LINES = 12  # of slots, at most, where their number is known beforehand
 _NICE = 16  # a line holds a multiple of so many
-_SPARE = 64  # slots behind the longest text, for guesses
+_SPARE = 64  # slots after the longest text, for guesses
 _NAMED = 8  # chunks that have room for their names
 _HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
 _FREE, _LOST = "free", "overwritten: held text"
@@ -39,7 +39,7 @@ _WRITTEN = {
     Fate.REJECTED: "rejected guesses: written, then free again",
 }
 _LEFT_BEHIND = "left by accepted guesses, which moved down"
-# What a step's rows are before the target has judged, and what stands in their slots in the end.
+# What a step's rows are before the target has judged, and what is in their slots in the end.
 _FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
 _LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
 _THICK, _THIN, _BELOW = 0.48, 0.1, 0.3
@@ -55,7 +55,7 @@ _KEY = [
 
 
 def base(run: RunState) -> Figure:
-    """All slots, empty, and the looks of the others."""
+    """Return all slots, empty, and the looks of the others."""
     page, lines = _page(run.header)
     marker = {"symbol": "triangle-down", "size": 7, "color": "$text"}
     look = {"textposition": "middle right", "textfont": {"size": LETTERS, "color": "$text"}}
@@ -83,7 +83,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The cache as step k found it, wrote it and left it."""
+    """Return the cache as step k found it, wrote it and left it."""
     header, step = run.header, run.steps[k]
     cache = cache_state(header, run.steps, k)
     page, lines = _page(header)
@@ -113,7 +113,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The slots as a table: before the step, as it wrote them, and as it left them."""
+    """Return the slots as a table: before the step, as it wrote them, and as it left them."""
     header, step = run.header, run.steps[k]
     cache = cache_state(header, run.steps, k)
     page, lines = _page(header)
@@ -150,7 +150,7 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Mapping[int, str]) -> list[list[Cell]]:
-    """The cells of rows of slots: neighbours that look alike are one row, unless something begins there.
+    """Return the cells of rows of slots: neighbours that look alike are one row, unless something begins there.
 
     What comes later in `looks` hides what comes before.
     """
@@ -174,20 +174,20 @@ def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Ma
 
 
 def fed(step: Step, cache: CacheState) -> list[SlotRun]:
-    """What was written, in the order of the rows: unread text, the root, guesses and explored cells."""
+    """Return what was written, in the order of the rows: unread text, the root, guesses and explored cells."""
     root = step.start - 1
     runs = [(range(cache.stored, root), Fate.PROMPT), (range(root, root + 1), Fate.ROOT)]
     return runs + _rows(step, cache, root + 1, Fate.PROPOSED)
 
 
 def left(step: Step, cache: CacheState) -> list[SlotRun]:
-    """What stands behind the root after the step: the accepted guesses, and what the other rows left."""
+    """Return what is after the root after the step: the accepted guesses, and what the other rows left."""
     accepted = (range(step.start, cache.kept), Fate.ACCEPTED)
     return [accepted, *_rows(step, cache, cache.kept, Fate.REJECTED)]
 
 
 def moved(step: Step, cache: CacheState) -> list[range]:
-    """Where accepted guesses stood before they moved down to the text."""
+    """Return where accepted guesses stood before they moved down to the text."""
     runs = list[range]()
     row = {node: row for row, node in enumerate(fed_nodes(step))}
     for place in (step.start - 1 + row[node] for node in step.path if node in row):
@@ -199,7 +199,7 @@ def moved(step: Step, cache: CacheState) -> list[range]:
 
 
 def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[SlotRun]:
-    """The rows from a place on, neighbours of one kind together."""
+    """Return the rows from a place on, neighbours of one kind together."""
     root = step.start - 1
     roles = [step.roles[node] for node in fed_nodes(step)[begin - root :]] or [Role.VERIFY] * (cache.end - begin)
     runs, at = list[SlotRun](), begin
@@ -211,7 +211,7 @@ def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[SlotRu
 
 
 def _chunks(header: Header, step: Step, cache: CacheState, page: int) -> dict[str, Any]:
-    """Which chunk of a prefill writes what."""
+    """Return which chunk of a prefill writes what."""
     pending = chunks(header, step) if step.pending else []
     if not 1 < len(pending) <= _NAMED:
         return {}
@@ -225,7 +225,7 @@ def _chunks(header: Header, step: Step, cache: CacheState, page: int) -> dict[st
 
 
 def _signs(places: Sequence[int], ring: int | None, page: int, lower: float = -0.5) -> dict[str, Any]:
-    """Small marks above places, or below them."""
+    """Return small marks above places, or below them."""
     slots = [place % ring if ring else place for place in places]
     if not slots:
         return {}
@@ -235,20 +235,20 @@ def _signs(places: Sequence[int], ring: int | None, page: int, lower: float = -0
 
 
 def _page(header: Header) -> tuple[int, int]:
-    """Slots of a line, and lines."""
+    """Return slots of a line, and lines."""
     slots = header.slots or len(header.prompt) + header.max_new_tokens + _SPARE
     page = -(-slots // _LINES // _NICE) * _NICE + _NICE * (slots == 0)
     return page, -(-slots // page)
 
 
 def _all(lines: int, page: int, slots: int = 0) -> dict[str, Any]:
-    """Whole lines, but of a ring only as many slots as it has."""
+    """Return whole lines, but of a ring only as many slots as it has."""
     last = slots - (lines - 1) * page if slots else page
     return {"x": [page] * (lines - 1) + [last], "base": [0] * lines, "y": [*range(lines)]}
 
 
 def _pieces(places: range, ring: int | None, page: int) -> Iterator[tuple[int, int, int]]:
-    """Line, first and stop of what neighbouring places are on the page."""
+    """Return line, first and stop of what neighbouring places are on the page."""
     place = places.start
     while place < places.stop:
         slot = place % ring if ring else place
@@ -265,7 +265,7 @@ def _at(pieces: Sequence[tuple[int, int, int]], lower: float = 0) -> dict[str, A
 
 
 def _bars(colour: str, hatch: str = "", ink: str = "$paper", **marker: Any) -> dict[str, Any]:
-    """Bars along the lines."""
+    """Return bars along the lines."""
     look: dict[str, Any] = {"color": colour, "line": {"width": 0}} | marker
     if hatch:
         look["pattern"] = {"shape": hatch, "fillmode": "overlay", "fgcolor": ink, "size": 6}

@@ -15,7 +15,7 @@ _MOST_PLACES = 200  # that are listed one by one
 
 
 def base(run: RunState) -> Figure:
-    """What is known before the text was read a second time."""
+    """Return what is known before the text was read a second time."""
     if not run.header.lossless:
         return {
             "say": "Not lossless by design: typical acceptance keeps guesses that are likely enough.",
@@ -25,12 +25,12 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Nothing: the outcome is one for the whole run."""
+    """Return nothing: the outcome is one for the whole run."""
     return {}
 
 
 def outcome(result: Rescored, header: Header) -> dict[str, Any]:
-    """The outcome as the page reads it, with its sentence."""
+    """Return the outcome as the page reads it, with its sentence."""
     places = [
         {name: place[name] for name in ("position", "token", "choice", "margin")}
         for place in list(result["places"])[:_MOST_PLACES]
@@ -40,7 +40,7 @@ def outcome(result: Rescored, header: Header) -> dict[str, Any]:
 
 
 def tone(result: Rescored, header: Header) -> str:
-    """How the outcome is to be shown."""
+    """Say how the outcome is to be shown."""
     if not header.lossless:
         return "grey"
     if result["violations"]:
@@ -49,7 +49,7 @@ def tone(result: Rescored, header: Header) -> str:
 
 
 def say(result: Rescored, header: Header) -> str:
-    """The outcome in a sentence or two."""
+    """Return the outcome in a sentence or two."""
     checked, near, wrong = (int(result[name]) for name in ("checked", "near_ties", "violations"))
     sampled = header.sampling.get("temperature")
     choice = "possible under the target's distribution" if sampled else "the target's own choice"

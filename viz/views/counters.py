@@ -38,7 +38,7 @@ class CounterRow:
     first: int = 0
 
     def plain(self) -> dict[str, Any]:
-        """As the page reads it."""
+        """Return as the page reads it."""
         shown = {"unit": self.unit, "digits": self.digits, "scale": self.scale}
         shown |= {"parts": self.parts} if self.parts else {"first": self.first}
         return {"key": self.key, "label": self.label, "formula": self.formula, **shown}
@@ -112,7 +112,7 @@ _COMMON = (
         parts=PHASES,
         **_PERCENT,
     ),
-    CounterRow(  # behind all that grows from step to step
+    CounterRow(  # after all that grows from step to step
         "bandwidth",
         "Share of the bandwidth measured here",
         "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
@@ -146,7 +146,7 @@ _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
 
 
 def rows(header: Header) -> tuple[CounterRow, ...]:
-    """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
+    """Return the numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
     screen, mixture = screen_of(header), header.model.experts is not None
     some = (*((_EXCHANGED,) if shared(header) else ()), *((_EXPERTS,) if mixture else ()))
     if not screen.guesses:
@@ -167,8 +167,8 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, header: Header, step: Step) -> Totals:
-        """Those of one step."""
-        ranks, written, cache = hit_ranks(step), metrics.written([step]), cache_state(header, [step], 0)
+        """Return those of one step."""
+        ranks, written, cache = accepted_ranks(step), metrics.written([step]), cache_state(header, [step], 0)
         counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks), step.exchanged)
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
         later = bool(step.index)
@@ -177,7 +177,7 @@ class Totals(NamedTuple):
         return cls(counts, Counter([step.accepted]), written, times, seen, cache.slots, experts)
 
     def plus(self, other: Totals) -> Totals:
-        """The sums of both."""
+        """Return the sums of both."""
         counts, times = map(add, self.counts, other.counts), map(add, self.times, other.times)
         accepted, written = self.accepted + other.accepted, self.written + other.written
         cached = max(self.cached, other.cached)
@@ -186,7 +186,7 @@ class Totals(NamedTuple):
 
 
 def numbers(run: RunState, k: int) -> dict[str, Any]:
-    """The value of every number after step k; None where nothing was measured."""
+    """Return the value of every number after step k; None where nothing was measured."""
     totals = _totals(run, k)
     new, drafted, accepted, fed, hits, ranks, exchanged = totals.counts
     by_accepted, by_written, (*phases, total) = totals.accepted, totals.written, totals.times
@@ -214,7 +214,7 @@ def numbers(run: RunState, k: int) -> dict[str, Any]:
 
 
 def _totals(run: RunState, k: int) -> Totals:
-    """The sums up to step k: from the last of those that are remembered, which are the newest and one of every few."""
+    """Return the sums up to step k, from the last ones remembered: the newest, and one of every few."""
     sums: dict[int, Totals] = run.memo.setdefault("totals", {})
     at = max((step for step in [*sums] if step <= k), default=-1)
     total = sums.get(at)
@@ -262,12 +262,12 @@ def bandwidth(run: RunState, summary: Summary | None) -> str | None:
 
 
 def largest_memory(run: RunState) -> int | None:
-    """Bytes that the models and their caches take in the end."""
+    """Return bytes that the models and their caches take in the end."""
     return _memory(run.header, max(cache_state(run.header, [step], 0).slots for step in run.steps))
 
 
 def _memory(header: Header, cached: int) -> int | None:
-    """Bytes that the models and their caches take."""
+    """Return bytes that the models and their caches take."""
     held = 0
     for card in filter(None, (header.model, header.draft)):
         if card.weight_bytes is None or card.token_bytes is None:
@@ -276,25 +276,25 @@ def _memory(header: Header, cached: int) -> int | None:
     return held
 
 
-def hit_ranks(step: Step) -> list[int]:
-    """The place of every accepted guess among the different guesses for its place, from 1."""
+def accepted_ranks(step: Step) -> list[int]:
+    """Return the place of every accepted guess among the different guesses for its place, from 1."""
     behind = siblings_of(step, step.path[:-1])
     return [[*rivals.values()].index(node) + 1 for rivals, node in zip(behind, step.path[1:], strict=True)]
 
 
 def base(run: RunState) -> Figure:
-    """The rows without their values."""
+    """Return the rows without their values."""
     return {"rows": [row.plain() for row in rows(run.header)]}
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The values up to step k."""
+    """Return the values up to step k."""
     values = numbers(run, k)
     return {"values": [_short(values[row.key]) for row in rows(run.header)]}
 
 
 def shown(row: CounterRow, value: Any) -> str:
-    """A value with its unit."""
+    """Return a value with its unit."""
     if isinstance(value, list):
         names = row.parts or [str(row.first + place) for place in range(len(value))]
         parts = (f"{name}: {_digits(row, part)}" for name, part in zip(names, value, strict=True))
@@ -309,7 +309,7 @@ def _digits(row: CounterRow, value: float) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Five digits are more than the screen shows."""
+    """Return five digits are more than the screen shows."""
     if isinstance(value, list):
         return [_short(part) for part in value]
     if isinstance(value, float) and not isfinite(value):

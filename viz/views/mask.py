@@ -1,6 +1,6 @@
 """The attention mask of a step: a row for every token that is fed, a column for everything that it may see.
 
-To the left stands the text, its places joined to wide columns where all rows treat them alike; then, behind a gap, the
+To the left stands the text, its places joined to wide columns where all rows treat them alike; then, after a gap, the
 step's own nodes. Where many tokens of the text were still unread, as in a prefill, their rows stand above, joined too.
 """
 
@@ -45,7 +45,7 @@ _LABELS = 22  # labels that an axis holds without crowding
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """Neighbouring places of the text that every row sees all of, or none of."""
+    """Neighbouring positions of the text that every row sees all of, or none of."""
 
     first: int
     stop: int
@@ -54,7 +54,7 @@ class TextColumn:
 
 
 def base(run: RunState) -> Figure:
-    """Cells by what the row is."""
+    """Return cells by what the row is."""
     look = {"type": "heatmap", "showscale": False, "zmin": -0.5, "zmax": READ + 0.5, "colorscale": _SCALE}
     look |= {"z": []}
     hidden = {
@@ -84,14 +84,14 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The step's mask, the rows of unread tokens, and what lies behind the sliding window."""
+    """Return the step's mask, the rows of unread tokens, and what lies after the sliding window."""
     step, header = run.steps[k], run.header
     rows = min(len(step.tokens), MOST)
     if not rows:
         return {}
     left = columns(header, step)
     limits = [column.depths for column in left for _ in range(column.width)]
-    limits += [0] if limits else []  # a gap in front of the nodes
+    limits += [0] if limits else []  # a gap before the nodes
     unread = _unread(header, step, left) if step.pending > FEW else []
     drawn = rows if rows < len(step.tokens) else None
     data: list[dict[str, Any]] = [{"z": encode.closure(limits, READ, _near(header, step), drawn)}, {}, {}]
@@ -131,13 +131,13 @@ def _unread_rows(header: Header, step: Step) -> list[tuple[str, int, int]]:
 
 
 def _near(header: Header, step: Step) -> int | None:
-    """The sliding window, where the step's own tree is deeper than that."""
+    """Return the sliding window, where the step's own tree is deeper than that."""
     deepest = max(tree.depths(step.parents)[:MOST])
     return header.window if header.window is not None and deepest >= header.window else None
 
 
 def columns(header: Header, step: Step) -> list[TextColumn]:
-    """The text in front of the root, from left to right."""
+    """Return the text before the root, from left to right."""
     root, window = step.start - 1, header.window
     deepest = max(tree.depths(step.parents)[:MOST], default=0)
     # The root sees places from `begin` on, the deepest row from `sharp` on: in between the rows differ.
@@ -158,7 +158,7 @@ def columns(header: Header, step: Step) -> list[TextColumn]:
 
 
 def _joined(header: Header, step: Step) -> list[range]:
-    """Neighbouring unread tokens of one chunk, joined where there are many."""
+    """Return neighbouring unread tokens of one chunk, joined where there are many."""
     size = -(-step.pending // _BUCKETS)
     parts = chunks(header, step)
     if len(parts) > _BUCKETS // 2:
@@ -167,13 +167,13 @@ def _joined(header: Header, step: Step) -> list[range]:
 
 
 def _unread(header: Header, step: Step, left: Sequence[TextColumn]) -> list[range]:
-    """The rows of unread tokens: as their columns, so that the diagonal is one."""
+    """Return the rows of unread tokens: as their columns, so that the diagonal is one."""
     parts = [range(column.first, column.stop) for column in left if column.first >= step.start - 1 - step.pending]
     return parts if len(parts) <= 2 * _BUCKETS else _joined(header, step)
 
 
 def _unread_cells(rows: Sequence[range], left: Sequence[TextColumn], window: int | None) -> npt.NDArray[np.int64]:
-    """What joined rows see of joined columns: nothing, a part, or all."""
+    """Return what joined rows see of joined columns: nothing, a part, or all."""
     wide = [column for column in left for _ in range(column.width)]
     top, bottom = np.array([[row.start] for row in rows]), np.array([[row.stop - 1] for row in rows])
     first, last = np.array([column.first for column in wide]), np.array([column.stop - 1 for column in wide])
@@ -186,7 +186,7 @@ def _unread_cells(rows: Sequence[range], left: Sequence[TextColumn], window: int
 def _above(
     run: RunState, step: Step, left: Sequence[TextColumn], rows: int, beyond: Sequence[tuple[float, str]]
 ) -> dict[str, Any]:
-    """Labels of columns: places of the text, nodes or groups of them, and what stands `beyond` them."""
+    """Return labels of columns: positions of the text, nodes or groups of them, and what is `beyond` them."""
     labels, at, unread = list[tuple[float, str]](), 0, step.start - 1 - step.pending
     starts = {part.start for part in chunks(run.header, step)} if step.pending > FEW else set()
     for column in left:
@@ -210,7 +210,7 @@ def _above(
 
 
 def _beside(run: RunState, step: Step, rows: int, unread: Sequence[range]) -> dict[str, Any]:
-    """Labels of rows: chunks of unread tokens, and nodes or groups of them."""
+    """Return labels of rows: chunks of unread tokens, and nodes or groups of them."""
     if rows <= _NAMED and not unread:
         return {"tickvals": encode.node("id"), "ticktext": encode.node("token") | {"cut": 12}, "showgrid": False}
     starts = [part.start for part in chunks(run.header, step)] if unread else []
@@ -226,7 +226,7 @@ def _beside(run: RunState, step: Step, rows: int, unread: Sequence[range]) -> di
 
 
 def _ticks(labels: Sequence[tuple[float, str]], apart: float) -> dict[str, Any]:
-    """Labels of an axis, without those that would stand too near to the one before."""
+    """Return labels of an axis, without those that would stand too near to the one before."""
     placed = list[tuple[float, str]]()
     for place, name in labels:
         if not placed or place - placed[-1][0] >= apart:
@@ -238,7 +238,7 @@ def _ticks(labels: Sequence[tuple[float, str]], apart: float) -> dict[str, Any]:
 
 
 def _groups(run: RunState, step: Step, rows: int) -> list[tuple[int, str]]:
-    """Where the window's rows and the guesses begin; in a bushy tree every node by its token."""
+    """Return where the window's rows and the guesses begin; in a bushy tree every node by its token."""
     groups, guesses, row = [(0, "root")], 0, -1
     for node in range(1, rows):
         at = window_cell(step.sources[node])[0]

@@ -15,26 +15,26 @@ from ..view import Figure, Patch, View
 
 
 def shows(header: Header) -> bool:
-    """Whether the method guesses from something, and the record holds it."""
+    """Return True if the method guesses from something, and the record holds it."""
     return screen_of(header).pool is not None and header.record != "off"
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step."""
+    """Return the figure without a step."""
     picture = screen_of(run.header).pool
     assert picture is not None
     return picture.base(run)
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """What step k guessed from, and what it learned."""
+    """Return what step k guessed from, and what it learned."""
     picture = screen_of(run.header).pool
     assert picture is not None
     return picture.frame(run, k)
 
 
 def rows(run: RunState, k: int) -> Table:
-    """What step k guessed from, and what it learned, as a table."""
+    """Return what step k guessed from, and what it learned, as a table."""
     picture = screen_of(run.header).pool
     assert picture is not None
     return picture.rows(run, k)

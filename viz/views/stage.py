@@ -13,18 +13,18 @@ from ..view import Figure, Patch, View
 
 
 def shows(header: Header) -> bool:
-    """Whether the record holds what a stage shows."""
+    """Return True if the record holds what a stage shows."""
     return header.record != "off"
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     picture = screen_of(run.header).stage
     return plain_base(run) if picture is None else picture.base(run)
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k; nothing where the step was recorded without its tokens."""
+    """Return the scene of step k; nothing where the step was recorded without its tokens."""
     if not run.steps[k].tokens:
         return {}
     picture = screen_of(run.header).stage
@@ -32,12 +32,12 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def plain_base(run: RunState) -> Figure:
-    """The stage without a step, and without what the method knows."""
+    """Return the stage without a step, and without what the method knows."""
     return plain.base(run, screen_of(run.header).depth(run.header))
 
 
 def plain_frame(run: RunState, k: int) -> Patch:
-    """The text and the guesses of step k alone."""
+    """Return the text and the guesses of step k alone."""
     return plain.frame(run, k, screen_of(run.header).depth(run.header)) if run.steps[k].tokens else {}
 
 

@@ -1,4 +1,4 @@
-"""The text as it is written: every token with what became of it, and behind it the guesses that were not taken."""
+"""The text as it is written: every token with what became of it, and after it the guesses that were not taken."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..run_state import RunState
 from ..stream import encode
 from ..view import Figure, Patch, View
 
-_GHOSTS = 16  # guesses shown behind the text, at most
+_GHOSTS = 16  # guesses shown after the text, at most
 _COLUMNS = 90  # of the figure's text, in characters
 
 
 def base(run: RunState) -> Figure:
-    """Nothing: the prompt stands in the run's first line."""
+    """Return nothing: the prompt stands in the run's first line."""
     return {}
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The node of every emitted token, and the guesses that did not make it."""
+    """Return the node of every emitted token, and the guesses that did not make it."""
     step = run.steps[k]
     if not step.tokens:
         return {}
@@ -37,13 +37,13 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def nodes(step: Step) -> list[int]:
-    """The node of every emitted token; for the target's own token behind them, the node that it answers."""
+    """Return the node of every emitted token; for the target's own token after them, the node that it answers."""
     taken = [*step.path[1:], step.path[-1]]
     return taken[: len(step.emitted)]
 
 
 def ghosts(step: Step) -> list[int]:
-    """The guesses that would have come next: the first rejected one, and down its first branch."""
+    """Return the guesses that would have come next: the first rejected one, and down its first branch."""
     below: dict[int, int] = {}
     taken = set(step.path)
     for node, (parent, role) in enumerate(zip(step.parents, step.roles, strict=True)):
@@ -58,7 +58,7 @@ def ghosts(step: Step) -> list[int]:
 
 
 def picture(run: RunState, k: int) -> Figure:
-    """The text up to a step as a figure: below each token the sign of its fate."""
+    """Return the text up to a step as a figure: below each token the sign of its fate."""
     fates = [Fate.PROMPT] * len(run.header.prompt)
     fates += [fate for step in run.steps[: k + 1] for fate in emitted_fates(step)]
     words = [token_text.shown(run.text(token)) for token in run.ids[: len(fates)]]
@@ -84,7 +84,7 @@ def picture(run: RunState, k: int) -> Figure:
 
 
 def _origins(run: RunState, k: int) -> list[str]:
-    """The fate of every token up to a step, and of accepted guesses where they came from."""
+    """Return the fate of every token up to a step, and of accepted guesses where they came from."""
     words = screen_of(run.header).source_words
     origins = [MEANINGS[Fate.PROMPT].label] * len(run.header.prompt)
     for step in run.steps[: k + 1]:
@@ -96,13 +96,13 @@ def _origins(run: RunState, k: int) -> list[str]:
 
 
 def _by_fate(fates: Sequence[Fate]) -> dict[str, Any]:
-    """A marker's symbols and colours by fate."""
+    """Return a marker's symbols and colours by fate."""
     bands = {"cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "colorscale": FATE_SCALE}
     return {"symbol": [MEANINGS[fate].symbol for fate in fates], "color": [int(fate) for fate in fates], **bands}
 
 
 def _wrapped(words: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Where every word begins, in columns and, downwards, in lines."""
+    """Return where every word begins, in columns and, downwards, in lines."""
     x, y, column, line = list[int](), list[int](), 0, 0
     for word in words:
         if column and column + token_text.width(word) > _COLUMNS:

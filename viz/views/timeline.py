@@ -25,7 +25,7 @@ _TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and w
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step: tokens above, times below."""
+    """Return the figure without a step: tokens above, times below."""
     data: list[PlotTrace] = []
     for fate, colour, pattern in _WRITTEN:
         drawn = {"shape": pattern, "size": 5, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
@@ -68,7 +68,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The points of step k."""
+    """Return the points of step k."""
     step = run.steps[k]
     fates, timing = emitted_fates(step), step.timing
     data: list[PlotTrace] = [{"y": [sum(fate is kind for fate in fates)]} for kind, _, _ in _WRITTEN]
@@ -83,22 +83,22 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rejected(step: Step) -> bool:
-    """Whether the target chose against a guess, rather than running out of them."""
+    """Return True if the target chose against a guess, rather than running out of them."""
     return Fate.CORRECTION in emitted_fates(step)
 
 
 def _without_x(trace: PlotTrace) -> PlotTrace:
-    """One point a step: the place in the row is the step's number."""
+    """Return one point a step: the place in the row is the step's number."""
     return {name: value for name, value in trace.items() if name != "x"}
 
 
 def _listed(name: str, legend: str) -> PlotTrace:
-    """A trace with an entry in the legend."""
+    """Return a trace with an entry in the legend."""
     return {"showlegend": True, "name": name, "legend": legend}
 
 
 def _legend(y: float, anchor: str) -> PlotTrace:
-    """A legend that does nothing when it is clicked."""
+    """Return a legend that does nothing when it is clicked."""
     place = {"orientation": "h", "x": 0, "y": y, "xanchor": "left", "yanchor": anchor, "bgcolor": "rgba(0,0,0,0)"}
     return place | {
         "traceorder": "normal",

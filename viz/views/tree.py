@@ -24,7 +24,7 @@ from ..view import Figure, Patch, View
 
 MOST = 512  # guesses that are drawn
 NAMED = 40  # guesses that all carry their texts
-_ANSWERED = 16  # guesses up to which the target's choice behind wrong ones has room
+_ANSWERED = 16  # guesses up to which the target's choice after wrong ones has room
 _CUT = 12  # characters of a text beside a node
 _LEAST, _WIDEST = 4, 12  # rows that there is room for; depth that the figure holds from the beginning
 _LIKELY, _FAIR = 0.5, 0.1  # weights of a thick and of a middling edge
@@ -35,12 +35,12 @@ _Named = TypeVar("_Named")
 
 
 def shows(header: Header) -> bool:
-    """Whether a run has guesses, and its record holds them."""
+    """Return True if a run has guesses, and its record holds them."""
     return screen_of(header).guesses and header.record != "off"
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step."""
+    """Return the figure without a step."""
     screen, deepest = screen_of(run.header), _deepest(run.header)
     fates = {"colorscale": FATE_SCALE, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
     small, quiet = {"size": LETTERS, "color": "$text"}, {"size": LETTERS, "color": "$muted"}
@@ -80,7 +80,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The tree of step k."""
+    """Return the tree of step k."""
     step = run.steps[k]
     if not step.tokens:
         return {}
@@ -130,7 +130,7 @@ def _guesses(first: int, stop: int | None, count: int) -> dict[str, Any]:
 
 
 def _taken(step: Step, count: int) -> dict[str, Any]:
-    """The accepted path; its texts where not all guesses have theirs."""
+    """Return the accepted path; its texts where not all guesses have theirs."""
     if len(step.path) < 2:
         return {}
     row_of = rows(step)
@@ -142,7 +142,7 @@ def _taken(step: Step, count: int) -> dict[str, Any]:
 
 
 def _own(step: Step) -> dict[str, Any]:
-    """The token that the target wrote itself, behind the accepted path; none where the run was cut before it."""
+    """Return the token that the target wrote itself, after the accepted path; none where the run was cut before it."""
     if len(step.emitted) <= step.accepted:
         return {}
     end, known, fate = step.path[-1], rows(step), emitted_fates(step)[-1]
@@ -157,7 +157,7 @@ def _own(step: Step) -> dict[str, Any]:
 
 
 def _answers(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
-    """What the target would have written behind wrong guesses, once for each of them."""
+    """Return what the target would have written after wrong guesses, once for each of them."""
     fates, behind = node_fates(step), dict[int, int]()
     for node in guesses:
         if fates[node] is Fate.REJECTED and step.parents[node] not in step.path:
@@ -169,7 +169,7 @@ def _answers(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 
 def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
-    """The texts of the guesses that hang off the root."""
+    """Return the texts of the guesses that hang off the root."""
     row_of = rows(step)
     first = _thinned([(row_of[node] or 0, node) for node in guesses if not step.parents[node]])
     return _at(step, [node for _, node in first]) | {
@@ -178,7 +178,7 @@ def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 
 def _at(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
-    """Where nodes stand."""
+    """Return where nodes stand."""
     if not nodes:
         return {}
     row_of, depths = rows(step), tree.depths(step.parents)
@@ -186,7 +186,7 @@ def _at(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
 
 
 def _edges(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
-    """The edges that lead to some of the nodes."""
+    """Return the edges that lead to some of the nodes."""
     if not nodes:
         return {}
     row_of, depths = rows(step), tree.depths(step.parents)
@@ -198,7 +198,7 @@ def _edges(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
 
 
 def _lift(known: Sequence[int | None]) -> float:
-    """Rows above the first one in which the target's own token stands free of the texts below it."""
+    """Return rows above the first one in which the target's own token stands free of the texts below it."""
     return max(0.75, 0.08 * max(row for row in known if row is not None))
 
 
@@ -209,25 +209,25 @@ def _room(known: Sequence[int | None]) -> list[float]:
 
 
 def _deepest(header: Header) -> int:
-    """How deep the figure is from the beginning."""
+    """Return how deep the figure is from the beginning."""
     return min(_WIDEST, screen_of(header).depth(header))
 
 
 def _depth_names(header: Header, deepest: int) -> dict[int, str]:
-    """The names of depths: of those that guesses have, since behind them the target is alone."""
+    """Return the names of depths: of those that guesses have, since after them the target is alone."""
     places = [*range(1, _WIDEST + 1), 16, 24, 32, 48, 64, 96, 128]
     name = screen_of(header).depth_name
     return {0: "root"} | {place: f"{name}{place}" for place in places if place <= deepest}
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """How likely the method held guesses to be: a recorded probability, else what its panel says."""
+    """Return how likely the method held guesses to be: a recorded probability, else what its panel says."""
     recorded = {node: q for node in guesses if (q := step.q[node]) is not None} if step.q else {}
     return {**screen_of(header).weights(step, guesses), **recorded}
 
 
 def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> dict[str, Any]:
-    """The method's words beside nodes."""
+    """Return the method's words beside nodes."""
     screen, known, depths = screen_of(run.header), rows(step), tree.depths(step.parents)
     right, down = (0.25, 0) if screen.notes_follow else (0, 0.5)
     notes = screen.notes(run, step, guesses)
@@ -238,7 +238,7 @@ def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 
 def _row_names(header: Header, step: Step, known: Sequence[int | None]) -> list[tuple[int, str]]:
-    """What the branches of the root are called."""
+    """Return what the branches of the root are called."""
     name = screen_of(header).row_name
     if name is None:
         return []
@@ -248,7 +248,7 @@ def _row_names(header: Header, step: Step, known: Sequence[int | None]) -> list[
 
 
 def _thinned(names: Sequence[tuple[int, _Named]]) -> list[tuple[int, _Named]]:
-    """Of what stands in rows, in their order, as much as there is room for."""
+    """Keep as many of the names in rows as there is room for, in their order."""
     placed = list[tuple[int, _Named]]()
     apart = names[-1][0] // _ROWS + 1 if names else 1
     for row, name in names:

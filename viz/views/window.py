@@ -12,26 +12,26 @@ from ..view import Figure, Patch, View
 
 
 def shows(header: Header) -> bool:
-    """Whether the method has a window, and the record holds it."""
+    """Return True if the method has a window, and the record holds it."""
     return screen_of(header).window is not None and header.record != "off"
 
 
 def base(run: RunState) -> Figure:
-    """The figure without a step."""
+    """Return the figure without a step."""
     picture = screen_of(run.header).window
     assert picture is not None
     return picture.base(run)
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The window as step k fed it, and what the target answered."""
+    """Return the window as step k fed it, and what the target answered."""
     picture = screen_of(run.header).window
     assert picture is not None
     return picture.frame(run, k)
 
 
 def rows(run: RunState, k: int) -> Table:
-    """The window of step k as a table."""
+    """Return the window of step k as a table."""
     picture = screen_of(run.header).window
     assert picture is not None
     return picture.rows(run, k)

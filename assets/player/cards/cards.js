@@ -213,7 +213,7 @@ export class Cards {
     }
   }
 
-  // Pictures of a live run that is followed come some time behind its text, with the text of later steps if any come:
+  // Pictures of a live run that is followed come some time after its text, with the text of later steps if any come:
   // they cost the most of what it is shown with, and every change of the page takes from the run.
   rest() {
     const { record, state } = this.player;

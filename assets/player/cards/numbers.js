@@ -58,10 +58,10 @@ export class NumbersView {
     this.drawn = wanted;
     const values = this.values();
     this.rows.forEach(({ row, value }, i) => {
-      const known = values[i];
-      if (Array.isArray(known)) drawBars(value, row, known);
-      else value.replaceChildren(formatted(row, known));
-      value.classList.toggle("ss-sentence", typeof known === "string" && known.endsWith(".")); // why there is no number
+      const number = values[i];
+      if (Array.isArray(number)) drawBars(value, row, number);
+      else value.replaceChildren(formatted(row, number));
+      value.classList.toggle("ss-sentence", typeof number === "string" && number.endsWith(".")); // why there is no number
     });
     this.drawCheck();
     return true;

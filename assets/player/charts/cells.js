@@ -11,7 +11,7 @@ import { unescapeMarkup } from "../stream/escape.js";
 
 const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
 
-// Where words stand beside their places, as the text anchors of SVG.
+// Where words are beside their places, as the text anchors of SVG.
 const ANCHORS = { middle: "middle", left: "end", right: "start" };
 
 /**
@@ -32,7 +32,7 @@ export class Cells {
     this.words = canvas("words");
     this.here = drawnHere(plot.view);
     this.placeholders = placeholders(plot.view, this.here);
-    /** @type {[number, Layer][]} the layers that stand here now, by their numbers */
+    /** @type {[number, Layer][]} the layers that are here now, by their numbers */
     this.drawn = [];
   }
 
@@ -118,17 +118,17 @@ export class Cells {
    */
   near(x, y) {
     /** @type {Point | null} */
-    let found = null;
+    let nearest = null;
     let least = REACH;
     for (const [curveNumber, layer] of this.drawn) {
       if (layer.layer !== "squares") continue;
       const half = (layer.size ?? 0) / 2;
       for (const [pointNumber, place] of this.places(layer).entries()) {
         const far = place ? Math.hypot(place[0] - x, place[1] - y) - half : Infinity;
-        if (far < least) [found, least] = [{ curveNumber, pointNumber }, far];
+        if (far < least) [nearest, least] = [{ curveNumber, pointNumber }, far];
       }
     }
-    return found;
+    return nearest;
   }
 
   clear() {

@@ -117,7 +117,7 @@ export class Frames {
   }
 
   /**
-   * All points of a growing view, of every step so far: a veil hides what lies behind the cursor.
+   * All points of a growing view, of every step so far: a veil hides what lies beyond the cursor.
    * @param {View} view
    * @param {string} theme
    */

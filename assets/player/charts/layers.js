@@ -1,4 +1,4 @@
-// Layers of cells: the parts of a figure that the page draws itself. What their keys mean stands in viz/cells.py.
+// Layers of cells: the parts of a figure that the page draws itself. viz/cells.py says what their keys mean.
 import { axisName } from "./axes.js";
 
 /** @import { Figure, Layer, LayoutAxis, Part, PlotTrace, View } from "../types.d.ts" */

@@ -1,4 +1,4 @@
-// The charts' library, which a page may load behind its text.
+// The charts' library, which a page may load after its text.
 
 /** Whether it could not be loaded: whoever loads it says so here. */
 export const library = { failed: false };

@@ -1,4 +1,4 @@
-// What is hovered, pinned and seen, and where time stands: one SVG over each chart, so that nothing is redrawn for it.
+// What is hovered, pinned and seen, and the current step: one SVG over each chart, so that nothing is redrawn for it.
 import { axesOf, isLayer, nodesOf, sizeOf } from "./layers.js";
 import { svg } from "../dom/elements.js";
 import { isJudged } from "../stream/fates.js";
@@ -81,7 +81,7 @@ export class Marks {
   }
 
   /**
-   * Where a node is drawn; the target's own token there stands for it where a view draws that one too.
+   * Where a node is drawn; the target's own token there replaces it where a view draws that one too.
    * @param {number} node
    * @returns {Box[]}
    */
@@ -108,7 +108,7 @@ export class Marks {
   }
 
   /**
-   * Where a node's points stand in a trace.
+   * Where a node's points are in a trace.
    * @param {number} trace
    * @param {number} node
    */
@@ -118,15 +118,15 @@ export class Marks {
     const nodes = given && nodesOf(given);
     if (!axes || !nodes || !given.x) return [];
     /** @type {Box[]} */
-    const found = [];
+    const boxes = [];
     for (let i = 0; i < nodes.length; i += 1) {
-      if (Number(nodes[i]) === node) found.push(...this.around(axes, given, i, node));
+      if (Number(nodes[i]) === node) boxes.push(...this.around(axes, given, i, node));
     }
-    return found;
+    return boxes;
   }
 
   /**
-   * Where the target's own token stands in a trace: the last point of a line that leads to it.
+   * Where the target's own token is in a trace: the last point of a line that leads to it.
    * @param {number} trace
    * @param {number} node
    */
@@ -202,7 +202,7 @@ export class Marks {
   }
 
   /**
-   * A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil. Axes without
+   * A growing chart shows all steps: a line is at this one, and the later ones are behind a veil. Axes without
    * labels carry words, which are of no step.
    * @param {PlotElement["_fullLayout"]} layout
    */

@@ -38,7 +38,7 @@ export class Plot {
     this.width = 0;
     this.sized = -1; // the state's count of sizes when the width was measured
     this.step = -1; // that is drawn
-    /** @type {string | null} what stands on the screen, to draw nothing twice */
+    /** @type {string | null} what is on the screen, to draw nothing twice */
     this.drawn = null;
     /** @type {string | null} what plotly was given last, where cells are drawn here */
     this.lastGiven = null;
@@ -87,10 +87,10 @@ export class Plot {
   }
 
   height() {
-    const own = this.view.base.layout?.height ?? 320;
+    const height = this.view.base.layout?.height ?? 320;
     const { card } = this;
-    if (!card) return own;
-    return this.cells.any && this.view.base.least ? own * this.scale() : Math.max(300, this.room(card));
+    if (!card) return height;
+    return this.cells.any && this.view.base.least ? height * this.scale() : Math.max(300, this.room(card));
   }
 
   /** @param {Element} card */
@@ -207,7 +207,7 @@ export class Plot {
    */
   spotAt(point) {
     const { record, state } = this.player;
-    if (!point || this.step !== state.step) return null; // a live run's picture may be behind it
+    if (!point || this.step !== state.step) return null; // a live run's picture may lag behind
     return record.spot(state.step, this.givenNumber(point));
   }
 
@@ -216,16 +216,16 @@ export class Plot {
     const { record, state } = this.player;
     const kind = this.view.nodes[point.curveNumber];
     const part = this.figure?.data[point.curveNumber];
-    const known = part && nodesOf(part);
+    const nodes = part && nodesOf(part);
     const [number] = typeof point.pointNumber === "number" ? [point.pointNumber] : point.pointNumber;
     // Rows are nodes in order, unless the trace says which.
-    if (kind === "rows") return Number(known ? known[number] : number);
+    if (kind === "rows") return Number(nodes ? nodes[number] : number);
     // A line from the node where the target chose its own token to that token.
     if (kind === "own") return number ? record.nodes(state.step)?.count : record.own(state.step)?.node;
-    return kind === "points" ? Number(known?.[number] ?? -1) : -1;
+    return kind === "points" ? Number(nodes?.[number] ?? -1) : -1;
   }
 
-  // What a reader of the page hears instead of the picture.
+  // The description of the picture for screen readers.
   describe() {
     const { record, state } = this.player;
     const step = record.steps[state.step];
@@ -290,6 +290,6 @@ const definedCopy = (layout) => /** @type {Layout} */ (defined(layout));
 const defined = (value) => {
   if (Array.isArray(value)) return value.map(defined);
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  const known = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
-  return Object.fromEntries(known.map(([name, part]) => [name, defined(part)]));
+  const given = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
+  return Object.fromEntries(given.map(([name, part]) => [name, defined(part)]));
 };

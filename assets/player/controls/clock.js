@@ -1,4 +1,4 @@
-// Play: which step and phase stand on the screen at which time. It never slows the engine, it only replays.
+// Play: which step and phase are on the screen at which time. It never slows the engine, it only replays.
 import { PHASES } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */
@@ -59,7 +59,7 @@ export class Clock {
       this.left -= Math.min(LONGEST_MS, Math.max(0, now - this.before));
       this.before = now;
       this.advance();
-      this.request = requestAnimationFrame(tick); // behind the drawing that a change asks for
+      this.request = requestAnimationFrame(tick); // after the drawing that a change asks for
     };
     this.request = requestAnimationFrame(tick);
   }

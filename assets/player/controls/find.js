@@ -1,4 +1,4 @@
-// Where a text stands: in what was written, among the guesses of a pool or a drafter, in the window.
+// Where a text occurs: in what was written, among the guesses of a pool or a drafter, in the window.
 import { el } from "../dom/elements.js";
 
 /** @import { Player } from "../player.js" */

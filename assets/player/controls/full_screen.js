@@ -22,7 +22,7 @@ const moveInto = (card, { status, legend, detail, tooltip }) => {
 };
 
 /**
- * No view is in the stage's place until one is asked for; those of before are open again behind it.
+ * No view is in the stage's place until one is asked for; the earlier ones are open again afterwards.
  * @param {Player} player
  */
 const raiseStage = (player) => {

@@ -63,7 +63,7 @@ const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
 const plain = (target) => presses(target) && !target.hasAttribute("role");
 
 /**
- * The keys of the page for what stands in `root`, as long as it is seen; answers with what ends that. `lent` may be
+ * The keys of the page for what is in `root`, as long as it is seen; answers with what ends that. `lent` may be
  * typed into, and is ours all the same.
  * @param {HTMLElement} root
  * @param {(event: KeyboardEvent) => boolean} act

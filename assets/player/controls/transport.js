@@ -150,9 +150,9 @@ export class Transport {
   // Ticks below the scrubber where the target corrected a guess, above it where many guesses held.
   drawTicks() {
     const { record } = this.player;
-    const known = `${record.version}/${record.last}`;
-    if (this.ticked === known) return;
-    this.ticked = known;
+    const ticks = `${record.version}/${record.last}`;
+    if (this.ticked === ticks) return;
+    this.ticked = ticks;
     const big = bigAcceptance(record);
     /** @param {number} k */
     const x = (k) => ((k / Math.max(1, record.last)) * SVG_TICKS).toFixed(1);

@@ -52,7 +52,7 @@ export const PACES = [
 ];
 
 /**
- * The mean of a part of the steps behind the first one, which reads the prompt.
+ * The mean of a part of the steps after the first one, which reads the prompt.
  * @param {Timed[]} steps
  * @param {number} part
  */

@@ -43,7 +43,7 @@ export class Pieces {
   }
 
   /**
-   * A new piece begins where its origin stands.
+   * A new piece begins where its origin is.
    * @param {StagePiece} piece
    * @param {Map<number, StagePiece>} pieces
    * @param {boolean} glides
@@ -126,7 +126,7 @@ export class Pieces {
   }
 
   /**
-   * A piece that is no node of the step, as those of a pool, stands for its whole row.
+   * A piece that is no node of the step, as those of a pool, represents its whole row.
    * @param {StagePiece} piece
    */
   row(piece) {

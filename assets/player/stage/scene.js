@@ -1,4 +1,4 @@
-// A step's scene at one phase: what is seen, and where on the stage. What the columns hold stands in viz/stage/scene.py.
+// A step's scene at one phase: what is seen, and where on the stage. viz/stage/scene.py says what the columns hold.
 import { PHASES } from "../stream/fates.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
@@ -8,7 +8,7 @@ import { unescapeMarkup } from "../stream/escape.js";
 const LINKS = ["tree", "match", "flow", "diagonal", "against"];
 /** @type {SceneWord["side"][]} */
 const SIDES = ["right", "left", "middle"];
-const SLACK = 0.01; // columns by which a piece may stand beyond its zone: sums of halves and thirds are not exact
+const SLACK = 0.01; // columns by which a piece may be beyond its zone: sums of halves and thirds are not exact
 
 /**
  * @param {SceneColumns} columns a step's scene, decoded

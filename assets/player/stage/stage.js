@@ -114,7 +114,7 @@ export class Stage {
     this.drawn = "";
   }
 
-  // The height that the stage may have: in the window below what stands above it; on the full screen beside the text.
+  // The height that the stage may have: in the window below what is above it; on the full screen beside the text.
   room() {
     const { state, text } = this.player;
     const { top } = this.node.getBoundingClientRect();
@@ -129,7 +129,7 @@ export class Stage {
     this.zones.replaceChildren(...this.base.zones.map(({ title, columns, rows }, i) => {
       const [x, y] = places[i];
       const left = Math.max(0, x);
-      const end = this.player.state.narrow ? this.floorPlan.columns : columns + x; // nothing stands beside a zone there
+      const end = this.player.state.narrow ? this.floorPlan.columns : columns + x; // nothing is beside a zone there
       const box = el("div", { class: "ss-zone", "data-zone": this.base.zones[i].name }, el("span", {}, title));
       Object.assign(box.style, {
         transform: moved({ x: left, y }), width: width(end - left), height: `${(rows + this.base.title) * ROW - GUTTER}em`,

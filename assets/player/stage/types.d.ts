@@ -5,7 +5,7 @@ export interface StageZone {
   title: string;
   columns: number;
   rows: number;
-  fed: boolean; // whether the target reads the nodes that stand there
+  fed: boolean; // whether the target reads the nodes in it
 }
 
 export interface StageFloor {

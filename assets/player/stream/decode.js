@@ -21,9 +21,9 @@ const KINDS = {
 /** @param {string} text */
 const bytes = (text) => {
   const raw = atob(text);
-  const found = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i += 1) found[i] = raw.charCodeAt(i);
-  return found;
+  const array = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i += 1) array[i] = raw.charCodeAt(i);
+  return array;
 };
 
 /**
@@ -34,7 +34,7 @@ const bytes = (text) => {
 const typed = ({ dtype, bdata }) => new KINDS[dtype](bytes(bdata).buffer);
 
 /**
- * A packed array as a typed array; a short array may stand as it is.
+ * A packed array as a typed array; a short array may be plain.
  * @param {Packed | number[]} packed
  */
 export const unpack = (packed) => (Array.isArray(packed) ? packed : typed(packed));
@@ -57,7 +57,7 @@ const unpackRows = (packed) => {
 
 /**
  * The mask of a step, a row for each of its nodes or for the first `rows`: a column of the left is seen where the
- * row's depth is below that column's number; behind these columns a row sees itself and its ancestors, no farther
+ * row's depth is below that column's number; after these columns a row sees itself and its ancestors, no farther
  * back than the sliding window. 0 means not seen, else the row's fate and one.
  * @param {Closure} encoded
  * @param {Nodes} nodes
@@ -110,7 +110,7 @@ const fates = (codes, marks, scope) => {
 };
 
 /**
- * The values that an encoding stands for; undefined where an object is none.
+ * The values of an encoding; undefined where an object is none.
  * @param {Encoded} value
  * @param {Scope} scope
  */
@@ -138,7 +138,7 @@ export const resolve = (value, scope) => {
   if (typeof value === "string") return value.startsWith("$") ? scope.colour(value.slice(1)) : value;
   if (Array.isArray(value)) return value.map((part) => resolve(part, scope));
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  const known = encoded(/** @type {Encoded} */ (value), scope);
-  if (known !== undefined) return known;
+  const decoded = encoded(/** @type {Encoded} */ (value), scope);
+  if (decoded !== undefined) return decoded;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, resolve(part, scope)]));
 };

@@ -43,7 +43,7 @@ export const nodeColumns = (step, record) => {
 };
 
 /**
- * The place in the text that every node stands for: the first node with the same tokens from the root to it.
+ * For every node the first node with the same tokens from the root to it: both are one position in the text.
  * @param {Numbers} token
  * @param {Numbers} parent
  */

@@ -131,10 +131,10 @@ export class RunRecord {
     const nodes = /** @type {StepLine["nodes"]} */ (this.whole(line.nodes));
     const views = /** @type {StepLine["views"]} */ (this.whole(line.views));
     const fields = { ...line, nodes, views };
-    const known = this.steps[fields.k];
+    const before = this.steps[fields.k];
     this.state = null;
-    if (fields.thin && known && !known.thin) return;
-    if (known?.thin && !fields.thin) this.fill(fields.k, known);
+    if (fields.thin && before && !before.thin) return;
+    if (before?.thin && !fields.thin) this.fill(fields.k, before);
     this.steps[fields.k] = fields;
     this.nodesOf.delete(fields.k);
   }
@@ -244,7 +244,7 @@ export class RunRecord {
   }
 
   /**
-   * By its number in the table; what a step asked for later brings along stands for itself.
+   * By its number in the table; what a step that is fetched later brings along is the string itself.
    * @param {number | string} given
    */
   string(given) {
@@ -309,7 +309,7 @@ export class RunRecord {
   }
 
   /**
-   * What a number means in a step: one of its nodes or, behind the last of them, the target's own token, which goes
+   * What a number means in a step: one of its nodes or, after the last of them, the target's own token, which goes
    * by the node that it was decided at; null where there is none.
    * @param {number} k
    * @param {number | null | undefined} number
@@ -324,7 +324,7 @@ export class RunRecord {
   }
 
   /**
-   * And the number that stands for it; null where the step's nodes are not known.
+   * And its number; null where the step's nodes are not known.
    * @param {Spot} spot
    */
   number({ step, node, own }) {

@@ -29,8 +29,8 @@ export const treeEdges = ({ edges, from = 0, to }, nodes) => {
   /** @type {(number | null)[]} */
   const drawn = [];
   for (let node = from; node < Math.min(to ?? nodes.count, nodes.count); node += 1) {
-    const known = node > 0 && row[node] !== null;
-    drawn.push(...(known ? [places[nodes.parent[node]], places[node], null] : [null, null, null]));
+    const hasEdge = node > 0 && row[node] !== null;
+    drawn.push(...(hasEdge ? [places[nodes.parent[node]], places[node], null] : [null, null, null]));
   }
   return drawn;
 };

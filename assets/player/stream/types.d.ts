@@ -225,7 +225,7 @@ export interface Emitted {
   position: number;
 }
 
-/** What is hovered or pinned: a node of a step, or the token that the target chose itself behind it. */
+/** What is hovered or pinned: a node of a step, or the token that the target chose itself after it. */
 export interface Spot {
   step: number;
   node: number;

@@ -22,11 +22,11 @@ export const cellAt = (cell, phase) => {
  */
 export const madeRows = ({ headings, rows, say, count }, phase) => {
   const now = PHASES.indexOf(phase);
-  const known = rows.filter(({ since = "propose", until }) =>
+  const seen = rows.filter(({ since = "propose", until }) =>
     PHASES.indexOf(since) <= now && (!until || now < PHASES.indexOf(until)));
   return {
-    headings, count: count ?? known.length,
+    headings, count: count ?? seen.length,
     say: say.map((cell) => cellAt(cell, phase)).filter((words) => typeof words === "string"),
-    rows: known.map(({ cells, node }) => ({ node, cells: cells.map((cell) => cellAt(cell, phase)) })),
+    rows: seen.map(({ cells, node }) => ({ node, cells: cells.map((cell) => cellAt(cell, phase)) })),
   };
 };

@@ -8,7 +8,7 @@ import { FATE, isJudged, seenFate } from "../stream/fates.js";
 export const MOST_ROWS = 1000;
 
 /**
- * The columns of the step's nodes. What the target said stays hidden until it has said it.
+ * The columns of the step's nodes. The target's answers stay hidden until it has given them.
  * @typedef {{ player: Player, record: RunRecord, k: number, nodes: Nodes, judged: boolean }} Known
  * @type {{ [column: string]: (known: Known, node: number) => CellValue }}
  */
@@ -80,7 +80,7 @@ export const queryRows = (player, view, at) => {
 };
 
 /**
- * The tree: its nodes, and behind the accepted path the target's own token.
+ * The tree: its nodes, and after the accepted path the target's own token.
  * @param {Player} player
  * @param {View} view
  * @param {Seen} at

@@ -62,10 +62,10 @@ const rowsOf = (player, { view, content }, at) => {
  * @returns {Table}
  */
 const tableOf = (player, card, at) => {
-  const found = rowsOf(player, card, at);
-  const rows = found.rows.slice(0, MOST_ROWS).map((row) => ({ ...row, cells: row.cells.map(cell) }));
+  const made = rowsOf(player, card, at);
+  const rows = made.rows.slice(0, MOST_ROWS).map((row) => ({ ...row, cells: row.cells.map(cell) }));
   const headings = card.view.columns.map(([heading]) => heading);
-  return { headings, say: [], count: found.rows.length, ...found, rows };
+  return { headings, say: [], count: made.rows.length, ...made, rows };
 };
 
 /**

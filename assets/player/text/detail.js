@@ -35,7 +35,7 @@ export class Detail {
     this.chip.hidden = true;
     /** @type {Element | null} the view that a token was last pressed in */
     this.from = null;
-    /** @type {Element | null} the view that the pane stands below, instead of over the page */
+    /** @type {Element | null} the view that the pane is below, instead of over the page */
     this.above = null;
   }
 
@@ -78,7 +78,7 @@ export class Detail {
     if (view && covers()) this.place(view);
   }
 
-  /** @param {Element | null} view that it stands below; null: over the page, at the right */
+  /** @param {Element | null} view that it is below; null: over the page, at the right */
   place(view) {
     const { activeElement: focused } = document;
     this.above = view;
@@ -123,7 +123,7 @@ export class Detail {
   }
 
   /**
-   * Whether what the target said of a step may be shown.
+   * Whether the target's answers to a step may be shown.
    * @param {number} k
    */
   judged(k) {

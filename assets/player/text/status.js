@@ -56,10 +56,10 @@ export class Status {
     }
     const step = record.steps[state.step];
     write(this.at, step ? `Step ${state.step} of ${record.last}` : "");
-    const said = step ? sentence(step, state) : "";
-    if (this.say.title !== said) {
-      this.say.title = said; // whole, where there is no room for all of it
-      this.say.replaceChildren(...withTerms(said, this.player));
+    const words = step ? sentence(step, state) : "";
+    if (this.say.title !== words) {
+      this.say.title = words; // whole, where there is no room for all of it
+      this.say.replaceChildren(...withTerms(words, this.player));
     }
     if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
   }
@@ -133,7 +133,7 @@ export class Status {
 }
 
 /**
- * The prompt in one line: of a conversation what the user said last.
+ * The prompt in one line: of a conversation the user's last message.
  * @param {RunRecord} record
  */
 const asked = (record) => {

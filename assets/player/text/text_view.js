@@ -118,7 +118,7 @@ export class TextView {
     this.showGhosts();
   }
 
-  // A character whose last token is still to come stands as what is there of it.
+  // Of a character whose last token is still to come, what is there is shown.
   loosen() {
     const { record } = this.player;
     if (this.loose.length) joinTokens(record, this.tokens, this.tokens.indexOf(this.loose[0]));
@@ -129,7 +129,7 @@ export class TextView {
     }
   }
 
-  // Behind the text stand the guesses of this step: all of a line before it is committed, the missed ones after it.
+  // After the text come the guesses of this step: all of a line before it is committed, the missed ones after it.
   showGhosts() {
     const { record, state } = this.player;
     const nodes = record.nodes(state.step);
@@ -151,7 +151,7 @@ export class TextView {
     this.ghosts.replaceChildren(...row.map(({ span }) => span));
   }
 
-  // Asks where things stand, which makes the browser lay them out: once, behind everything else.
+  // Asks where things are, which makes the browser lay them out: once, after everything else.
   scroll() {
     const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
     if (!(last instanceof HTMLElement) || !last.offsetParent) return;
@@ -199,7 +199,7 @@ export class TextView {
   }
 
   /**
-   * What a span stands for: a place of the prompt, or a node of a step, where one is known.
+   * What a span represents: a position of the prompt, or a node of a step, where one is known.
    * @param {EventTarget | null} target
    * @returns {{ prompt: number } | { step: number, place: number, node: number, own: boolean } | null}
    */

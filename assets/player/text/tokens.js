@@ -1,4 +1,4 @@
-// Tokens on the page: one span each, marked by its fate. A character that several of them spell stands whole at the last.
+// Tokens on the page: one span each, marked by its fate. A character that several of them encode is shown whole at the last.
 import { el, write } from "../dom/elements.js";
 import { FATE } from "../stream/fates.js";
 import { specialWord } from "./special.js";
@@ -6,11 +6,11 @@ import { specialWord } from "./special.js";
 /** @import { RunRecord } from "../stream/record.js" */
 
 /**
- * What of a row of tokens stands at one of them; `lends` where some of it stands at a later one, with which it is whole.
+ * What is shown at one of a row of tokens; `lends` where a part of it is shown at a later one, which completes it.
  * @typedef {{ text: string, lends: boolean }} Part
  */
 
-// Characters that would vanish or turn their neighbours around stand as signs; spaces and line ends stay themselves.
+// Characters that would vanish or turn their neighbours around become signs; spaces and line ends stay as they are.
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 const EMOJI = /(\p{ExtPict}[\ufe0f\p{EMod}]*(?:\u200d\p{ExtPict}[\ufe0f\p{EMod}]*)*)/u;
 const BYTES = /^(?:<0x[0-9A-F]{2}>)+$/;
@@ -45,7 +45,7 @@ export const tokenSpan = (record, id, fate, inspired = false) => {
 };
 
 /**
- * The bytes of tokens in a row as the characters that they spell; bytes that spell none stand as ⟨F09F⟩.
+ * The bytes of tokens in a row as the characters that they spell; bytes that spell none become ⟨F09F⟩.
  * @param {string[]} raws
  * @returns {Part[]}
  */
@@ -79,7 +79,7 @@ const characterOf = (bytes) => {
 };
 
 /**
- * Marks, and what is joined to an emoji, go to the letter that they belong to: all of it stands at the last token.
+ * Marks, and what is joined to an emoji, go to the letter that they belong to: all of it is shown at the last token.
  * @param {Part} one
  * @param {Part} other
  */
@@ -95,7 +95,7 @@ const attach = (one, other) => {
 };
 
 /**
- * What stands at each token of a row.
+ * What is shown at each token of a row.
  * @param {string[]} raws
  * @returns {Part[]}
  */
@@ -124,7 +124,7 @@ export const partsOf = (raws) => {
 };
 
 /**
- * A text without signs that do something: each stands for itself, but where it joins an emoji.
+ * A text without signs that do something: each stays as it is, but where it joins an emoji.
  * @param {string} text
  */
 const safe = (text) => text.split(EMOJI).map((piece, i) => (i % 2 ? piece : Array.from(piece, (sign) =>
@@ -139,7 +139,7 @@ const safe = (text) => text.split(EMOJI).map((piece, i) => (i % 2 ? piece : Arra
 export const joinedText = (record, ids) => partsOf(ids.map((id) => record.raw(id))).map(({ text }) => text).join("");
 
 /**
- * A token of the text, and whether some of it stands at a later one.
+ * A token of the text, and whether some of it is shown at a later one.
  * @typedef {{ span: HTMLElement, id: number, lends?: boolean }} Written
  */
 

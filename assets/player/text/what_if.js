@@ -9,7 +9,7 @@ import { FATE } from "../stream/fates.js";
 const LONGEST = 200; // characters of a text
 
 /**
- * What may be written at a place instead: its guess, and a text behind so many tokens of the step.
+ * What may be written at a position instead: its guess, and a text after so many tokens of the step.
  * @typedef {{ guess: boolean, keep: number | null }} Choice
  */
 

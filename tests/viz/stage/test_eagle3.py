@@ -60,8 +60,8 @@ def test_words_that_the_drafter_lacks_are_named_once_they_are_known() -> None:
     step = TRACE.steps[DRAFTING[0]]
     lacking = changed(TRACE, step.index, panel={**step.panel, "unsayable": [step.emitted[-1]]})
     scene = Scene(RunState.of(lacking), step.index)
-    assert any(word.startswith("The drafter has no ") for word in scene.words("accept"))
-    assert not any(word.startswith("The drafter has no ") for word in scene.words("propose"))
+    assert any(word.startswith("The drafter's vocabulary ") for word in scene.words("accept"))
+    assert not any(word.startswith("The drafter's vocabulary ") for word in scene.words("propose"))
 
 
 def test_drift_is_a_gauge_for_the_root_and_for_every_accepted_guess() -> None:

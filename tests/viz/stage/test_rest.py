@@ -62,7 +62,7 @@ def test_the_matched_end_is_framed(name: str) -> None:
         assert len(inside) == min(span, len(line)) and inside[-1].node == 0
         words = " ".join(scene.words("propose"))
         assert (f"the last {span} tokens" if span > 1 else "the last token") in words
-        assert f"found at {step.panel['hits']:,} place" in words
+        assert f"found at {step.panel['hits']:,} position" in words
         found += 1
     assert found > 2
 

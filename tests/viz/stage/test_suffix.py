@@ -111,7 +111,7 @@ def test_both_scores_are_said_and_the_larger_one_is_loud(name: str) -> None:
             assert any(text.startswith(f"{side['score']:.2f}") for text in texts)
             seen.add(chosen)
         elif step.start < len(trace_of(name).header.prompt) + 5:
-            assert any("no guess behind" in text for text in texts)
+            assert any("no guess after" in text for text in texts)
     assert seen == ({"local"} if name == "golden" else {"local", "global"})
 
 

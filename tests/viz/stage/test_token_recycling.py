@@ -81,7 +81,7 @@ def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
         assert before <= read and before <= rows.keys() and len(before) == min(4, len(read))
         new = [token for token in now if token in rows]
         assert sum(word.startswith("now") for word in scene.words("commit")) == len(new)
-        assert f"{len(step.panel['changed'])} row{'s' * (len(now) != 1)} given anew" in " ".join(scene.words("commit"))
+        assert f"{len(step.panel['changed'])} row{'s' * (len(now) != 1)} updated" in " ".join(scene.words("commit"))
         turned += len(new)
         assert not any(word.startswith("now") for word in scene.words("accept"))
     assert turned > 10

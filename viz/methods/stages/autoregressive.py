@@ -22,13 +22,13 @@ _BAR = 7.0  # columns of the whole time
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     time, target = Zone(TIME, "Time of the step", _BAR, 2), Zone(TARGET, "The target", _WIDE, _HIGH, fed=True)
     return stage([[text_zone()]], [[time], [target]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, scene, name = run.steps[k], Scene.of(base(run)), f"r{k}"
     draw_text(scene, run, k, _ROOM, own=name, answers="")
     whole = ZoneCell(TARGET, 0, 0)
@@ -49,7 +49,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _weights(header: Header) -> str:
-    """How much a pass reads, where it is recorded."""
+    """Say how much a pass reads, where it is recorded."""
     size = header.model.pass_bytes
     if not size:
         return ""
@@ -57,7 +57,7 @@ def _weights(header: Header) -> str:
 
 
 def _draw_time(scene: Scene, step: Step) -> None:
-    """The step's time, and the share of it that the pass took."""
+    """Draw the step's time, and the share of it that the pass took."""
     timing = step.timing
     if not 0 < timing.forward_ms <= timing.total_ms:
         return

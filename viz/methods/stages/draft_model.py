@@ -50,12 +50,12 @@ def _room(header: Header) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     return stage([[text_zone()]], [[_room(run.header).zone("Drafter: one token after another")]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
     chain = _chain(step)
     sure = _sure(run.header, step, chain)
@@ -92,7 +92,7 @@ def confidence_of(step: Step) -> Sequence[float]:
 
 
 def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
-    """How sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
+    """Return how sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
     asked = confidence_of(step)
     if asked and not _sampled(header):
         return dict(zip(chain, asked, strict=False))
@@ -100,13 +100,13 @@ def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
 
 
 def _draw_lanes(scene: Scene, room: Room) -> None:
-    """What a lane costs."""
+    """Write the cost of each lane."""
     scene.word("drafter: one pass each", ZoneCell(GUESSES, _LABEL, 0), "left")
     scene.word("target: one pass for all", ZoneCell(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify")
 
 
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
-    """What decides, below the drafted tokens."""
+    """Write the numbers that decide below the drafted tokens."""
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
     asked = bool(confidence_of(step)) and not sampled
     if asked and shown:
@@ -130,12 +130,12 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
 
 
 def _short(p: float) -> str:
-    """A probability in the width of a cell."""
+    """Return a probability in the width of a cell."""
     return f"{p:.2f}" if p >= 0.005 else "<0.01"
 
 
 def _chance(step: Step, node: int) -> float | None:
-    """The chance that a sampled token was accepted, as far as it is recorded."""
+    """Return the chance that a sampled token was accepted, as far as it is recorded."""
     p, q = step.p[node] if step.p else None, step.q[node] if step.q else None
     return min(1.0, p / q) if p is not None and q else None
 
@@ -145,7 +145,7 @@ def _verdict_row(header: Header) -> float:
 
 
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
-    """Why the drafter stopped, and where the target went another way."""
+    """Write why the drafter stopped, and where the target went another way."""
     y = _verdict_row(run.header)
     asked = confidence_of(step)
     bound = params_of(run.header).threshold
@@ -176,7 +176,7 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
 
 
 def _odds(run: RunState, step: Step, own: int, wrong: int) -> str:
-    """The probabilities that decided, of a greedy run."""
+    """Return the probabilities that decided, of a greedy run."""
     p, top = step.p[wrong] if step.p else None, step.top[step.path[-1]] if step.top else ()
     if _sampled(run.header) or p is None or own not in dict(top):
         return ""

@@ -1,7 +1,7 @@
 """EAGLE-3 on the stage: three layers of the target feed one drafter, whose guesses weigh what their products weigh.
 
 On the left stands the last word that the target has read, once for every layer that is tapped: its states become one
-feature, and the drafter reads it with the word behind it, the root. On the right are the likeliest guesses, each with
+feature, and the drafter reads it with the word after it, the root. On the right are the likeliest guesses, each with
 the product of the probabilities on the way to it. Once the step is written, the target's own features take the place
 of the drafter's; how far those had drifted from them is a gauge for each.
 """
@@ -61,7 +61,7 @@ def _room(header: Header) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     features = Zone(FEATURES, "Features of the target, and its drafter", COLUMNS - _DEEPEST - 1 - _GAP, _HEIGHT)
     guesses = room.zone("Guesses and how likely each is")._replace(rows=_HEIGHT)
@@ -69,7 +69,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
     products = products_of(step)
     draw_text(scene, run, k, room)
@@ -88,7 +88,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def products_of(step: Step) -> dict[int, float]:
-    """The product of the probabilities on the way to every guess, by its node; none where one is no probability."""
+    """Return the product of the probabilities up to every guess, by its node; none if one is not a probability."""
     products = panel_of(step).get("products", [])
     if not all(0 <= product <= 1 for product in products):
         return {}
@@ -96,18 +96,18 @@ def products_of(step: Step) -> dict[int, float]:
 
 
 def why_nothing(step: Step) -> str:
-    """Why a step has no guess, as far as it is recorded."""
+    """Say why a step has no guess, as far as it is recorded."""
     return _STOPPED.get(panel_of(step).get("stopped", ""), "")
 
 
 def unsayable(step: Step) -> list[int]:
-    """The places of the written tokens that the drafter cannot say, counted from 0."""
+    """Return the places of the written tokens that the drafter cannot say, counted from 0."""
     foreign = {*panel_of(step).get("unsayable", [])}
     return [place for place, token in enumerate(step.emitted) if token in foreign]
 
 
 def unsayable_words(run: RunState, step: Step) -> str:
-    """What the step wrote that the drafter cannot say."""
+    """Say what the step wrote that the drafter cannot say."""
     tokens, known = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
     if not tokens:
         return ""
@@ -119,7 +119,7 @@ def unsayable_words(run: RunState, step: Step) -> str:
 
 
 def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
-    """The tapped layers, the feature that they make, and the root that is read with it; the name of what drafts."""
+    """Draw the tapped layers, the feature that they make, and the root; returns the name of the drafter's piece."""
     layers = panel_of(step).get("layers", [])
     shown = layers[:_LAYERS]
     middle = _HIGH * (len(shown) - 1) / 2
@@ -153,12 +153,12 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
 
 
 def _behind(layer: int) -> str:
-    """Where the state that enters a layer comes from."""
+    """Return where the state that enters a layer comes from."""
     return f"layer {layer}" if layer else "embedding"
 
 
 def _draw_drift(scene: Scene, step: Step) -> None:
-    """How close the features that the drafter made itself came to those that the target now has in their place."""
+    """Draw how close the drafter's own features came to those that the target now has in their place."""
     cosines = panel_of(step).get("agreement", [])[:_DEEPEST]
     if not cosines:
         return
@@ -176,7 +176,7 @@ def _draw_drift(scene: Scene, step: Step) -> None:
 
 
 def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], products: Mapping[int, float]) -> None:
-    """Behind the last guess of every row its product; bars in the guesses show those of the others."""
+    """Write the product of every row's last guess after it; bars in the guesses show those of the others."""
     depths, ends = depths_of(step.parents), dict[int, int]()
     for node, row in rows_of(step, room, shown).items():
         ends[row] = node
@@ -186,7 +186,7 @@ def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], p
 
 
 def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:
-    """The guesses that there are rows for: the accepted ones, then those with the largest products."""
+    """Return the guesses that there are rows for: the accepted ones, then those with the largest products."""
     taken, ends, chosen = set(step.path), {0}, {0}
     depths = depths_of(step.parents)
     for node in sorted(products, key=lambda node: (node not in taken, -products[node], depths[node], node)):

@@ -1,6 +1,6 @@
 """Jacobi on the stage: passes one below another, each moved on by what had settled, so that they begin on stairs.
 
-A cell stands below its place in the text. The lowest row is the block that the target reads; its answers come in below,
+A cell is below its position in the text. The lowest row is the block that the target reads; its answers come in below,
 and are the next block: an answer keeps its name when it is guessed, and when it lies some passes back.
 """
 
@@ -37,13 +37,13 @@ def _room(run: RunState) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     title = "Block, read again in every pass (grey: settled)"
     return stage([[text_zone()._replace(rows=1)]], [[Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     room, scene = _room(run), Scene.of(base(run))
     draw_end(scene, run, k, room)
     for before in run.steps[max(0, k - _PAST) : k]:
@@ -54,14 +54,14 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _name(pass_: int, position: int) -> str:
-    """What the piece of a guess is called: by its pass and its place in the text."""
+    """Name the piece of a guess by its pass and its position in the text."""
     return f"b{pass_}.{position}"
 
 
 def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room) -> None:
-    """An earlier pass."""
+    """Draw an earlier pass."""
     y = _NOW - (step.index - before.index)
-    moved = room.root + 1 - step.start  # from a place in the text to its column
+    moved = room.root + 1 - step.start  # from a position in the text to its column
     _draw_settled(scene, before.start + moved, y, count(step.index - before.index, "pass", "passes") + " ago")
     fates = node_fates(before)
     for node in _guesses(before, _n(run)):
@@ -75,7 +75,7 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
 
 
 def _draw_settled(scene: Scene, end: int, y: int, words: str, since: StepPhase = "propose") -> None:
-    """What was settled before a pass, up to a column, and which pass that is."""
+    """Draw what was settled before a pass, up to a column, and which pass that is."""
     if end > 0:
         scene.frame(ZoneCell(BLOCK, 0, y), min(end, COLUMNS), 1, since=since)
     if end > _LABEL:
@@ -83,7 +83,7 @@ def _draw_settled(scene: Scene, end: int, y: int, words: str, since: StepPhase =
 
 
 def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """What the target reads in this pass."""
+    """Draw what the target reads in this pass."""
     step, n = run.steps[k], _n(run)
     fates, guesses = node_fates(step), _guesses(step, n)
     _draw_settled(scene, room.root, _NOW, "this pass")
@@ -98,7 +98,7 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
 
 
 def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """What the target says behind the root and behind every guess; the settled answers go up into the text."""
+    """Draw what the target says after the root and after every guess; the settled answers go up into the text."""
     step, guesses = run.steps[k], _guesses(run.steps[k], _n(run))
     answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), ZoneCell(BLOCK, room.root + 1, _ANSWERS)
     read = [f"r{k}", *(_name(k, step.start + node - 1) for node in guesses)]
@@ -122,7 +122,7 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
 
 
 def _guesses(step: Step, n: int) -> list[int]:
-    """The nodes of a step's block."""
+    """Return the nodes of a step's block."""
     return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
 
 

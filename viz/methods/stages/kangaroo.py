@@ -2,7 +2,7 @@
 
 The first layers and an adapter read the root and write the first guess, read that and write the next one, and so on,
 for as long as they are sure. What the first layers have made of the tokens is kept: the other layers go on from there,
-with all tokens in one pass, to the full exit. A token stands in the column of its place in the text all the way.
+with all tokens in one pass, to the full exit. A token stands in the column of its position in the text all the way.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _room(header: Header) -> Room:
 
 
 def _left(room: Room) -> float:
-    """Columns beside the tokens."""
+    """Return columns beside the tokens."""
     return COLUMNS - room.depth - 2 - _GAP
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     left, right = _left(room), room.depth + 2
     high = _GAUGE + _HIGH + _FOOT + _MORE * (params_of(run.header).gamma > room.depth)
@@ -77,7 +77,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, room = run.steps[k], _room(run.header)
     scene = Scene.of(base(run))
     chain = [node for node, role in enumerate(step.roles) if role is not Role.EXPLORE]
@@ -89,12 +89,12 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _read(step: Step, node: int) -> str:
-    """What a node is called in the first layers."""
+    """Name a node in the first layers."""
     return f"r{step.index}.{node}"
 
 
 def _passed(step: Step, node: int) -> str:
-    """What a node is called in the other layers."""
+    """Name a node in the other layers."""
     return f"d{step.index}.{node}"
 
 
@@ -102,7 +102,7 @@ def _passed(step: Step, node: int) -> str:
 
 
 def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], names: dict[int, str]) -> None:
-    """The first layers with what they have read, and the others, to which all of that goes."""
+    """Draw the first layers with what they have read, and the others, to which all of that goes."""
     exit_layer, drafted, fates = panel_of(step).get("exit_layer", 0), len(step.tokens) > 1, node_fates(step)
     first, wide = _numbered(exit_layer), room.depth + 2
     scene.frame(ZoneCell(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
@@ -132,7 +132,7 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
 
 
 def _numbered(exit_layer: int) -> str:
-    """The layers in front of the exit."""
+    """Return the layers before the exit."""
     if not exit_layer:
         return "the first layers"
     return "layer 1" if exit_layer == 1 else f"layers 1 to {exit_layer}"
@@ -142,7 +142,7 @@ def _numbered(exit_layer: int) -> str:
 
 
 def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> None:
-    """A gauge below every guess, with the limit, and why the draft ended."""
+    """Draw a gauge below every guess, with the limit, and why the draft ended."""
     eta, sure = params_of(header).eta, confidence_of(step)
     for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
         place, low = ZoneCell(GUESSES, x, _GAUGE), share < eta
@@ -154,7 +154,7 @@ def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> No
 
 
 def why_stopped(header: Header, step: Step) -> str:
-    """Why the draft ended, as far as it is recorded."""
+    """Say why the draft ended, as far as it is recorded."""
     stopped = panel_of(step).get("stopped", "")
     if stopped == "unsure":
         return confidence.unsure(confidence_of(step), params_of(header).eta)

@@ -1,7 +1,7 @@
 """Lookahead on the stage: the window gives its diagonals to the pool, the pool gives guesses, the target reads both.
 
 The lines of the window lie one below another, the oldest on top and the target's answers, which become the newest,
-at the bottom. A cell stands as many columns to the right as its place lies behind the last token of the text.
+at the bottom. A cell stands as many columns to the right as its place lies after the last token of the text.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _room(params: LookaheadParams) -> Room:
 
 
 def _columns(params: LookaheadParams, room: Room) -> int:
-    """Columns of the window, as far as there is room."""
+    """Return columns of the window, as far as there is room."""
     return min(params.W + params.N - 1, COLUMNS - room.depth - 2)
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step; where the window is wide, the pool stands below the guesses."""
+    """Return the stage without a step; where the window is wide, the pool stands below the guesses."""
     params = params_of(run.header)
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
@@ -55,7 +55,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     params, step = params_of(run.header), run.steps[k]
     room, scene = _room(params), Scene.of(base(run))
     draw_text(scene, run, k, room)
@@ -73,7 +73,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[str]]:
-    """Lines and answers; returns the names of the pieces of every column, from the text to the target's answer."""
+    """Draw lines and answers; returns the pieces of every column, from the text to the target's answer."""
     params, step, panel = params_of(run.header), run.steps[k], panel_of(run.steps[k])
     lines, new = panel.get("rows", [])[: params.N - 1], panel.get("new", [])
     most, deepest = _columns(params, room), min(params.N, _LINES) - 1
@@ -109,7 +109,7 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
 
 
 def _identities(run: RunState, k: int, sizes: Sequence[int]) -> list[int]:
-    """A number for the token of every cell, the same for as long as the token is in the window."""
+    """Return a number for the token of every cell, the same for as long as the token is in the window."""
     params, identities = params_of(run.header), list[int]()
     hits = params.shift == "hits"
     for r, size in enumerate(sizes):
@@ -122,7 +122,7 @@ def _identities(run: RunState, k: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _identity(params: LookaheadParams, k: int, born: int, column: int) -> int:
-    """The number of a token by the step whose answer it was, and by its column then."""
+    """Return the number of a token by the step whose answer it was, and by its column then."""
     span = params.W + params.N + params.N * params.N * (params.shift == "hits")
     return (born + 1) * span + min(span - 1, column)
 
@@ -131,12 +131,12 @@ def _identity(params: LookaheadParams, k: int, born: int, column: int) -> int:
 
 
 def _name(key: int, ngram: Sequence[int], place: int) -> str:
-    """What the piece of a pooled n-gram is called: by its tokens, since the pool holds each n-gram once."""
+    """Name the piece of a pooled n-gram by its tokens, since the pool holds each n-gram once."""
     return f"p{key}.{'.'.join(map(str, ngram))}.{place}"
 
 
 def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str]:
-    """The n-grams behind the last token that are guessed; returns the pieces that guesses come out of, by node."""
+    """Draw the n-grams after the last token that are guessed; returns the pieces that guesses come out of, by node."""
     step, length = run.steps[k], room.depth
     nodes, guesses = NodeIndex(step), panel_of(step).get("guesses", [])
     chains = [nodes.chain(guess, 0, entry) for entry, guess in enumerate(guesses)]
@@ -158,7 +158,7 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
 
 
 def _asked(run: RunState, step: Step, hidden: int) -> str:
-    """How many n-grams the pool holds behind the last token."""
+    """Say how many n-grams the pool holds after the last token."""
     if held := len(panel_of(step).get("guesses", [])):
         shown = f"{held - hidden} of " if hidden else ""
         return f"{shown}{count(held, 'n-gram')} after {quote(run, [root(step)])}"
@@ -170,7 +170,7 @@ def _asked(run: RunState, step: Step, hidden: int) -> str:
 def _draw_learned(
     scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]], *, used: int
 ) -> None:
-    """Below those in use, the n-grams that the pool takes from the window's columns; first those that are new to it."""
+    """Draw the n-grams that the pool takes from the window's columns, below those in use; new ones first."""
     params, panel = params_of(run.header), panel_of(step)
     inserted = panel.get("pool", {}).get("inserted", [])
     harvested = _harvested(panel, root(step), params.N)
@@ -197,7 +197,7 @@ def _draw_learned(
 
 
 def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...], list[int]]:
-    """The columns in which every n-gram stands in the window, from its key to the target's answer."""
+    """Return the columns in which every n-gram stands in the window, from its key to the target's answer."""
     lines, new = panel.get("rows", []), panel.get("new", [])
     if len(lines) != N - 1:
         return {}

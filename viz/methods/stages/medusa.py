@@ -1,6 +1,6 @@
 """Medusa on the stage: from one hidden state every head lists words for a place of its own; the tree combines them.
 
-On the left stands the hidden state behind the token in front of the root. The target's own head has made the root of
+On the left stands the hidden state after the token before the root. The target's own head has made the root of
 it; every other head is a box with its likeliest words, the best on the left, as far as the tree has a use for them.
 On the right every guess comes out of the word that it is.
 """
@@ -58,7 +58,7 @@ def _room(header: Header) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     title = "Heads: the likeliest words of each, best first"
     heads = Zone(HEADS, title, _columns(room), _foot(room) + (_FOOT if room.depth < _HEADS else 0))
@@ -66,7 +66,7 @@ def base(run: RunState) -> Figure:
 
 
 def _foot(room: Room) -> float:
-    """The row behind the boxes."""
+    """Return the row after the boxes."""
     return _BOX * (room.depth + 1)
 
 
@@ -75,7 +75,7 @@ def _columns(room: Room) -> float:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, room = run.steps[k], _room(run.header)
     scene = Scene.of(base(run))
     draw_text(scene, run, k, room)
@@ -94,7 +94,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
-    """The token whose hidden state the heads read, and the root, which the target's own head made of it."""
+    """Draw the token whose hidden state the heads read, and the root, which the target's own head made of it."""
     top = _foot(room) / 2 - 1
     at = ZoneCell(HEADS, 0.25, top + _INSET)
     scene.frame(ZoneCell(HEADS, 0, top), _LEFT - 0.1, 1 + 2 * _INSET, loud=True)
@@ -113,7 +113,7 @@ def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
 
 
 def _words(step: Step) -> dict[int, _Word]:
-    """The head's word that every guess is, by its node."""
+    """Return the head's word that every guess is, by its node."""
     words: dict[int, _Word] = {}
     for node, role in enumerate(step.roles):
         kind, numbers = parse(step.sources[node])
@@ -123,7 +123,7 @@ def _words(step: Step) -> dict[int, _Word]:
 
 
 def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Word, int]:
-    """The words that are seen, each with a node that it became: of too many the best and the accepted one."""
+    """Return the words that are seen, each with a node that it became: of too many the best and the accepted one."""
     most = min(_RANKS, math.floor(_columns(room) - _WORDS))
     taken = {words[node] for node in step.path if node in words}
     nodes: dict[_Word, int] = {}
@@ -139,7 +139,7 @@ def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Wo
 
 
 def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
-    """A box for the target's own head, and one for every other, with its words."""
+    """Draw a box for the target's own head, and one for every other, with its words."""
     wide, panel = _columns(room) - _LEFT, panel_of(step)
     scene.frame(ZoneCell(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
     used = {word: len({each for each in words.values() if each.head == word}) for word in range(1, room.depth + 1)}
@@ -168,7 +168,7 @@ _WRONG = "none was right"
 
 
 def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int]) -> str:
-    """Which of a head's words was written, where the step got as far as its place."""
+    """Return which of a head's words was written, where the step got as far as its place."""
     if head > len(hits):
         return ""
     rank = hits[head - 1]
@@ -193,7 +193,7 @@ def _name(step: Step, word: _Word) -> str:
 
 
 def _ordinal(number: int) -> str:
-    """A place in a list, in words."""
+    """Write a rank in words."""
     last = 0 if number % 100 in (11, 12, 13) else number % 10
     return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
 
@@ -202,7 +202,7 @@ def _ordinal(number: int) -> str:
 
 
 def _shown_guesses(step: Step, words: Mapping[int, _Word], shown: Mapping[_Word, int], room: Room) -> Sequence[int]:
-    """The guesses that there are rows for: the accepted ones, then those of the heads' best words."""
+    """Return the guesses that there are rows for: the accepted ones, then those of the heads' best words."""
     depths, taken = depths_of(step.parents), set(step.path)
     ranks = {0: 0}
     for node, word in words.items():

@@ -1,6 +1,6 @@
 """N-Grammys on the stage: a row of guesses on the right, and in the same line on the left where it comes from.
 
-That is an n-gram that stood in the text before, behind the same token, or a word that the model's bigram ranks behind
+That is an n-gram that stood in the text before, after the same token, or a word that the model's bigram ranks behind
 the last token. Below them stands what the pass costs.
 """
 
@@ -35,14 +35,14 @@ def _room(header: Header) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     sources = Zone(SOURCES, "Where each row comes from", room.root + 0.6, room.rows + _FOOT)
     return stage([[text_zone()]], [[sources], [room.zone("Rows of guesses")._replace(rows=room.rows + _FOOT)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
     draw_text(scene, run, k, room)
     origins = _draw_sources(scene, run, step, room)
@@ -57,7 +57,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[int, str]:
-    """What the rows are made of; returns the pieces that guesses come out of, by node."""
+    """Return what the rows are made of; returns the pieces that guesses come out of, by node."""
     rows, seen, origins = panel_of(step).get("rows", []), rows_of(step, room), dict[int, str]()
     merged, lines = params_of(run.header).layout == "trie", set[int]()
     chains = NodeIndex(step).rows((row.get("tokens", []) for row in rows), merged=merged)
@@ -76,7 +76,7 @@ def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[i
 def _draw_source(
     scene: Scene, run: RunState, step: Step, row: NGrammysRow, chain: Sequence[int], at: ZoneCell
 ) -> list[str]:
-    """Words on where a row comes from, the token in front of its n-gram, and that; returns the n-gram's pieces."""
+    """Return words on where a row comes from, the token before its n-gram, and that; returns the n-gram's pieces."""
     key, place = f"m{root(step)}", row.get("place", 0)
     copied = row.get("strategy") == "context" and 0 < place < step.start
     scene.word(_label(step, row), at._replace(x=at.x - 0.08), "left")
@@ -103,7 +103,7 @@ def _draw_source(
 
 
 def _label(step: Step, row: NGrammysRow) -> str:
-    """Where a row comes from."""
+    """Return where a row comes from."""
     if row.get("strategy") == "context":
         back = f"{count(step.start - row.get('place', 0), 'token')} back"
         return back if row.get("count") == 1 else f"{row.get('count', 0)} times, last {back}"
@@ -112,7 +112,7 @@ def _label(step: Step, row: NGrammysRow) -> str:
 
 
 def _missed(run: RunState, step: Step) -> str:
-    """Why there is no row."""
+    """Say why there is no row."""
     if run.wants_one(step):
         return "only one more token is needed"
     followed = ""
@@ -122,7 +122,7 @@ def _missed(run: RunState, step: Step) -> str:
 
 
 def _cost(run: RunState, step: Step) -> str:
-    """What the pass costs: the tokens that go through the target."""
+    """Say what the pass costs: the tokens that go through the target."""
     lengths = [len(row.get("tokens", [])) for row in panel_of(step).get("rows", [])]
     if not lengths:
         return ""

@@ -1,4 +1,4 @@
-"""Ouroboros on the stage: pool, draft, phrases behind it, and what the target's answers put into the pool.
+"""Ouroboros on the stage: pool, draft, phrases after it, and what the target's answers put into the pool.
 
 The draft stands below the text; the phrases that lengthen it stand below the draft, and so does what of a long draft
 goes beyond its line. Below each phrase are the words that the target wants instead, and those go back into the pool.
@@ -39,9 +39,9 @@ from ...wording import count, quote
 POOL, BEHIND = "pool", "behind"
 _WIDEST = 5  # tokens of a phrase in the pool, with its key
 _NEW = 2  # inspired phrases in the pool
-_PITCH = 1.75  # rows from one phrase behind the draft to the next: the target's words stand between them
+_PITCH = 1.75  # rows from one phrase after the draft to the next: the target's words stand between them
 _ANSWER = 0.85  # rows from a phrase to the target's words
-_HIGH = 5.3  # rows behind the draft at most
+_HIGH = 5.3  # rows after the draft at most
 _FOOT = 1.2  # rows for words below a zone's cells
 _LOOKED = 64  # drafted tokens in which inspired phrases are looked for
 _PASSES = 8  # of the drafter that are counted one by one
@@ -55,18 +55,18 @@ class _Plan(NamedTuple):
     room: Room
     beyond: bool  # whether a draft can be longer than its line
     wide: int  # tokens of a phrase in the pool, with its key
-    length: int  # tokens of a phrase behind the draft
-    first: int  # rows of the draft above the phrases behind it, of a draft that is as long as can be
+    length: int  # tokens of a phrase after the draft
+    first: int  # rows of the draft above the phrases after it, of a draft that is as long as can be
     phrases: int
 
     @property
     def rows(self) -> float:
-        """Rows of cells behind the draft."""
+        """Rows of cells after the draft."""
         return self.first + self.phrases * _PITCH
 
     @classmethod
     def of(cls, header: Header) -> _Plan:
-        """The plan of a run."""
+        """Return the plan of a run."""
         params = read_params(OuroborosParams, header)
         wide = min(params.N, _WIDEST)
         depth = min(params.gamma + params.N - 1, COLUMNS - wide - 2)
@@ -77,7 +77,7 @@ class _Plan(NamedTuple):
 
 
 def _start(drafted: int, length: int, depth: int) -> tuple[int, int]:
-    """Column and row of the first phrase: behind the draft if there is room, else in the next row."""
+    """Return column and row of the first phrase: after the draft if there is room, else in the next row."""
     beyond = max(0, min(drafted, 2 * depth) - depth)
     column, row = (beyond, 0) if beyond else (drafted, 0)
     if column + length <= depth:
@@ -86,7 +86,7 @@ def _start(drafted: int, length: int, depth: int) -> tuple[int, int]:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     plan = _Plan.of(run.header)
     pool = Zone(POOL, "Pool of phrases", plan.wide, plan.phrases + _NEW + _FOOT)
     title = "The rest of the draft, lengthened by phrases" if plan.beyond else "Lengthened by phrases"
@@ -95,7 +95,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(inspired: Inspired, run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     scene, plan, step = Scene.of(base(run)), _Plan.of(run.header), run.steps[k]
     draw_text(scene, run, k, plan.room)
     drawing = _Drawing(scene, run, k, inspired(run, k))
@@ -110,12 +110,12 @@ def frame(inspired: Inspired, run: RunState, k: int) -> Patch:
 
 
 def picture(inspired: Inspired) -> StagePicture:
-    """The stage; `inspired` are the nodes of a step that an earlier answer of the target helped to make."""
+    """Return the stage; `inspired` are the nodes of a step that an earlier answer of the target helped to make."""
     return StagePicture(base, partial(frame, inspired))
 
 
 def _name(key: int, phrase: Sequence[int], place: int) -> str:
-    """What the piece of a pooled phrase is called: by its tokens, since the pool holds each phrase once."""
+    """Name the piece of a pooled phrase by its tokens, since the pool holds each phrase once."""
     return f"p{key}.{'.'.join(map(str, phrase))}.{place}"
 
 
@@ -138,7 +138,7 @@ class _Drawing:
         self._shown = sorted(shown)  # of the phrases, the newest first
 
     def draft(self) -> None:
-        """The drafter's tokens in a line, and in the next one what does not fit."""
+        """Draw the drafter's tokens in a line, and in the next one what does not fit."""
         room, copied = self._plan.room, self._copied()
         for i, node in enumerate(self.chain[: 2 * room.depth]):
             place = ZoneCell(GUESSES, i, 0) if i < room.depth else ZoneCell(BEHIND, i - room.depth, 0)
@@ -146,7 +146,7 @@ class _Drawing:
             draw_guess(self._scene, self._step, room, self.names, node, place, linked=i != room.depth, **look)
 
     def lengthen(self) -> None:
-        """The phrases in the pool, and behind the draft as far as they were read."""
+        """Draw the phrases in the pool, and after the draft as far as they were read."""
         for row, entry in enumerate(self._shown):
             phrase, branch = self._phrases[entry], self._branches[entry]
             helped = any(node in self._helped for node in branch)
@@ -163,7 +163,7 @@ class _Drawing:
                     self._scene.link(origin, self.names[node], "flow", until="verify")
 
     def refine(self) -> None:
-        """Below a phrase the target's words where they differ from it; with them it goes back into the pool."""
+        """Draw the target's words below a phrase where they differ from it; with them it goes back into the pool."""
         pairs = [(entry, self._phrases[entry], self._refined[entry]) for entry in self._shown]
         unchanged = [before for _, before, after in pairs if before == after]
         for row, (entry, before, after) in enumerate(pairs):
@@ -180,7 +180,7 @@ class _Drawing:
                 self._learned(self._key, after, row, origins)
 
     def inspire(self) -> None:
-        """Out of the rejected part of the draft: the words on which the target agrees, and its next one."""
+        """Draw the words of the rejected part of the draft on which the target agrees, and its next one."""
         for row, (key, phrase, first) in enumerate(self._inspired()[:_NEW], start=self._plan.phrases):
             origins = list[str]()
             for i, token in enumerate([key, *phrase], start=first):
@@ -192,7 +192,7 @@ class _Drawing:
             self._learned(key, phrase, row, origins)
 
     def say(self) -> None:
-        """How the draft was written, what the pool held, and what it learned."""
+        """Write how the draft was made, what the pool held, and what it learned."""
         if not self.chain:
             draw_no_guess(self._scene, self._run, self._step)
             return
@@ -211,7 +211,7 @@ class _Drawing:
             self._scene.word(words, foot._replace(y=foot.y + 0.7 * y), loud=y == 0, since="commit")
 
     def _passes(self) -> str:
-        """How many tokens each pass of the drafter wrote."""
+        """Say how many tokens each pass of the drafter wrote."""
         passes = self._panel.get("passes", [])
         if sum(passes) != len(self.chain):
             return f"the drafter wrote {count(len(self.chain), 'token')}"
@@ -221,7 +221,7 @@ class _Drawing:
         return words if few else f"{words}, those in italics from phrases"
 
     def _learning(self) -> list[str]:
-        """What the pool learned from the target, and what the words for that mean."""
+        """Return what the pool learned from the target, and what the words for that mean."""
         refined = sum(before != after for before, after in zip(self._phrases, self._refined, strict=True))
         inspired = len(self._inspired())
         if not refined and not inspired:
@@ -233,7 +233,7 @@ class _Drawing:
         return [" and ".join(words) + hidden, "; ".join(meanings) + ", by the target"]
 
     def _copied(self) -> Set[int]:
-        """The drafted nodes that a pass of the drafter took out of a phrase: all but the last of each pass."""
+        """Return the drafted nodes that a pass of the drafter took out of a phrase: all but the last of each pass."""
         copied, done = set[int](), 0
         for wrote in self._panel.get("passes", []):
             copied.update(self.chain[done : max(done, done + wrote - 1)])
@@ -241,12 +241,12 @@ class _Drawing:
         return copied
 
     def _behind(self, row: int, i: int, below: float = 0) -> ZoneCell:
-        """The place of a token of a phrase behind the draft."""
+        """Return the place of a token of a phrase after the draft."""
         column, first = _start(len(self.chain), self._plan.length, self._plan.room.depth)
         return ZoneCell(BEHIND, column + i, first + row * _PITCH + below)
 
     def _held(self, phrase: Sequence[int], row: int, fate: Fate, *, stays: bool) -> list[str]:
-        """A phrase that the pool held when the step began; returns its pieces, the key first."""
+        """Draw a phrase that the pool held when the step began; returns its pieces, the key first."""
         pieces = list[str]()
         for i, token in enumerate([self._key, *phrase][: self._plan.wide]):
             name, place = _name(self._key, phrase, i), ZoneCell(POOL, i, row)
@@ -255,13 +255,13 @@ class _Drawing:
         return pieces
 
     def _learned(self, key: int, phrase: Sequence[int], row: int, origins: Sequence[str]) -> None:
-        """A phrase that the target's answers made."""
+        """Draw a phrase that the target's answers made."""
         for i, token in enumerate([key, *phrase][: self._plan.wide]):
             name, place, fate = _name(key, phrase, i), ZoneCell(POOL, i, row), Fate.INSPIRED if i else Fate.PROMPT
             self._scene.add(StagePiece(name, token, place, fate, since="commit", origin=origins[i]))
 
     def _inspired(self) -> list[tuple[int, list[int], int]]:
-        """New phrases out of the rejected part of the draft, and where in it each begins."""
+        """Return new phrases out of the rejected part of the draft, and where in it each begins."""
         phrases, start = list[tuple[int, list[int], int]](), 0
         tokens = [self._step.tokens[node] for node in self.chain[:_LOOKED]]
         for key, phrase, became in self._panel.get("inspired", []):
@@ -273,7 +273,7 @@ class _Drawing:
         return phrases
 
     def _answered(self, first: int, phrase: Sequence[int]) -> bool:
-        """Whether a phrase is what the target says behind drafted tokens on from a place."""
+        """Return True if a phrase is what the target says after drafted tokens on from a place."""
         nodes, choices = self.chain[first : first + len(phrase)], self._step.choices
         return (
             bool(choices)

@@ -35,7 +35,7 @@ def _room(header: Header) -> Room:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     passage = Zone(PASSAGE, "The same words earlier, and what followed", COLUMNS, 1)
     match = Zone(MATCH, "What was looked for", room.root, _LINES)
@@ -43,7 +43,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
     draw_text(scene, run, k, room, answers="")
     copy = _copy(run, step)
@@ -69,12 +69,12 @@ class _Copy(NamedTuple):
     places: Sequence[int]  # of the copied tokens
 
     def name(self, place: int) -> str:
-        """What the piece of a place is called."""
+        """Name the piece of a position."""
         return f"{'d' if self.kind == 'reference' else 's'}{place}"
 
 
 def _copy(run: RunState, step: Step) -> _Copy | None:
-    """The passage of a step; None where the text's ending was not found."""
+    """Return the passage of a step; None where the text's ending was not found."""
     panel = read_panel(PromptLookupPanel, step.panel)
     kind, numbers = parse(panel.get("copied_from", ""))
     if not panel.get("n") or kind not in ("prompt", "output", "reference") or len(numbers) != 1:
@@ -88,7 +88,7 @@ def _copy(run: RunState, step: Step) -> _Copy | None:
 
 
 def _draw_passage(scene: Scene, step: Step, copy: _Copy, room: Room) -> None:
-    """The passage, tied to the text's end."""
+    """Draw the passage, tied to the text's end."""
     left = copy.start - room.root - 1  # the place in the first column
     nodes = {place: node for node, place in reversed([*enumerate(copy.places, start=1)])}
     for place in range(max(0, left), min(left + room.root + room.depth + 1, copy.end)):
@@ -106,7 +106,7 @@ def _draw_passage(scene: Scene, step: Step, copy: _Copy, room: Room) -> None:
 
 
 def _where(step: Step, copy: _Copy) -> list[str]:
-    """In words where the passage stands, and what is copied of it."""
+    """Say where the passage is, and what is copied of it."""
     ending = "the last token" if copy.n == 1 else f"the last {copy.n} tokens"
     if copy.kind == "reference":
         where = f"in the reference, up to its token {copy.start}"
@@ -122,7 +122,7 @@ def _where(step: Step, copy: _Copy) -> list[str]:
 
 
 def _missed(run: RunState, step: Step) -> list[str]:
-    """Why nothing is copied."""
+    """Return why nothing is copied."""
     if run.wants_one(step):
         return ["nothing: only one more token is needed"]
     params = params_of(run.header)

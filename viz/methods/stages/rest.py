@@ -1,6 +1,6 @@
 """REST on the stage: the end of the text, the passages of the datastore in which it stands, and the tree of guesses.
 
-A passage stands in the row of the branch that comes out of it: the end of the text, and what goes on behind it there.
+A passage stands in the row of the branch that comes out of it: the end of the text, and what goes on after it there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STORE = "store"
 _DEEPEST, _ROWS = 5, 5  # guesses in a row, and rows of them as of passages
 _COUNT = 0.9  # columns for how often a passage stands in the datastore
 _FOOT = 1.2  # rows for words below the passages
-_ENDING = 2  # tokens of the text's end in front of a passage
+_ENDING = 2  # tokens of the text's end before a passage
 
 
 class _Plan(NamedTuple):
@@ -45,7 +45,7 @@ class _Plan(NamedTuple):
 
     @classmethod
     def of(cls, header: Header) -> _Plan:
-        """The plan of a run."""
+        """Return the plan of a run."""
         params = read_params(RestParams, header)
         depth = min(params.length, params.c, _DEEPEST)
         return cls(Room(depth, min(params.c, _ROWS)), max(1, min(_ENDING, int(COLUMNS - 2 * depth - 1 - _COUNT))))
@@ -60,14 +60,14 @@ panel_of = panel_reader(RestPanel)
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     plan = _Plan.of(run.header)
     store = Zone(STORE, "Datastore: passages with the same words", plan.columns, plan.room.rows + _FOOT)
     return stage([[text_zone()]], [[store], [plan.room.zone()._replace(rows=plan.room.rows + 0.7)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
     draw_text(scene, run, k, plan.room)
     hits, read = _hits(step), panel_of(step).get("read", 0)
@@ -81,13 +81,13 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _hits(step: Step) -> dict[int, int]:
-    """At how many places the text up to each guess stands in the datastore."""
+    """Return the number of positions at which the datastore holds the text up to each guess."""
     sources = {node: parse(source) for node, source in enumerate(step.sources)}
     return {node: numbers[0] for node, (kind, numbers) in sources.items() if kind == "datastore" and numbers}
 
 
 def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
-    """The end of the text that was found, or the shortest one that was looked for."""
+    """Draw the end of the text that was found, or the shortest one that was looked for."""
     params, panel = read_params(RestParams, run.header), panel_of(step)
     foot = ZoneCell(STORE, 0, plan.room.rows + 0.1)
     if "span" not in panel:
@@ -110,7 +110,7 @@ def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
 
 
 def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, str], hits: Mapping[int, int]) -> None:
-    """A passage for every branch that is seen: how often it stands there, the end of the text, and what goes on."""
+    """Draw a passage for every branch that is seen: its count, the end of the text, and what follows."""
     ending = panel_of(step).get("ending", [])[-plan.ending :]
     parents = {step.parents[node] for node in names if node}
     drawn = set[int]()
@@ -133,7 +133,7 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
 
 
 def _path(step: Step, node: int) -> Sequence[int]:
-    """The nodes down to a guess, without the root."""
+    """Return the nodes down to a guess, without the root."""
     path = [node] * (node > 0)
     for _ in range(depths_of(step.parents)[node] - 1):
         path.append(step.parents[path[-1]])

@@ -32,7 +32,7 @@ from ...wording import count, quote
 
 PLACES, SCORES = "places", "scores"
 _DEEPEST, _ROWS = 4, 4  # guesses in a row, and rows of them as of passages
-_ENDING = 2  # tokens of the ending in front of a passage
+_ENDING = 2  # tokens of the ending before a passage
 _LABEL = 1.9  # columns for where a passage stands
 _BAR = 3.0  # columns of the longer bar of the scores
 
@@ -45,14 +45,14 @@ class _Plan(NamedTuple):
 
     @classmethod
     def of(cls, header: Header) -> _Plan:
-        """The plan of a run."""
+        """Return the plan of a run."""
         params = read_params(SuffixParams, header)
         room = Room(min(params.c, params.depth - 1, _DEEPEST), _ROWS)
         return cls(room, COLUMNS - room.depth - 1.2)
 
     @property
     def follows(self) -> int:
-        """Tokens of a passage behind the ending."""
+        """Tokens of a passage after the ending."""
         return int(self.columns - _LABEL - _ENDING)
 
 
@@ -60,7 +60,7 @@ panel_of = panel_reader(SuffixPanel)
 
 
 def offer(side: SuffixSide) -> str:
-    """What a suffix tree offers, in words."""
+    """Say what a suffix tree offers, in words."""
     if not side.get("guesses"):
         return "nothing"
     words = f"{count(side['p'], 'token')} found {side['count']} ×"
@@ -68,7 +68,7 @@ def offer(side: SuffixSide) -> str:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     plan = _Plan.of(run.header)
     places = Zone(PLACES, "Where the end of the text occurs as well", plan.columns, _ROWS)
     scores = Zone(SCORES, "Accepted tokens that each suffix tree predicts", plan.columns, 2)
@@ -76,7 +76,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
     panel = panel_of(step)
     draw_text(scene, run, k, plan.room)
@@ -95,7 +95,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> dict[int, str]:
-    """A row for every passage; returns the pieces that guesses come out of, by node."""
+    """Draw a row for every passage; returns the pieces that guesses come out of, by node."""
     ending, origins = panel.get("ending", [])[-_ENDING:], dict[int, str]()
     left = _LABEL + _ENDING - len(ending)
     for row, passage in enumerate(panel.get("places", [])[:_ROWS]):
@@ -121,7 +121,7 @@ def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> d
 
 
 def _nodes(step: Step, follows: Sequence[int]) -> list[int]:
-    """The nodes of a passage, as far as it is guessed; -1 for what is not."""
+    """Return the nodes of a passage, as far as it is guessed; -1 for what is not."""
     above, nodes = 0, list[int]()
     for token in follows:
         below = (node for node in range(1, len(step.tokens)) if step.parents[node] == above)
@@ -131,14 +131,14 @@ def _nodes(step: Step, follows: Sequence[int]) -> list[int]:
 
 
 def _where(step: Step, passage: SuffixPlace) -> str:
-    """Where a passage stands."""
+    """Return where a passage stands."""
     if passage["answer"]:
         return "last answer" if passage["answer"] == 1 else f"{passage['answer']} answers ago"
     return f"{count(max(0, step.start - passage['place']), 'token')} back"
 
 
 def _shares(step: Step) -> Mapping[int, float]:
-    """How often a guess came next, of all times that the ending stands there."""
+    """Return how often a guess came next, of all times that the ending stands there."""
     panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     times = side.get("count", 0) if side else 0
@@ -147,7 +147,7 @@ def _shares(step: Step) -> Mapping[int, float]:
 
 
 def _draw_ending(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> None:
-    """The ending that was found, framed in the text."""
+    """Draw the ending that was found, framed in the text."""
     p = len(panel.get("ending", []))
     seen = min(p, plan.room.root + 1, step.start)
     if seen:
@@ -157,7 +157,7 @@ def _draw_ending(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> N
 
 
 def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
-    """What both suffix trees expect, as bars and in words."""
+    """Draw what both suffix trees expect, as bars and in words."""
     look_in = read_params(SuffixParams, run.header).look_in
     answers = panel.get("answers", 0)
     sides = {
@@ -178,14 +178,14 @@ def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
 
 
 def _expects(side: SuffixSide) -> str:
-    """A score and what it is made of."""
+    """Return a score and what it is made of."""
     if not side.get("guesses"):
         return "nothing"
     return f"{side['score']:.2f} of {count(side['guesses'], 'guess', 'guesses')}"
 
 
 def _draw_missed(scene: Scene, run: RunState, step: Step, panel: SuffixPanel) -> None:
-    """What was looked for and not found."""
+    """Draw what was looked for and not found."""
     if "local" not in panel and "earlier" not in panel:
         return
     ending = quote(run, run.ids[step.start - 1 : step.start])

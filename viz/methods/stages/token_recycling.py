@@ -1,7 +1,7 @@
 """Token Recycling on the stage: rows of the table give the guesses, and the target's answers give rows anew.
 
-A row holds what the target found likely behind a token when it last read it. What it passed over then, or what stands
-in a row that it gave behind a rejected guess, is recycled: it is said where such a token is accepted later.
+A row holds what the target found likely after a token when it last read it. What it passed over then, or what is
+in a row that it gave after a rejected guess, is recycled: it is said where such a token is accepted later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...wording import count, quote
 TABLE = "table"
 _DEEPEST, _ROWS = 4, 6  # guesses in a row, and rows of them as of the table
 _ENTRIES = 4  # of a row that are seen
-_KEY = 1.2  # columns of a row's token and the gap behind it
+_KEY = 1.2  # columns of a row's token and the gap after it
 _COLUMNS = _KEY + _ENTRIES + 1.9  # with words on where a row comes from
 _FOOT = 1.6  # rows for words below the table
 _PAID = 1  # tokens that paid off, of which it is said
@@ -41,14 +41,14 @@ def _room(header: Header) -> Room:
 
 
 def rows_read(step: Step) -> list[tuple[RecycledRow, int]]:
-    """The rows that guesses were read from, each with the first node of its token that has guesses below it."""
+    """Return the rows that guesses were read from, each with the first node of its token that has guesses below it."""
     complete = [row for row in panel_of(step).get("rows", []) if {*RecycledRow.__annotations__} <= row.keys()]
     above = {step.tokens[parent]: parent for parent in reversed(step.parents) if 0 <= parent < len(step.tokens)}
     return [(row, above[row["token"]]) for row in complete if row["token"] in above]
 
 
 def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
-    """The guesses that were read from a row, by their tokens; of several the accepted one, else the first."""
+    """Return the guesses that were read from a row, by their tokens; of several the accepted one, else the first."""
     nodes = dict[int, int]()
     for node, parent in enumerate(step.parents):
         if node and step.tokens[parent] == row["token"] and (step.tokens[node] not in nodes or node in step.path):
@@ -57,7 +57,7 @@ def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
 
 
 def since(row: RecycledRow) -> str:
-    """When a row was given, and by what kind of node."""
+    """Say when a row was given, and by what kind of node."""
     if row["behind"] == "prompt":
         return "from a prompt"
     if not row["ago"]:
@@ -67,7 +67,7 @@ def since(row: RecycledRow) -> str:
 
 
 def paid_off(run: RunState, step: Step) -> list[str]:
-    """What is to be said of accepted tokens that the target had passed over, or had named behind a rejected guess."""
+    """Comment on accepted tokens that the target had ranked below another, or named after a rejected guess."""
     rows, said = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
     for node in step.path[1:]:
         row, rank = rows.get(step.tokens[step.parents[node]]), parse(step.sources[node])[1][:1]
@@ -84,14 +84,14 @@ def paid_off(run: RunState, step: Step) -> list[str]:
 
 
 def base(run: RunState) -> Figure:
-    """The stage without a step."""
+    """Return the stage without a step."""
     room = _room(run.header)
     table = Zone(TABLE, "Table: the likeliest tokens after each token", _COLUMNS, _ROWS + _FOOT)
     return stage([[text_zone()]], [[table], [room.zone()._replace(rows=_ROWS + _FOOT)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """The scene of step k."""
+    """Return the scene of step k."""
     room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
     draw_text(scene, run, k, room)
     changed: Mapping[int, Changed] = {entry[0]: entry for entry in panel_of(step).get("changed", [])}
@@ -115,7 +115,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _chosen(step: Step) -> list[tuple[RecycledRow, int]]:
-    """The rows that are seen: the last token's, those that gave accepted guesses, then the first ones."""
+    """Return the rows that are seen: the last token's, those that gave accepted guesses, then the first ones."""
     rows = rows_read(step)
     order = sorted(range(len(rows)), key=lambda i: (rows[i][1] not in step.path, i))
     return [rows[i] for i in sorted(order[: _ROWS - 2])]
@@ -124,7 +124,7 @@ def _chosen(step: Step) -> list[tuple[RecycledRow, int]]:
 def _draw_row(
     scene: Scene, step: Step, y: int, row: RecycledRow, above: int, changed: Changed | None
 ) -> dict[int, str]:
-    """A row that guesses were read from, and what the step makes of it; returns the pieces of its guesses."""
+    """Draw a row that guesses were read from, and how the step changes it; returns the pieces of its guesses."""
     key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
     origin = position_name(step.start - 1) if above == 0 else ""
     scene.add(
@@ -152,7 +152,7 @@ def _draw_row(
 
 
 def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, changed: Changed) -> None:
-    """A row that no guess was read from, as the step leaves it."""
+    """Draw a row that no guess was read from, as the step leaves it."""
     key, _, after, _ = changed
     nodes = [node for node, token in enumerate(step.tokens) if token == key]
     node = next((node for node in nodes if node in step.path), nodes[0] if nodes else -1)
@@ -166,7 +166,7 @@ def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, change
 
 
 def _given(changed: Changed) -> str:
-    """That a row is new, and by what kind of node it was given."""
+    """Say that a row is new, and from what kind of node."""
     return "now, rejected" if changed[3] == "rejected" else "now"
 
 
@@ -175,7 +175,7 @@ def _entry(rank: int, y: int) -> ZoneCell:
 
 
 def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
-    """Which recycled tokens paid off, and how the table grew."""
+    """Write which recycled tokens paid off, and how the table grew."""
     for words in paid_off(run, step)[:_PAID]:
         scene.word(words, ZoneCell(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
     rows = count(panel_of(step).get("known", 0), "row")
