@@ -1,4 +1,4 @@
-"""What became of every node and token of a step, and which guesses stood for the same position of the text."""
+"""What became of every node and token of a step, and which guesses were for the same position of the text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _node_fates(
         elif places[node] in taken:
             fates.append(Fate.TWIN)
         else:
-            # Right where it stands, but it hangs off a guess that was not accepted.
+            # Right at its position, but it hangs off a guess that was not accepted.
             fates.append(Fate.MATCHED if choices_of_places[parent] == token else Fate.REJECTED)
     return tuple(fates)
 
@@ -68,7 +68,7 @@ def siblings(step: Step, node: int) -> list[int]:
     """Return the guesses for the position after a node, in the order of the draft, every token once.
 
     They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
-    the same token the accepted one stands for all, else the first.
+    the same token the accepted one is kept, else the first.
     """
     return [*siblings_of(step, [node])[0].values()]
 

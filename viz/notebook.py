@@ -47,7 +47,7 @@ def figure(
     """Draw a view of one step, by default the last.
 
     `check` is the outcome of a rescore as a dictionary, for "check", and `speedup` the measured one, for "counters".
-    `node` is the one that "pair" compares, or of which "mask" says what it sees.
+    `node` is the one that "pair" compares, or the one whose row "mask" explains.
     """
     drawing = _Drawing(trace, name, theme, check, speedup)
     k = drawing.last if step is None else step

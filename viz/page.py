@@ -104,7 +104,7 @@ def style() -> str:
 
 
 def inert(text: str) -> str:
-    """Return jSON that cannot end the element it stands in."""
+    """Escape JSON so that it cannot end the element around it."""
     return text.replace("<", r"\u003c")
 
 

@@ -1,6 +1,6 @@
 """JavaScript modules joined into one classic script, so that neither a page nor a host needs a bundler.
 
-Each module becomes a function of its own that returns what it exports; modules stand after those that they import.
+Each module becomes a function of its own that returns what it exports; modules come after those that they import.
 The joiner knows two forms, each at the beginning of a line, and refuses whatever else says import or export:
 
     import { name, other as alias } from "./file.js";     also over several lines
@@ -44,7 +44,7 @@ def join(entry: Path) -> str:
 
 
 def _visit(path: Path, known: dict[Path, _Module], above: tuple[Path, ...], order: list[_Module]) -> None:
-    """Append a module to `order`, behind everything that it imports."""
+    """Append a module to `order`, after everything that it imports."""
     if path in above:
         circle = [*above[above.index(path) :], path]
         raise JoinError("modules import each other in a circle: " + " -> ".join(map(_label, circle)))

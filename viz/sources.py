@@ -1,7 +1,7 @@
 """Where a guess came from: what is in a record as "window:2,5" is a window's row 2, column 5.
 
-A source is a kind and, after a colon, numbers. The methods' own kinds stand in their screens; those that several
-methods share stand here. The page's player fills in the same templates.
+A source is a kind and, after a colon, numbers. The methods' own kinds are in their screens; those that several
+methods share are here.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class TableRow(NamedTuple):
     cells: Sequence[Cell]
     node: int = -1
     since: StepPhase = "propose"
-    until: StepPhase | None = None  # from this phase on other rows stand for it
+    until: StepPhase | None = None  # from this phase on other rows replace it
 
 
 class Table(NamedTuple):
@@ -63,7 +63,7 @@ def fate_of(step: Step, node: int) -> Cell:
 
 
 def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
-    """Return what became of several nodes behind `text` tokens of the text; -1 stands for a token that was not fed."""
+    """Return what became of several nodes after `text` tokens of the text; -1 means a token that was not fed."""
     judged = node_fates(step)
     fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
     after = ", ".join("not fed" if each is None else fate_label(each) for each in fates)
@@ -73,7 +73,7 @@ def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
 
 
 def outcome_of(accepted: int, learned: str = "") -> Cell:
-    """Return how many guesses of a row were accepted and, behind that, what the method learned of it."""
+    """Return how many guesses of a row were accepted and what the method learned from it."""
     judged = f"{accepted} accepted" if accepted else ""
     return {"accept": judged, "commit": ", ".join(filter(None, (judged, learned)))} if judged or learned else None
 

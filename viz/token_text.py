@@ -71,7 +71,7 @@ def whole(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _decoded(texts: Iterable[str]) -> str:
-    """Return the characters that bytes spell; those that spell none stand as ⟨F09F⟩."""
+    """Return the characters that bytes spell; those that spell none become ⟨F09F⟩."""
     given, text = bytes.fromhex("".join(texts).replace("<0x", "").replace(">", "")), ""
     while given:
         try:

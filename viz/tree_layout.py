@@ -1,6 +1,6 @@
-"""Where a tree's nodes stand: the column is the depth, and a row is a branch.
+"""The layout of a tree: the column is the depth, and a row is a branch.
 
-A first child stands in its parent's row, so what the method ranked first is a straight line; every other child begins
+A first child is in its parent's row, so what the method ranked first is a straight line; every other child begins
 a row of its own. The order is that of the draft, never that of the verdict: the picture must not give it away.
 """
 

@@ -42,7 +42,7 @@ class HeldNgram(NamedTuple):
 
 
 def right_of(n: int, apart: int = _APART) -> int:
-    """Return the column of the first learned token, behind n-grams of `n` tokens and the words above them."""
+    """Return the column of the first learned token, after n-grams of `n` tokens and the words above them."""
     return max(n + GAP, apart)
 
 

@@ -34,7 +34,7 @@ class NodeIndex:
         return nodes
 
     def rows(self, rows: Iterable[Sequence[int]], *, merged: bool) -> list[list[int]]:
-        """Return the nodes of rows below the root: one behind another, or merged by equal beginnings; -1: not fed."""
+        """Return the nodes of rows below the root: one after another, or merged by equal beginnings; -1: not fed."""
         if merged:
             return [self.chain(row, 0) for row in rows]
         nodes, first, given = list[list[int]](), 1, self._step.tokens

@@ -240,7 +240,7 @@ def _whiskers(side: Side, value: str) -> PlotTrace | None:
 
 
 def _rows(side: Side, along: str = "x", up: str = "y") -> PlotTrace:
-    """Return what a point says, and the number of the row that it stands for."""
+    """Return what a point says, and the number of its row."""
     says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{_plain(side.name)}</extra>"
     return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
 

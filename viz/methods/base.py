@@ -38,10 +38,10 @@ class Screen:
     heeds_budget: bool = True  # whether it stops guessing where only one more token is asked for
     bandwidth_known: bool = True  # whether all that the target reads is read in passes that the record counts
 
-    # Words. Those behind "Guessed 3 tokens" begin with a blank, a comma or a colon.
+    # Words. Those after "Guessed 3 tokens" begin with a blank, a comma or a colon.
     sources: Mapping[str, str] = field(default_factory=dict)  # by the kind of a source, as in `sources.SHARED_WORDS`
     origin: Words = say_nothing  # where the step's guesses came from
-    agreed: Words = say_nothing  # what is to be said of the accepted guesses, in brackets
+    agreed: Words = say_nothing  # a remark on the accepted guesses, in brackets
     learned: Words = say_nothing  # a sentence on what the method took from the step for later ones
     no_guess: Words = say_nothing  # why a step has no guess
 
@@ -55,9 +55,9 @@ class Screen:
     weights: Callable[[Step, Sequence[int]], Mapping[int, float]] = unweighted  # how likely guesses are, from 0 to 1
     weights_are_ranks: str = ""  # a sentence for where a weight is no probability
     notes: Callable[[RunState, Step, Sequence[int]], Sequence[tuple[int, str]]] = without_notes  # words beside nodes
-    notes_follow: bool = False  # whether they stand after the nodes; else below them
+    notes_follow: bool = False  # whether they are beside the nodes; else below them
     row_name: Callable[[Step, int], str] | None = None  # what a branch is called, by its node below the root
-    depth_name: str = ""  # stands before a depth's number
+    depth_name: str = ""  # comes before a depth's number
     inspired: Callable[[RunState, int], Set[int]] | None = None  # nodes of step k that an earlier answer helped to make
 
     def why_no_guess(self, run: RunState, step: Step) -> str:

@@ -110,7 +110,7 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _answers(step: Step, n: int) -> list[int]:
-    """Return what the target said after the root and after every guess."""
+    """Return the target's answers after the root and after every guess."""
     return read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
 
 

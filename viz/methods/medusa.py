@@ -21,7 +21,7 @@ from .stages import medusa as on_stage
 from .stages.medusa import panel_of
 
 _MOST_RANKS, _HEADS = 14, 12  # shown
-_WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
+_WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts are long
 _WRITTEN = -1.5  # the row of what was written
 _MARKS = 6  # part of the figure: frames around what was written
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no probability is recorded

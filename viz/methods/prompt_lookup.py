@@ -43,7 +43,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Return the ending of the text over the place where it stood before, and what followed there."""
+    """Return the end of the text above its earlier occurrence, and what followed there."""
     step, board = run.steps[k], Board()
     widest, K = _shown(run.header)
     left = -widest - _BEFORE
@@ -93,7 +93,7 @@ def rows(run: RunState, k: int) -> Table:
 class _Copy(NamedTuple):
     """Where a guess was copied from."""
 
-    n: int  # tokens of the ending that stood there, too
+    n: int  # tokens of the ending that occur there, too
     ending: Sequence[int]  # the tokens before the copied ones
     where: str
 

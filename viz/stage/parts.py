@@ -1,6 +1,6 @@
 """What most stages have: the end of the text, the target's answers below it, and the guesses that hang off it.
 
-They stand in the same columns, so a guess stands below the position in the text that it was made for. An accepted guess
+They are in the same columns, so a guess is below the position in the text that it was made for. An accepted guess
 and the target's own token go up into the text; from then on they are pieces of the text, by their positions in it.
 """
 
@@ -26,7 +26,7 @@ depths_of = lru_cache(maxsize=32)(tree.depths)
 
 
 class Room(NamedTuple):
-    """How deep the guesses of a stage may go, and in how many rows they stand."""
+    """How deep the guesses of a stage may go, and how many rows they have."""
 
     depth: int
     rows: int
@@ -229,7 +229,7 @@ def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[
     drawn, rows = {0}, dict[int, int]()
     for row, branch in enumerate(seen):
         for node in branch:
-            if step.parents[node] in drawn:  # else its parent stands in a row that is not seen
+            if step.parents[node] in drawn:  # else its parent is in a row that is not seen
                 drawn.add(node)
                 rows[node] = row
     return rows

@@ -1,6 +1,6 @@
 """What a stage is made of, and how it is written down for the page's player.
 
-A stage has zones, which stand still: grids of cells, side by side on a wide screen and one below another on a narrow
+A stage has zones, which do not move: grids of cells, side by side on a wide screen and one below another on a narrow
 one. A step is a scene: pieces (tokens in boxes), links between pieces, words, and frames around cells. Each has a
 first phase and may have a last one. A piece has a name that is its own from step to step. The player moves a piece
 that is known to where it is now; a new one comes out of the piece that is named as its origin, or it fades in.
@@ -11,7 +11,7 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word
-          from 0 to 1, "note", which stands small after it, "faint", "copied", and "slot": the phases in which its key
+          from 0 to 1, "note", which is small after it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
           "turn", how many others come before it, of new pieces that come one by one
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
@@ -61,7 +61,7 @@ class Zone(NamedTuple):
     title: str
     columns: float
     rows: float
-    fed: bool = False  # whether the target reads the nodes that stand there
+    fed: bool = False  # whether the target reads the nodes in it
 
 
 class ZoneCell(NamedTuple):
@@ -75,7 +75,7 @@ class ZoneCell(NamedTuple):
 def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
     """Return a stage without a step: rows of stacks of zones, spread over its width.
 
-    Of a narrow stage the last stack of a row stands on the right, as on a wide one: guesses stay below the text.
+    Of a narrow stage the last stack of a row is on the right, as on a wide one: guesses stay below the text.
     """
     zones, wide, narrow = list[Zone](), list[Spot](), list[Spot]()
     top = below = 0.0
@@ -108,7 +108,7 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
 def _one_below_another(row: Sequence[Sequence[Zone]], top: float, *, last_first: bool) -> tuple[list[Spot], float]:
     """Return places of a row's zones on a narrow stage, and where the next row begins.
 
-    Where one row is all that stands below the text, its guesses, which are last, are next to the text.
+    Where only one row is below the text, its guesses, which are last, are next to the text.
     """
     places, order = dict[int, list[Spot]](), [*range(len(row))]
     for number in [order[-1], *order[:-1]] if last_first else order:

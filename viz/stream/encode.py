@@ -99,7 +99,7 @@ def closure(
 
 
 def matrix(encoded: Mapping[str, Any], step: Step) -> npt.NDArray[np.uint8]:
-    """Return what the inside of a "closure" stands for in a step."""
+    """Return the matrix that the inside of a "closure" encodes in a step."""
     parents = step.parents[: encoded.get("rows")]
     depth, seen = np.array(tree.depths(parents), dtype=np.int64), tree.closure(parents)
     if "window" in encoded:
@@ -151,7 +151,7 @@ def resolve(
 
 
 def _column(value: Mapping[str, Any], step: Step) -> Encoded:
-    """Return what a "node" stands for, written out."""
+    """Return what a "node" refers to."""
     chosen = slice(value.get("from", 0), value.get("to"))
     if value["node"] == "id":
         return list(range(len(step.tokens))[chosen])

@@ -72,7 +72,7 @@ def _begins_with_number(values: Sequence[encode.Encoded]) -> bool:
 class Strings:
     """The run's table of strings: each is written once and then meant by its number.
 
-    Once it is closed nothing more is written: what is not in it stands for itself.
+    Once it is closed nothing more is written: what is not in it is sent as it is.
     """
 
     def __init__(self, closed: bool = False) -> None:

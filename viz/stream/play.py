@@ -3,7 +3,7 @@
     {"kind":"play", ...}       what the run is, the themes, and every view with its base
     {"kind":"texts", ...}      display texts of tokens, before the line that first uses them
     {"kind":"strings", ...}    more of the run's table of strings
-    {"kind":"values", ...}     more of its table of values: {"same": 3} in a step stands for the fourth of them
+    {"kind":"values", ...}     more of its table of values: {"same": 3} in a step is the fourth of them
     {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
     {"kind":"end", ...}        what came out
 
@@ -117,7 +117,7 @@ class Play:
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
         """Return the last line; the summary of a run that was interrupted is None."""
         numbers = {} if summary is None else asdict(summary)
-        numbers.pop("text", None)  # it stands in the steps
+        numbers.pop("text", None)  # it is in the steps
         finish = "torn" if summary is None else summary.finish[:40]
         memory = counters.largest_memory(self.run) if self.run.steps else None
         facts = {"memory": memory, "bandwidth": counters.bandwidth(self.run, summary)}

@@ -187,7 +187,7 @@ def left(step: Step, cache: CacheState) -> list[SlotRun]:
 
 
 def moved(step: Step, cache: CacheState) -> list[range]:
-    """Return where accepted guesses stood before they moved down to the text."""
+    """Return where accepted guesses were before they moved to the text."""
     runs = list[range]()
     row = {node: row for row, node in enumerate(fed_nodes(step))}
     for place in (step.start - 1 + row[node] for node in step.path if node in row):

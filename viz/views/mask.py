@@ -1,7 +1,7 @@
 """The attention mask of a step: a row for every token that is fed, a column for everything that it may see.
 
-To the left stands the text, its places joined to wide columns where all rows treat them alike; then, after a gap, the
-step's own nodes. Where many tokens of the text were still unread, as in a prefill, their rows stand above, joined too.
+On the left is the text, its positions joined to wide columns where all rows treat them alike; then, after a gap, the
+step's own nodes. Where many tokens of the text were still unread, as in a prefill, their rows are above, joined too.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _beside(run: RunState, step: Step, rows: int, unread: Sequence[range]) -> di
 
 
 def _ticks(labels: Sequence[tuple[float, str]], apart: float) -> dict[str, Any]:
-    """Return labels of an axis, without those that would stand too near to the one before."""
+    """Return labels of an axis, without those that are too near to the one before."""
     placed = list[tuple[float, str]]()
     for place, name in labels:
         if not placed or place - placed[-1][0] >= apart:

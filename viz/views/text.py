@@ -20,7 +20,7 @@ _COLUMNS = 90  # of the figure's text, in characters
 
 
 def base(run: RunState) -> Figure:
-    """Return nothing: the prompt stands in the run's first line."""
+    """Return nothing: the prompt is in the run's first line."""
     return {}
 
 

@@ -1,6 +1,6 @@
 """Step by step: how many tokens it wrote, and below where its time went. It grows by a point of every trace a step.
 
-The first step reads the prompt: it takes another kind of time, so that stands apart, in words.
+The first step reads the prompt: that takes another kind of time, so it is given apart, in words.
 """
 
 from __future__ import annotations

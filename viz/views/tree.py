@@ -1,7 +1,7 @@
 """The step's tree of guesses: depth to the right, a row for every branch, and what the target made of it.
 
 The layout is that of `tree_layout`, so the page can put it together from the step's own columns. A window's cells are
-no part of the tree. Behind the accepted path stands the token that the target wrote itself.
+no part of the tree. After the accepted path comes the token that the target wrote itself.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 
 def _at(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
-    """Return where nodes stand."""
+    """Return where nodes are drawn."""
     if not nodes:
         return {}
     row_of, depths = rows(step), tree.depths(step.parents)
@@ -198,7 +198,7 @@ def _edges(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
 
 
 def _lift(known: Sequence[int | None]) -> float:
-    """Return rows above the first one in which the target's own token stands free of the texts below it."""
+    """Return how many rows above the first one the target's own token is clear of the texts below it."""
     return max(0.75, 0.08 * max(row for row in known if row is not None))
 
 
@@ -221,7 +221,7 @@ def _depth_names(header: Header, deepest: int) -> dict[int, str]:
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """Return how likely the method held guesses to be: a recorded probability, else what its panel says."""
+    """Return how likely the method held guesses to be: a recorded probability, else the one in its panel."""
     recorded = {node: q for node in guesses if (q := step.q[node]) is not None} if step.q else {}
     return {**screen_of(header).weights(step, guesses), **recorded}
 

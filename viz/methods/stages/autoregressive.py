@@ -15,7 +15,7 @@ from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
 TARGET, TIME = "target", "time"
-_ROOM = Room(3, 0)  # nothing is guessed: this is where the token that is read stands in the text
+_ROOM = Room(3, 0)  # nothing is guessed: this is where the token that is read is in the text
 _WIDE, _HIGH = 6.0, 2.8  # columns and rows of the target
 _INSIDE, _TOKEN = 0.15, 0.35  # the column of the words in it, and the row of the token
 _BAR = 7.0  # columns of the whole time

@@ -1,6 +1,6 @@
 """EAGLE-3 on the stage: three layers of the target feed one drafter, whose guesses weigh what their products weigh.
 
-On the left stands the last word that the target has read, once for every layer that is tapped: its states become one
+On the left is the last word that the target has read, once for every layer that is tapped: its states become one
 feature, and the drafter reads it with the word after it, the root. On the right are the likeliest guesses, each with
 the product of the probabilities on the way to it. Once the step is written, the target's own features take the place
 of the drafter's; how far those had drifted from them is a gauge for each.

@@ -98,7 +98,7 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
 
 
 def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """Draw what the target says after the root and after every guess; the settled answers go up into the text."""
+    """Draw the target's answers after the root and after every guess; settled answers move up into the text."""
     step, guesses = run.steps[k], _guesses(run.steps[k], _n(run))
     answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), ZoneCell(BLOCK, room.root + 1, _ANSWERS)
     read = [f"r{k}", *(_name(k, step.start + node - 1) for node in guesses)]

@@ -2,7 +2,7 @@
 
 The first layers and an adapter read the root and write the first guess, read that and write the next one, and so on,
 for as long as they are sure. What the first layers have made of the tokens is kept: the other layers go on from there,
-with all tokens in one pass, to the full exit. A token stands in the column of its position in the text all the way.
+with all tokens in one pass, to the full exit. A token stays in the column of its position in the text.
 """
 
 from __future__ import annotations

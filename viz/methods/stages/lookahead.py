@@ -1,7 +1,7 @@
 """Lookahead on the stage: the window gives its diagonals to the pool, the pool gives guesses, the target reads both.
 
 The lines of the window lie one below another, the oldest on top and the target's answers, which become the newest,
-at the bottom. A cell stands as many columns to the right as its place lies after the last token of the text.
+at the bottom. A cell is as many columns to the right as its position is after the last token of the text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _columns(params: LookaheadParams, room: Room) -> int:
 
 
 def base(run: RunState) -> Figure:
-    """Return the stage without a step; where the window is wide, the pool stands below the guesses."""
+    """Return the stage without a step; where the window is wide, the pool is below the guesses."""
     params = params_of(run.header)
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
@@ -77,7 +77,7 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
     params, step, panel = params_of(run.header), run.steps[k], panel_of(run.steps[k])
     lines, new = panel.get("rows", [])[: params.N - 1], panel.get("new", [])
     most, deepest = _columns(params, room), min(params.N, _LINES) - 1
-    top = params.N - 1 - len(lines)  # a window that is not full yet stands on its lower edge
+    top = params.N - 1 - len(lines)  # a window that is not full yet is at its lower edge
     columns: list[list[str]] = [[] for _ in range(max([len(new), *map(len, lines)], default=0) + 1)]
     beside, node = 0, 0
     identities = _identities(run, k, [len(line) for line in lines])
@@ -197,7 +197,7 @@ def _draw_learned(
 
 
 def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...], list[int]]:
-    """Return the columns in which every n-gram stands in the window, from its key to the target's answer."""
+    """Return the columns of every n-gram in the window, from its key to the target's answer."""
     lines, new = panel.get("rows", []), panel.get("new", [])
     if len(lines) != N - 1:
         return {}

@@ -1,6 +1,6 @@
 """Medusa on the stage: from one hidden state every head lists words for a place of its own; the tree combines them.
 
-On the left stands the hidden state after the token before the root. The target's own head has made the root of
+On the left is the hidden state after the token before the root. The target's own head has made the root of
 it; every other head is a box with its likeliest words, the best on the left, as far as the tree has a use for them.
 On the right every guess comes out of the word that it is.
 """

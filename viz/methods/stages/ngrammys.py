@@ -1,7 +1,7 @@
 """N-Grammys on the stage: a row of guesses on the right, and in the same line on the left where it comes from.
 
-That is an n-gram that stood in the text before, after the same token, or a word that the model's bigram ranks behind
-the last token. Below them stands what the pass costs.
+That is an n-gram that occurred in the text before, after the same token, or a word that the model's bigram ranks after
+the last token. Below them is what the pass costs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ouroboros on the stage: pool, draft, phrases after it, and what the target's answers put into the pool.
 
-The draft stands below the text; the phrases that lengthen it stand below the draft, and so does what of a long draft
+The draft is below the text; the phrases that lengthen it are below the draft, and so does what of a long draft
 goes beyond its line. Below each phrase are the words that the target wants instead, and those go back into the pool.
 """
 
@@ -39,7 +39,7 @@ from ...wording import count, quote
 POOL, BEHIND = "pool", "behind"
 _WIDEST = 5  # tokens of a phrase in the pool, with its key
 _NEW = 2  # inspired phrases in the pool
-_PITCH = 1.75  # rows from one phrase after the draft to the next: the target's words stand between them
+_PITCH = 1.75  # rows from one phrase after the draft to the next: the target's words are between them
 _ANSWER = 0.85  # rows from a phrase to the target's words
 _HIGH = 5.3  # rows after the draft at most
 _FOOT = 1.2  # rows for words below a zone's cells
@@ -273,7 +273,7 @@ class _Drawing:
         return phrases
 
     def _answered(self, first: int, phrase: Sequence[int]) -> bool:
-        """Return True if a phrase is what the target says after drafted tokens on from a place."""
+        """Return True if a phrase is what the target answers after drafted tokens from a position on."""
         nodes, choices = self.chain[first : first + len(phrase)], self._step.choices
         return (
             bool(choices)

@@ -1,6 +1,6 @@
-"""Prompt lookup on the stage: the text's ending below the text, where it stood before; what followed it is copied.
+"""Prompt lookup on the stage: the end of the text below the text, where it occurred before; what followed it is copied.
 
-The earlier passage stands in the columns of the text's end: the same words lie below one another, and what followed
+The earlier passage is in the columns of the text's end: the same words are below one another, and what followed
 them lies above the guesses.
 """
 
@@ -64,8 +64,8 @@ class _Copy(NamedTuple):
     kind: str  # "prompt", "output" or "reference"
     source: Sequence[int]  # the tokens of the text, or of the reference
     end: int  # how many of them there were to copy
-    n: int  # tokens that stand there as they do at the text's end
-    start: int  # the place behind these
+    n: int  # tokens that are the same there as at the text's end
+    start: int  # the position after these
     places: Sequence[int]  # of the copied tokens
 
     def name(self, place: int) -> str:

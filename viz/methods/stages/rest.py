@@ -1,6 +1,6 @@
-"""REST on the stage: the end of the text, the passages of the datastore in which it stands, and the tree of guesses.
+"""REST on the stage: the end of the text, the passages of the datastore that contain it, and the tree of guesses.
 
-A passage stands in the row of the branch that comes out of it: the end of the text, and what goes on after it there.
+A passage is in the row of the branch that comes out of it: the end of the text, and what follows it there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...wording import count, quote
 
 STORE = "store"
 _DEEPEST, _ROWS = 5, 5  # guesses in a row, and rows of them as of passages
-_COUNT = 0.9  # columns for how often a passage stands in the datastore
+_COUNT = 0.9  # columns for how often a passage occurs in the datastore
 _FOOT = 1.2  # rows for words below the passages
 _ENDING = 2  # tokens of the text's end before a passage
 

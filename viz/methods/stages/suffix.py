@@ -1,4 +1,4 @@
-"""SuffixDecoding on the stage: the text's ending, where else it stands and what followed there, and both scores.
+"""SuffixDecoding on the stage: the end of the text, where else it occurs, what followed there, and both scores.
 
 The ending is looked for in this text and in earlier answers. What followed it there, by how often it did, is the tree
 of guesses; the suffix tree that expects the more accepted tokens gives it.
@@ -33,7 +33,7 @@ from ...wording import count, quote
 PLACES, SCORES = "places", "scores"
 _DEEPEST, _ROWS = 4, 4  # guesses in a row, and rows of them as of passages
 _ENDING = 2  # tokens of the ending before a passage
-_LABEL = 1.9  # columns for where a passage stands
+_LABEL = 1.9  # columns for where a passage is
 _BAR = 3.0  # columns of the longer bar of the scores
 
 
@@ -131,14 +131,14 @@ def _nodes(step: Step, follows: Sequence[int]) -> list[int]:
 
 
 def _where(step: Step, passage: SuffixPlace) -> str:
-    """Return where a passage stands."""
+    """Say where a passage is."""
     if passage["answer"]:
         return "last answer" if passage["answer"] == 1 else f"{passage['answer']} answers ago"
     return f"{count(max(0, step.start - passage['place']), 'token')} back"
 
 
 def _shares(step: Step) -> Mapping[int, float]:
-    """Return how often a guess came next, of all times that the ending stands there."""
+    """Return how often a guess came next, of all occurrences of the ending there."""
     panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
     times = side.get("count", 0) if side else 0

@@ -1,7 +1,7 @@
 """Token Recycling on the stage: rows of the table give the guesses, and the target's answers give rows anew.
 
 A row holds what the target found likely after a token when it last read it. What it passed over then, or what is
-in a row that it gave after a rejected guess, is recycled: it is said where such a token is accepted later.
+in a row that it gave after a rejected guess, is recycled: a remark shows where such a token is accepted later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENTRIES = 4  # of a row that are seen
 _KEY = 1.2  # columns of a row's token and the gap after it
 _COLUMNS = _KEY + _ENTRIES + 1.9  # with words on where a row comes from
 _FOOT = 1.6  # rows for words below the table
-_PAID = 1  # tokens that paid off, of which it is said
+_PAID = 1  # tokens that paid off that are named
 
 Changed = tuple[int, Sequence[int], Sequence[int], Literal["accepted", "rejected"]]
 
