@@ -275,7 +275,7 @@ def test_a_later_turn_reads_only_what_is_new() -> None:
     trace = record("lookahead")
     length = len(trace.header.prompt)
     got = changed(trace, 0, pending=2)
-    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were kept" in narration.say(RunState.of(got), 0)
+    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were cached" in narration.say(RunState.of(got), 0)
 
 
 @pytest.mark.parametrize("method", METHODS)

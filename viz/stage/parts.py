@@ -7,6 +7,7 @@ and the target's own token go up into the text; from then on they are pieces of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from decoding.types import Role, Step
 from ..fates import emitted_fates, node_fates
 from ..palette import Fate
 from ..run_state import RunState
+from ..view import Figure
 from ..wording import count
 from .scene import COLUMNS, Scene, Slot, StagePiece, Zone, ZoneCell
 
@@ -51,57 +53,6 @@ def position_name(position: int) -> str:
     return f"t{position}"
 
 
-def landing(step: Step, room: Room, depth: int) -> ZoneCell:
-    """Return where a token is once the step is written; a text that outgrows its line has moved to the left."""
-    beyond = max(0, room.root + len(step.emitted) - (COLUMNS - 1))
-    return ZoneCell(TEXT, room.root + depth - beyond, 0)
-
-
-def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """Draw the end of the text; its last token is the root."""
-    step = run.steps[k]
-    last = step.start - 1
-    for position in range(max(0, last - room.root), last + 1):
-        place = ZoneCell(TEXT, room.root - last + position, 0)
-        fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
-        slot: Slot = ("verify" if position >= last - step.pending else "propose", None)
-        scene.add(StagePiece(position_name(position), run.ids[position], place, fate, node, slot=slot))
-
-
-def draw_text(
-    scene: Scene, run: RunState, k: int, room: Room, *, own: str = "", answers: str = "the target's answers"
-) -> None:
-    """Draw the end of the text, and the target's answers along the accepted path, the last of them its own token.
-
-    `own` names the piece that the target's own token comes out of, where it is not the last one of the text;
-    `answers` are the words beside the answers.
-    """
-    draw_end(scene, run, k, room)
-    step = run.steps[k]
-    last = step.start - 1
-    if landing(step, room, 0) != ZoneCell(TEXT, room.root, 0):
-        for position in range(max(0, last - room.root), last + 1):
-            scene.move(position_name(position), "commit", landing(step, room, position - last))
-    for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
-        place = ZoneCell(TEXT, room.root + 1 + i, 1)
-        if i < step.accepted:
-            node, name = step.path[i + 1], _answer_name(k, i)
-            if place.x < COLUMNS:
-                scene.add(StagePiece(name, token, place, Fate.PROMPT, node, since="accept", faint=True))
-            continue
-        name = position_name(step.start + i)
-        scene.add(
-            StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
-        )
-        scene.land(name, landing(step, room, 1 + i))
-    scene.word(answers, ZoneCell(TEXT, room.root + 0.9, 1), "left", since="accept")
-
-
-def _answer_name(k: int, place: int) -> str:
-    """Name the target's answer along the accepted path."""
-    return f"a{k}.{place}"
-
-
 def node_name(step: Step, node: int, depths: Sequence[int]) -> str:
     """Name the piece of a guess: an accepted one is on its way into the text."""
     if node == 0 or node in step.path:
@@ -109,97 +60,136 @@ def node_name(step: Step, node: int, depths: Sequence[int]) -> str:
     return f"g{step.index}.{node}"
 
 
-def draw_guesses(
-    scene: Scene,
-    run: RunState,
-    k: int,
-    room: Room,
-    *,
-    origin: Callable[[int], str] = lambda node: "",
-    share: Mapping[int, float] | None = None,
-    note: Mapping[int, str] | None = None,
-    shown: Sequence[int] | None = None,
-    one_by_one: bool = False,
-) -> dict[int, str]:
-    """Return the guesses of a step as a tree, from left to right; returns the names of the pieces by their nodes.
-
-    `origin` names the piece that a guess comes out of. Of too many rows the accepted one and the first are seen;
-    `shown` are the nodes to choose from, where not all are to be seen. Guesses that were made on each other come
-    `one_by_one`.
-    """
-    step = run.steps[k]
-    depths = depths_of(step.parents)
-    guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
-    rows = rows_of(step, room, shown)
-    names = {0: position_name(step.start - 1)}
-    for node, row in rows.items():
-        place, more, words = (
-            ZoneCell(GUESSES, depths[node] - 1, row),
-            (share or {}).get(node),
-            (note or {}).get(node, ""),
-        )
-        turn = depths[node] * one_by_one
-        draw_guess(scene, step, room, names, node, place, origin=origin(node), share=more, note=words, turn=turn)
-    land_hidden(scene, k, step, room, names)
-    if hidden := len(guesses) - len(rows):
-        scene.word(f"and {count(hidden, 'guess', 'guesses')} more", ZoneCell(GUESSES, 0, room.rows - 0.25))
-    return names
-
-
-def draw_guess(
-    scene: Scene,
-    step: Step,
-    room: Room,
-    names: dict[int, str],
-    node: int,
-    place: ZoneCell,
-    *,
-    linked: bool = True,
-    **look: Any,
-) -> None:
-    """Draw a guess, which moves into the text if it is accepted, and add its piece to `names`."""
-    depths, taken = depths_of(step.parents), node in step.path[: len(step.emitted) + 1]
-    slot: Slot = ("verify", None if taken else "commit")
-    name, fate = node_name(step, node, depths), node_fates(step)[node]
-    names[node] = scene.add(StagePiece(name, step.tokens[node], place, fate, node, slot=slot, **look))
-    if taken:
-        scene.land(names[node], landing(step, room, depths[node]))
-    if linked and (above := names.get(step.parents[node])):
-        gone = step.parents[node] == 0 and landing(step, room, 0) != ZoneCell(TEXT, room.root, 0)
-        scene.link(above, names[node], "tree", until="commit" if gone else None)
-
-
-def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int, str]) -> None:
-    """Draw accepted guesses that there was no room for in the text."""
-    for i, node in enumerate(step.path[1 : len(step.emitted) + 1]):
-        name, place, answer = position_name(step.start + i), landing(step, room, 1 + i), _answer_name(k, i)
-        if node not in names and place.x >= 0:
-            scene.add(
-                StagePiece(
-                    name, step.tokens[node], place, Fate.ACCEPTED, node, since="commit", origin=answer, slot=CACHED
-                )
-            )
-
-
-def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> None:
-    """Draw the target's choices after guesses that it did not accept: it has read them all, each on what is before."""
-    for node in nodes if step.choices else ():
-        place = ZoneCell(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
-        if place.x < COLUMNS:
-            name = answer_name(step, node)
-            scene.add(StagePiece(name, step.choices[node], place, Fate.PROMPT, since="accept", faint=True))
-
-
 def answer_name(step: Step, node: int) -> str:
     """Name the target's choice after a guess."""
     return f"b{step.index}.{node}"
 
 
-def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> None:
-    """Say that there is no guess, and why."""
-    if run.wants_one(step):
-        why = "only one more token is needed"
-    scene.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
+def _answer_name(k: int, place: int) -> str:
+    """Name the target's answer along the accepted path."""
+    return f"a{k}.{place}"
+
+
+@dataclass(slots=True)
+class StepScene(Scene):
+    """The scene of one step of a run."""
+
+    run: RunState = field(kw_only=True)
+    step: Step = field(kw_only=True)
+    room: Room = field(kw_only=True)
+    names: dict[int, str] = field(init=False)  # of the root and the guesses that are drawn
+
+    @classmethod
+    def begin(cls, base: Figure, run: RunState, k: int, room: Room) -> StepScene:
+        """Begin the scene of step k on a stage."""
+        return cls([zone["name"] for zone in base["zones"]], run=run, step=run.steps[k], room=room)
+
+    def __post_init__(self) -> None:
+        self.names = {0: position_name(self.step.start - 1)}
+
+    def landing(self, depth: int) -> ZoneCell:
+        """Return where a token is once the step is written; a text that outgrows its line has moved to the left."""
+        beyond = max(0, self.room.root + len(self.step.emitted) - (COLUMNS - 1))
+        return ZoneCell(TEXT, self.room.root + depth - beyond, 0)
+
+    def draw_end(self) -> None:
+        """Draw the end of the text; its last token is the root."""
+        last = self.step.start - 1
+        for position in range(max(0, last - self.room.root), last + 1):
+            place = ZoneCell(TEXT, self.room.root - last + position, 0)
+            fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
+            slot: Slot = ("verify" if position >= last - self.step.pending else "propose", None)
+            self.add(StagePiece(position_name(position), self.run.ids[position], place, fate, node, slot=slot))
+
+    def draw_text(self, *, own: str = "", answers: str = "the target's answers") -> None:
+        """Draw the end of the text, and the target's answers along the accepted path, the last of them its own token.
+
+        `own` names the piece that the target's own token comes out of, where it is not the last one of the text;
+        `answers` are the words beside the answers.
+        """
+        self.draw_end()
+        step, root = self.step, self.room.root
+        last = step.start - 1
+        if self._moves_text:
+            for position in range(max(0, last - root), last + 1):
+                self.move(position_name(position), "commit", self.landing(position - last))
+        for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
+            place = ZoneCell(TEXT, root + 1 + i, 1)
+            if i < step.accepted:
+                node, name = step.path[i + 1], _answer_name(step.index, i)
+                if place.x < COLUMNS:
+                    self.add(StagePiece(name, token, place, Fate.PROMPT, node, since="accept", faint=True))
+                continue
+            name, origin = position_name(step.start + i), own or position_name(last)
+            self.add(StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=origin))
+            self.land(name, self.landing(1 + i))
+        self.word(answers, ZoneCell(TEXT, root + 0.9, 1), "left", since="accept")
+
+    @property
+    def _moves_text(self) -> bool:
+        return self.landing(0) != ZoneCell(TEXT, self.room.root, 0)
+
+    def draw_guesses(
+        self,
+        origin: Callable[[int], str] = lambda node: "",
+        *,
+        share: Mapping[int, float] | None = None,
+        shown: Sequence[int] | None = None,
+        one_by_one: bool = False,
+    ) -> dict[int, str]:
+        """Draw the guesses as a tree, from left to right; returns the names of the pieces by their nodes.
+
+        `origin` names the piece that a guess comes out of. Of too many rows the accepted one and the first are seen;
+        `shown` are the nodes to choose from, where not all are to be seen. Guesses that were made on each other come
+        `one_by_one`.
+        """
+        depths, rows = depths_of(self.step.parents), rows_of(self.step, self.room, shown)
+        for node, row in rows.items():
+            place, turn = ZoneCell(GUESSES, depths[node] - 1, row), depths[node] * one_by_one
+            self.draw_guess(node, place, origin=origin(node), share=(share or {}).get(node), turn=turn)
+        self.draw_hidden()
+        guesses = sum(role is Role.VERIFY for role in self.step.roles)
+        if hidden := guesses - len(rows):
+            place = ZoneCell(GUESSES, 0, self.room.rows - 0.25)
+            self.word(f"and {count(hidden, 'guess', 'guesses')} more", place)
+        return self.names
+
+    def draw_guess(self, node: int, place: ZoneCell, *, linked: bool = True, **look: Any) -> None:
+        """Draw a guess, which moves into the text if it is accepted."""
+        step, depths = self.step, depths_of(self.step.parents)
+        taken = node in step.path[: len(step.emitted) + 1]
+        slot: Slot = ("verify", None if taken else "commit")
+        piece = StagePiece(node_name(step, node, depths), step.tokens[node], place, node_fates(step)[node], node)
+        self.names[node] = self.add(replace(piece, slot=slot, **look))
+        if taken:
+            self.land(self.names[node], self.landing(depths[node]))
+        if linked and (above := self.names.get(step.parents[node])):
+            gone = step.parents[node] == 0 and self._moves_text
+            self.link(above, self.names[node], "tree", until="commit" if gone else None)
+
+    def draw_hidden(self) -> None:
+        """Draw accepted guesses that there was no room for in the text."""
+        for i, node in enumerate(self.step.path[1 : len(self.step.emitted) + 1]):
+            place, origin = self.landing(1 + i), _answer_name(self.step.index, i)
+            if node not in self.names and place.x >= 0:
+                piece = StagePiece(
+                    position_name(self.step.start + i), self.step.tokens[node], place, Fate.ACCEPTED, node
+                )
+                self.add(replace(piece, since="commit", origin=origin, slot=CACHED))
+
+    def draw_answers(self, nodes: Sequence[int]) -> None:
+        """Draw the target's choices after guesses that it did not accept: it has read them all."""
+        for node in nodes if self.step.choices else ():
+            place = ZoneCell(TEXT, self.room.root + 1 + depths_of(self.step.parents)[node], 1)
+            if place.x < COLUMNS:
+                name, token = answer_name(self.step, node), self.step.choices[node]
+                self.add(StagePiece(name, token, place, Fate.PROMPT, since="accept", faint=True))
+
+    def draw_no_guess(self, why: str = "") -> None:
+        """Say that there is no guess, and why."""
+        if self.run.wants_one(self.step):
+            why = "only one more token is needed"
+        self.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
 
 
 def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:

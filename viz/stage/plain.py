@@ -6,8 +6,8 @@ from decoding.types import Header
 
 from ..run_state import RunState
 from ..view import Figure, Patch
-from .parts import DEEPEST, Room, draw_guesses, draw_text, text_zone
-from .scene import Scene, stage
+from .parts import DEEPEST, Room, StepScene, text_zone
+from .scene import stage
 
 _ROWS = 6
 
@@ -26,7 +26,7 @@ def base(run: RunState, depth: int) -> Figure:
 def frame(run: RunState, k: int, depth: int) -> Patch:
     """Return the scene of step k."""
     room = room_of(run.header, depth)
-    scene = Scene.of(base(run, depth))
-    draw_text(scene, run, k, room)
-    draw_guesses(scene, run, k, room)
+    scene = StepScene.begin(base(run, depth), run, k, room)
+    scene.draw_text()
+    scene.draw_guesses()
     return scene.patch()

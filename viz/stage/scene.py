@@ -213,11 +213,6 @@ class Scene:
     _words: list[_Words] = field(default_factory=list)
     _frames: list[_Frame] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, base: Figure) -> Scene:
-        """Begin an empty scene of a stage."""
-        return cls([zone["name"] for zone in base["zones"]])
-
     def add(self, piece: StagePiece) -> str:
         """Put a token on the stage; returns its name."""
         name = piece.name

@@ -13,7 +13,7 @@ from tests.viz.records import METHODS, record
 from viz.fates import node_fates
 from viz.palette import Fate
 from viz.run_state import RunState
-from viz.stage.parts import Room, draw_guesses, draw_text, text_zone
+from viz.stage.parts import Room, StepScene, text_zone
 from viz.stage.scene import COLUMNS, NARROW, Scene, StagePiece, Zone, ZoneCell, stage
 from viz.views import stage as view
 
@@ -105,9 +105,9 @@ def test_a_branch_that_is_not_seen_is_counted() -> None:
     run = RunState.of(trace)
     for k, step in enumerate(trace.steps):
         base = stage([[text_zone()]], [[room.zone()]])
-        scene = Scene.of(base)
-        draw_text(scene, run, k, room)
-        names = draw_guesses(scene, run, k, room)
+        scene = StepScene.begin(base, run, k, room)
+        scene.draw_text()
+        names = scene.draw_guesses()
         guesses = [node for node, fate in enumerate(node_fates(step)) if fate not in (Fate.ROOT, Fate.EXPLORED)]
         assert {node for node in step.path if (tree.depths(step.parents)[node] or 0) <= room.depth} <= set(names)
         hidden = len(guesses) - (len(names) - 1)

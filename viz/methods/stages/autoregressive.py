@@ -9,7 +9,7 @@ from decoding.types import Header, Step
 
 from ...palette import Fate
 from ...run_state import RunState
-from ...stage.parts import Room, draw_text, position_name, text_zone
+from ...stage.parts import Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -29,8 +29,8 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    step, scene, name = run.steps[k], Scene.of(base(run)), f"r{k}"
-    draw_text(scene, run, k, _ROOM, own=name, answers="")
+    step, scene, name = run.steps[k], StepScene.begin(base(run), run, k, _ROOM), f"r{k}"
+    scene.draw_text(own=name, answers="")
     whole = ZoneCell(TARGET, 0, 0)
     scene.frame(whole, _WIDE, _HIGH)
     scene.frame(whole, _WIDE, _HIGH, loud=True, since="verify", until="accept")

@@ -16,19 +16,7 @@ from ...boards.nodes import NodeIndex
 from ...panels import read_panel
 from ...params import params_reader
 from ...run_state import RunState
-from ...stage.parts import (
-    DEEPEST,
-    GUESSES,
-    TEXT,
-    Room,
-    depths_of,
-    draw_answers,
-    draw_guesses,
-    draw_no_guess,
-    draw_text,
-    position_name,
-    text_zone,
-)
+from ...stage.parts import DEEPEST, GUESSES, TEXT, Room, StepScene, depths_of, position_name, text_zone
 from ...stage.scene import Scene, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, odds, quote, share
@@ -56,17 +44,18 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
+    step, room = run.steps[k], _room(run.header)
+    scene = StepScene.begin(base(run), run, k, room)
     chain = _chain(step)
     sure = _sure(run.header, step, chain)
     before = {node: step.parents[node] for node in chain[1:]}
     names = {node: f"g{k}.{node}" for node in chain}
     names |= {node: position_name(step.start - 1 + i) for i, node in enumerate(step.path)}
-    draw_text(scene, run, k, room, answers="")
-    drawn = draw_guesses(scene, run, k, room, origin=lambda node: names.get(before.get(node, -1), ""), share=sure)
-    draw_answers(scene, step, room, chain[step.accepted :])
+    scene.draw_text(answers="")
+    drawn = scene.draw_guesses(lambda node: names.get(before.get(node, -1), ""), share=sure)
+    scene.draw_answers(chain[step.accepted :])
     if not chain:
-        draw_no_guess(scene, run, step)
+        scene.draw_no_guess()
         return scene.patch()
     _draw_lanes(scene, room)
     shown = [node for node in chain if node in drawn]

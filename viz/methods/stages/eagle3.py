@@ -17,18 +17,7 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import (
-    GUESSES,
-    Room,
-    depths_of,
-    draw_guesses,
-    draw_no_guess,
-    draw_text,
-    node_name,
-    position_name,
-    rows_of,
-    text_zone,
-)
+from ...stage.parts import GUESSES, Room, StepScene, depths_of, node_name, position_name, rows_of, text_zone
 from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -70,17 +59,18 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
+    step, room = run.steps[k], _room(run.header)
+    scene = StepScene.begin(base(run), run, k, room)
     products = products_of(step)
-    draw_text(scene, run, k, room)
+    scene.draw_text()
     root = _draw_drafter(scene, run, step)
     shown = _shown(step, products, room)
     names = {node: node_name(step, node, depths_of(step.parents)) for node in shown}
     origins = {node: names.get(step.parents[node], root) for node in shown}
-    draw_guesses(scene, run, k, room, origin=lambda node: origins[node], share=products, shown=shown, one_by_one=True)
+    scene.draw_guesses(lambda node: origins[node], share=products, shown=shown, one_by_one=True)
     _draw_products(scene, step, room, shown, products)
     if len(step.tokens) < 2:
-        draw_no_guess(scene, run, step, why_nothing(step))
+        scene.draw_no_guess(why_nothing(step))
     _draw_drift(scene, step)
     if words := unsayable_words(run, step):
         scene.word(words, ZoneCell(FEATURES, 0, _ROWS - 0.1), loud=True, since="accept")

@@ -16,7 +16,7 @@ from ...palette import Fate
 from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import CACHED, TEXT, Room, draw_end, position_name, text_zone
+from ...stage.parts import CACHED, TEXT, Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, Slot, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -44,8 +44,9 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    room, scene = _room(run), Scene.of(base(run))
-    draw_end(scene, run, k, room)
+    room = _room(run)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_end()
     for before in run.steps[max(0, k - _PAST) : k]:
         _draw_past(scene, run, before, run.steps[k], room)
     _draw_block(scene, run, k, room)

@@ -19,7 +19,7 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
-from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.parts import GUESSES, Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 
@@ -79,10 +79,10 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
     step, room = run.steps[k], _room(run.header)
-    scene = Scene.of(base(run))
+    scene = StepScene.begin(base(run), run, k, room)
     chain = [node for node, role in enumerate(step.roles) if role is not Role.EXPLORE]
-    draw_text(scene, run, k, room, own=_passed(step, step.path[-1]) if step.path else "")
-    names = draw_guesses(scene, run, k, room, origin=lambda node: _read(step, step.parents[node]), one_by_one=True)
+    scene.draw_text(own=_passed(step, step.path[-1]) if step.path else "")
+    names = scene.draw_guesses(lambda node: _read(step, step.parents[node]), one_by_one=True)
     _draw_layers(scene, step, room, chain[: room.depth + 1], names)
     _draw_confidence(scene, run.header, step, room)
     return scene.patch()

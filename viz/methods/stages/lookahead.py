@@ -16,7 +16,7 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
-from ...stage.parts import Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.parts import Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -57,15 +57,16 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
     params, step = params_of(run.header), run.steps[k]
-    room, scene = _room(params), Scene.of(base(run))
-    draw_text(scene, run, k, room)
+    room = _room(params)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_text()
     columns = _draw_window(scene, run, k, room)
     origins = _draw_held(scene, run, k, room)
-    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""), shown=[*origins])
+    names = scene.draw_guesses(lambda node: origins.get(node, ""), shown=[*origins])
     for node, origin in origins.items():
         if node in names and step.parents[node] == 0:
             scene.link(origin, names[node], "flow", until="verify")
-    _draw_learned(scene, run, step, room, columns, used=min(room.rows, len(panel_of(step).get("guesses", []))))
+    _draw_learned(scene, columns, used=min(room.rows, len(panel_of(step).get("guesses", []))))
     return scene.patch()
 
 
@@ -167,10 +168,9 @@ def _asked(run: RunState, step: Step, hidden: int) -> str:
     return "not used until the window is full"
 
 
-def _draw_learned(
-    scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]], *, used: int
-) -> None:
+def _draw_learned(scene: StepScene, columns: Sequence[Sequence[str]], *, used: int) -> None:
     """Draw the n-grams that the pool takes from the window's columns, below those in use; new ones first."""
+    run, step, room = scene.run, scene.step, scene.room
     params, panel = params_of(run.header), panel_of(step)
     inserted = panel.get("pool", {}).get("inserted", [])
     harvested = _harvested(panel, root(step), params.N)

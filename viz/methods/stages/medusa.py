@@ -20,7 +20,7 @@ from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import Room, depths_of, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
+from ...stage.parts import Room, StepScene, depths_of, position_name, text_zone
 from ...stage.scene import COLUMNS, NARROW, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -77,16 +77,16 @@ def _columns(room: Room) -> float:
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
     step, room = run.steps[k], _room(run.header)
-    scene = Scene.of(base(run))
-    draw_text(scene, run, k, room)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_text()
     words = _words(step)
     shown = _shown_words(step, words, room)
     _draw_hidden(scene, run, step, room)
-    _draw_heads(scene, step, room, words, shown)
+    _draw_heads(scene, words, shown)
     guesses = _shown_guesses(step, words, shown, room)
-    draw_guesses(scene, run, k, room, origin=lambda node: _name(step, words[node]), shown=guesses)
+    scene.draw_guesses(lambda node: _name(step, words[node]), shown=guesses)
     if not words:
-        draw_no_guess(scene, run, step, "" if step.index else "no hidden state yet")
+        scene.draw_no_guess("" if step.index else "no hidden state yet")
     return scene.patch()
 
 
@@ -138,9 +138,10 @@ def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Wo
     return shown
 
 
-def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
+def _draw_heads(scene: StepScene, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
     """Draw a box for the target's own head, and one for every other, with its words."""
-    wide, panel = _columns(room) - _LEFT, panel_of(step)
+    room = scene.room
+    wide, panel = _columns(room) - _LEFT, panel_of(scene.step)
     scene.frame(ZoneCell(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
     used = {word: len({each for each in words.values() if each.head == word}) for word in range(1, room.depth + 1)}
     for head, listed in used.items():
@@ -158,7 +159,7 @@ def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word]
         for x, word in enumerate(seen):
             note = _ordinal(word.rank + 1) if word.rank != x else ""
             place = ZoneCell(HEADS, _WORDS + x, _BOX * head + _IN_BOX)
-            _draw_word(scene, step, words, word, shown[word], place, note)
+            _draw_word(scene, word, shown[word], place, note)
     if (beyond := panel.get("heads", 0) - room.depth) > 0:
         below = ZoneCell(HEADS, _LEFT, _foot(room)) if room.depth < _HEADS else ZoneCell(HEADS, 0, _foot(room) - 1)
         scene.word(f"and {count(beyond, 'more head')}", below)
@@ -177,9 +178,8 @@ def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int]) -> s
     return f"its {_ordinal(rank + 1)} was right" + ("" if rank in in_tree else ", but is not in the tree")
 
 
-def _draw_word(
-    scene: Scene, step: Step, words: Mapping[int, _Word], word: _Word, node: int, place: ZoneCell, note: str
-) -> None:
+def _draw_word(scene: StepScene, word: _Word, node: int, place: ZoneCell, note: str) -> None:
+    step = scene.step
     token, fate = step.tokens[node], Fate.PROPOSED
     if word.head <= len(step.emitted):
         right = token == step.emitted[word.head - 1]

@@ -16,8 +16,8 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
-from ...stage.parts import Room, draw_guesses, draw_text, position_name, rows_of, text_zone
-from ...stage.scene import Scene, StagePiece, Zone, ZoneCell, stage
+from ...stage.parts import Room, StepScene, position_name, rows_of, text_zone
+from ...stage.scene import StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, share
 
@@ -43,10 +43,11 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
-    draw_text(scene, run, k, room)
-    origins = _draw_sources(scene, run, step, room)
-    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
+    step, room = run.steps[k], _room(run.header)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_text()
+    origins = _draw_sources(scene)
+    names = scene.draw_guesses(lambda node: origins.get(node, ""))
     seen = rows_of(step, room)
     ends = {row: node for node, row in seen.items()}
     for node, row in seen.items():
@@ -56,8 +57,9 @@ def frame(run: RunState, k: int) -> Patch:
     return scene.patch()
 
 
-def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[int, str]:
-    """Return what the rows are made of; returns the pieces that guesses come out of, by node."""
+def _draw_sources(scene: StepScene) -> dict[int, str]:
+    """Draw what the rows are made of; returns the pieces that guesses come out of, by node."""
+    run, step, room = scene.run, scene.step, scene.room
     rows, seen, origins = panel_of(step).get("rows", []), rows_of(step, room), dict[int, str]()
     merged, lines = params_of(run.header).layout == "trie", set[int]()
     chains = NodeIndex(step).rows((row.get("tokens", []) for row in rows), merged=merged)
@@ -66,17 +68,16 @@ def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[i
         if new and seen[new[-1]] not in lines:
             lines.add(seen[new[-1]])
             place = ZoneCell(SOURCES, room.root - room.depth - 0.4, seen[new[-1]])
-            names = _draw_source(scene, run, step, row, chain[: room.depth], place)
+            names = _draw_source(scene, row, chain[: room.depth], place)
             origins = dict(zip(chain, names, strict=False)) | origins
     if not rows:
         scene.word(_missed(run, step), ZoneCell(SOURCES, room.root + 0.4, 0), "left", loud=True)
     return origins
 
 
-def _draw_source(
-    scene: Scene, run: RunState, step: Step, row: NGrammysRow, chain: Sequence[int], at: ZoneCell
-) -> list[str]:
-    """Return words on where a row comes from, the token before its n-gram, and that; returns the n-gram's pieces."""
+def _draw_source(scene: StepScene, row: NGrammysRow, chain: Sequence[int], at: ZoneCell) -> list[str]:
+    """Draw where a row comes from, the token before its n-gram, and the n-gram; returns the n-gram's pieces."""
+    run, step = scene.run, scene.step
     key, place = f"m{root(step)}", row.get("place", 0)
     copied = row.get("strategy") == "context" and 0 < place < step.start
     scene.word(_label(step, row), at._replace(x=at.x - 0.08), "left")

@@ -20,19 +20,8 @@ from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import (
-    GUESSES,
-    Room,
-    answer_name,
-    draw_answers,
-    draw_guess,
-    draw_no_guess,
-    draw_text,
-    land_hidden,
-    position_name,
-    text_zone,
-)
-from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
+from ...stage.parts import GUESSES, Room, StepScene, answer_name, text_zone
+from ...stage.scene import COLUMNS, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
 
@@ -96,13 +85,13 @@ def base(run: RunState) -> Figure:
 
 def frame(inspired: Inspired, run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    scene, plan, step = Scene.of(base(run)), _Plan.of(run.header), run.steps[k]
-    draw_text(scene, run, k, plan.room)
-    drawing = _Drawing(scene, run, k, inspired(run, k))
+    scene = StepScene.begin(base(run), run, k, _Plan.of(run.header).room)
+    scene.draw_text()
+    drawing = _Drawing(scene, inspired(run, k))
     drawing.draft()
     drawing.lengthen()
-    land_hidden(scene, k, step, plan.room, drawing.names)
-    draw_answers(scene, step, plan.room, drawing.chain[step.accepted :])
+    scene.draw_hidden()
+    scene.draw_answers(drawing.chain[scene.step.accepted :])
     drawing.refine()
     drawing.inspire()
     drawing.say()
@@ -122,10 +111,10 @@ def _name(key: int, phrase: Sequence[int], place: int) -> str:
 class _Drawing:
     """A step's scene while it is drawn."""
 
-    def __init__(self, scene: Scene, run: RunState, k: int, helped: Set[int]) -> None:
-        self._scene, self._run, self._step, self._helped = scene, run, run.steps[k], helped
-        self._plan, self._panel = _Plan.of(run.header), read_panel(OuroborosPanel, self._step.panel)
-        self.names = {0: position_name(self._step.start - 1)}  # of pieces, by their nodes
+    def __init__(self, scene: StepScene, helped: Set[int]) -> None:
+        self._scene, self._run, self._step, self._helped = scene, scene.run, scene.step, helped
+        self._plan, self._panel = _Plan.of(self._run.header), read_panel(OuroborosPanel, self._step.panel)
+        self.names = scene.names
         self.chain = [node for node, source in enumerate(self._step.sources) if parse(source)[0] == "draft"]
         self._last = self.chain[-1] if self.chain else 0
         self._key = self._step.tokens[self._last]
@@ -143,7 +132,7 @@ class _Drawing:
         for i, node in enumerate(self.chain[: 2 * room.depth]):
             place = ZoneCell(GUESSES, i, 0) if i < room.depth else ZoneCell(BEHIND, i - room.depth, 0)
             look: dict[str, Any] = {"origin": self.names.get(self._step.parents[node], ""), "copied": node in copied}
-            draw_guess(self._scene, self._step, room, self.names, node, place, linked=i != room.depth, **look)
+            self._scene.draw_guess(node, place, linked=i != room.depth, **look)
 
     def lengthen(self) -> None:
         """Draw the phrases in the pool, and after the draft as far as they were read."""
@@ -156,8 +145,8 @@ class _Drawing:
                 if node in self.names or node < 1:
                     continue
                 place, origin = self._behind(row, i), pieces[i + 1] if i + 1 < len(pieces) else ""
-                room, first = self._plan.room, branch[0] == node or branch[i - 1] not in drawn
-                draw_guess(self._scene, self._step, room, self.names, node, place, origin=origin, copied=True)
+                first = branch[0] == node or branch[i - 1] not in drawn
+                self._scene.draw_guess(node, place, origin=origin, copied=True)
                 drawn.add(node)
                 if first:  # one line for all of a phrase
                     self._scene.link(origin, self.names[node], "flow", until="verify")
@@ -194,7 +183,7 @@ class _Drawing:
     def say(self) -> None:
         """Write how the draft was made, what the pool held, and what it learned."""
         if not self.chain:
-            draw_no_guess(self._scene, self._run, self._step)
+            self._scene.draw_no_guess()
             return
         plan, rows = self._plan, self._plan.rows - 0.2
         self._scene.word(self._passes(), ZoneCell(BEHIND, 0, rows), until="accept")

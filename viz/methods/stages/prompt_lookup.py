@@ -17,7 +17,7 @@ from ...panels import read_panel
 from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import TEXT, Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.parts import TEXT, Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -44,15 +44,16 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
-    draw_text(scene, run, k, room, answers="")
+    step, room = run.steps[k], _room(run.header)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_text(answers="")
     copy = _copy(run, step)
     if copy is not None:
         _draw_passage(scene, step, copy, room)
     for y, line in enumerate(_missed(run, step) if copy is None else _where(step, copy)):
         scene.word(line, ZoneCell(MATCH, 0, y), loud=y == 0)
     origins = {} if copy is None else dict(enumerate(map(copy.name, copy.places), start=1))
-    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
+    names = scene.draw_guesses(lambda node: origins.get(node, ""))
     for node, name in names.items():
         scene.link(origins.get(node, ""), name, "flow", until="verify")
     return scene.patch()

@@ -16,16 +16,7 @@ from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import (
-    TEXT,
-    Room,
-    depths_of,
-    draw_guesses,
-    draw_no_guess,
-    draw_text,
-    position_name,
-    text_zone,
-)
+from ...stage.parts import TEXT, Room, StepScene, depths_of, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -68,15 +59,16 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
-    draw_text(scene, run, k, plan.room)
+    step, plan = run.steps[k], _Plan.of(run.header)
+    scene = StepScene.begin(base(run), run, k, plan.room)
+    scene.draw_text()
     hits, read = _hits(step), panel_of(step).get("read", 0)
     share = {node: min(1.0, found / read) for node, found in hits.items()} if read else None
-    names = draw_guesses(scene, run, k, plan.room, origin=lambda node: f"s{k}.{node}", share=share)
+    names = scene.draw_guesses(lambda node: f"s{k}.{node}", share=share)
     _draw_ending(scene, run, step, plan)
     _draw_passages(scene, step, plan, names, hits)
     if len(names) == 1:
-        draw_no_guess(scene, run, step)
+        scene.draw_no_guess()
     return scene.patch()
 
 

@@ -17,15 +17,7 @@ from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import (
-    TEXT,
-    Room,
-    draw_guesses,
-    draw_no_guess,
-    draw_text,
-    position_name,
-    text_zone,
-)
+from ...stage.parts import TEXT, Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -77,17 +69,18 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
+    step, plan = run.steps[k], _Plan.of(run.header)
+    scene = StepScene.begin(base(run), run, k, plan.room)
     panel = panel_of(step)
-    draw_text(scene, run, k, plan.room)
+    scene.draw_text()
     origins = _draw_places(scene, step, panel, plan)
-    names = draw_guesses(scene, run, k, plan.room, origin=lambda node: origins.get(node, ""), share=_shares(step))
+    names = scene.draw_guesses(lambda node: origins.get(node, ""), share=_shares(step))
     for node, name in names.items():
         if step.parents[node] == 0:
             scene.link(origins.get(node, ""), name, "flow", until="verify")
     _draw_scores(scene, run, panel)
     if len(names) == 1:
-        draw_no_guess(scene, run, step)
+        scene.draw_no_guess()
         _draw_missed(scene, run, step, panel)
     else:
         _draw_ending(scene, step, panel, plan)

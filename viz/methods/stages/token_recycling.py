@@ -17,7 +17,7 @@ from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import Room, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
+from ...stage.parts import Room, StepScene, position_name, text_zone
 from ...stage.scene import Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -92,19 +92,20 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
-    room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
-    draw_text(scene, run, k, room)
+    step, room = run.steps[k], _room(run.header)
+    scene = StepScene.begin(base(run), run, k, room)
+    scene.draw_text()
     changed: Mapping[int, Changed] = {entry[0]: entry for entry in panel_of(step).get("changed", [])}
     shown = _chosen(step)
     origins = dict[int, str]()
     for y, (row, above) in enumerate(shown):
-        origins |= _draw_row(scene, step, y, row, above, changed.get(row["token"]))
-    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
+        origins |= _draw_row(scene, y, row, above, changed.get(row["token"]))
+    names = scene.draw_guesses(lambda node: origins.get(node, ""))
     for node, name in names.items():
         if node and (step.parents[node] == 0 or node in step.path):
             scene.link(origins.get(node, ""), name, "flow", until="verify")
     if len(names) == 1:
-        draw_no_guess(scene, run, step, "the last token has no row yet")
+        scene.draw_no_guess("the last token has no row yet")
     seen = {row["token"] for row, _ in shown}
     fresh = [entry for token, entry in changed.items() if token not in seen]
     fresh.sort(key=lambda entry: entry[3] == "rejected")
@@ -121,10 +122,9 @@ def _chosen(step: Step) -> list[tuple[RecycledRow, int]]:
     return [rows[i] for i in sorted(order[: _ROWS - 2])]
 
 
-def _draw_row(
-    scene: Scene, step: Step, y: int, row: RecycledRow, above: int, changed: Changed | None
-) -> dict[int, str]:
+def _draw_row(scene: StepScene, y: int, row: RecycledRow, above: int, changed: Changed | None) -> dict[int, str]:
     """Draw a row that guesses were read from, and how the step changes it; returns the pieces of its guesses."""
+    step = scene.step
     key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
     origin = position_name(step.start - 1) if above == 0 else ""
     scene.add(
