@@ -119,7 +119,7 @@ export class Player {
   }
 
   /**
-   * The one way in which anything changes. Drawing waits for the next frame, so that only the last change counts.
+   * Change the state: there is no other way. Drawing waits for the next frame, so that only the last change counts.
    * @param {Change} values
    */
   change(values) {
@@ -156,7 +156,7 @@ export class Player {
   }
 
   /**
-   * New lines. A live run is followed until the visitor goes elsewhere in it.
+   * Take in new lines. A live run is followed until the visitor goes elsewhere in it.
    * @param {string} text
    */
   feed(text) {
@@ -179,7 +179,7 @@ export class Player {
   }
 
   /**
-   * The stream broke: what has come is all there will be.
+   * Note that the stream broke: what has come is all there will be.
    * @param {string} sentence
    */
   lose(sentence) {
@@ -216,7 +216,7 @@ export class Player {
   }
 
   /**
-   * One phase on or back, over the ends of steps.
+   * Go one phase on or back, over the ends of steps.
    * @param {1 | -1} direction
    */
   sub(direction) {
@@ -239,7 +239,7 @@ export class Player {
   }
 
   /**
-   * The step that writes a token of the text.
+   * Go to the step that writes a token of the text.
    * @param {number} index
    * @param {Phase} [phase]
    */
@@ -314,7 +314,7 @@ export class Player {
   }
 
   /**
-   * Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
+   * Go where the host or an address asks. Nothing in it is trusted; what is not there yet is waited for.
    * @param {Partial<Place>} [place]
    */
   goto({ step, phase, view, node } = {}) {

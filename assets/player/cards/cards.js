@@ -68,7 +68,7 @@ export class Cards {
   }
 
   /**
-   * The key that opens a view: its place among those that are offered.
+   * Return the key that opens a view: its place among those that are offered.
    * @param {View} view
    */
   key(view) {

@@ -103,7 +103,7 @@ export class NumbersView {
 }
 
 /**
- * Some numbers of one kind: each a small bar between its value and its name.
+ * Draw some numbers of one kind: each a small bar between its value and its name.
  * @param {HTMLElement} node
  * @param {NumberRow} row
  * @param {number[]} values

@@ -42,7 +42,7 @@ export class Cells {
   }
 
   /**
-   * What plotly is to draw: everything that is not drawn here.
+   * Return what plotly is to draw: everything that is not drawn here.
    * @param {Figure} figure
    * @returns {PlotTrace[]}
    */
@@ -72,7 +72,7 @@ export class Cells {
   }
 
   /**
-   * Where the places of a layer are in pixels, or nothing.
+   * Return where the places of a layer are in pixels, or nothing.
    * @param {Layer} layer
    * @returns {Pixels}
    */
@@ -87,7 +87,7 @@ export class Cells {
   }
 
   /**
-   * Writes into the texts from number `used` on; returns how many are in use then.
+   * Write into the texts from number `used` on; returns how many are in use then.
    * @param {Layer} layer
    * @param {Pixels} places
    * @param {number} used
@@ -111,7 +111,7 @@ export class Cells {
   }
 
   /**
-   * The square next to a place of the chart, as plotly tells of its points.
+   * Return the square next to a place of the chart, as plotly tells of its points.
    * @param {number} x
    * @param {number} y
    * @returns {Point | null}
@@ -163,7 +163,7 @@ const sign = (layer, i) => {
 };
 
 /**
- * The places of a layer, put to those of the same look.
+ * Add the places of a layer to those of the same look.
  * @param {Paths} paths
  * @param {Pixels} places
  * @param {number} half of a cell's size

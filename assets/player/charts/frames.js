@@ -47,7 +47,7 @@ export class Frames {
   }
 
   /**
-   * The colours of the fates, by their codes.
+   * Return the colours of the fates, by their codes.
    * @param {string} theme
    */
   fills(theme) {
@@ -67,7 +67,7 @@ export class Frames {
   }
 
   /**
-   * What a view shows of a step or, if it is about the pinned node, of that; null where nothing is known.
+   * Return what a view shows of a step or, if it is about the pinned node, of that; null where nothing is known.
    * @param {View} view
    * @param {number} k
    * @param {boolean} judged
@@ -82,7 +82,7 @@ export class Frames {
   }
 
   /**
-   * The figure of a view at a step and phase.
+   * Return the figure of a view at a step and phase.
    * @param {View} view
    * @param {number} k
    * @param {Phase} phase
@@ -95,7 +95,7 @@ export class Frames {
   }
 
   /**
-   * A patch over the view's base, without what is seen in later phases only.
+   * Return a patch over the view's base, without what is seen in later phases only.
    * @param {View} view
    * @param {Patch | null | undefined} patch
    * @param {Phase} phase
@@ -117,7 +117,7 @@ export class Frames {
   }
 
   /**
-   * All points of a growing view, of every step so far: a veil hides what lies beyond the cursor.
+   * Return all points of a growing view, of every step so far: a veil hides what lies beyond the cursor.
    * @param {View} view
    * @param {string} theme
    */

@@ -10,26 +10,26 @@ import { axisName } from "./axes.js";
 export const isLayer = (part) => "layer" in part;
 
 /**
- * The names of a part's axes in the layout.
+ * Return the names of a part's axes in the layout.
  * @param {Part} part
  */
 export const axesOf = (part) => [axisName(isLayer(part) ? "x" : part.xaxis ?? "x"), axisName(part.yaxis ?? "y")];
 
 /**
- * The node of each point of a part, where it shows any.
+ * Return the node of each point of a part, where it shows any.
  * @param {Part} part
  */
 export const nodesOf = (part) => (isLayer(part) ? part.nodes : part.customdata);
 
 /**
- * The size of a point in pixels; undefined where its part has none.
+ * Return the size of a point in pixels; undefined where its part has none.
  * @param {Part} part
  * @param {number} i
  */
 export const sizeOf = (part, i) => at(isLayer(part) ? part.size : part.marker?.size, i);
 
 /**
- * The value of a point, where each may have its own.
+ * Return the value of a point, where each may have its own.
  * @template {string | number} T
  * @param {T | ArrayLike<T> | undefined} value
  * @param {number} i
@@ -37,7 +37,7 @@ export const sizeOf = (part, i) => at(isLayer(part) ? part.size : part.marker?.s
 export const at = (value, i) => (typeof value === "object" ? value[i] : value);
 
 /**
- * The symbol of a sign, by its name.
+ * Return the symbol of a sign, by its name.
  * @param {Layer} layer
  * @param {number} i
  */
@@ -47,7 +47,7 @@ export const symbolOf = ({ sign, signs }, i) => {
 };
 
 /**
- * Which parts of a view's figures the page draws: their numbers. All layers, but one pointer finds either plotly's
+ * Return which parts of a view's figures the page draws: their numbers. All layers, but one pointer finds either plotly's
  * points or squares drawn here: squares beside bars that are pointed at, too, stay with plotly.
  * @param {View} view
  */
@@ -64,7 +64,7 @@ export const drawnHere = ({ base, nodes }) => {
 const isRanged = (axis) => Array.isArray(/** @type {LayoutAxis | undefined} */ (axis)?.range);
 
 /**
- * What plotly gets instead of the parts that the page draws, by their numbers: of each pair of axes one empty trace,
+ * Return what plotly gets instead of the parts that the page draws, by their numbers: of each pair of axes one empty trace,
  * because plotly lets go of axes without a trace, and else hidden ones.
  * @param {View} view
  * @param {Set<number>} here
@@ -83,14 +83,14 @@ export const placeholders = ({ base }, here) => {
 const EMPTY = { type: "scatter", x: [], y: [], hoverinfo: "skip", showlegend: false };
 
 /**
- * A figure as plotly draws all of it: for pictures that are saved.
+ * Return a figure as plotly draws all of it: for pictures that are saved.
  * @param {Figure} figure
  * @returns {PlotTrace[]}
  */
 export const asTraces = ({ data, fills }) => data.map((part) => (isLayer(part) ? asTrace(part, fills) : part));
 
 /**
- * A layer as the trace that plotly draws it from: the counterpart of `as_trace` in viz/cells.py.
+ * Return a layer as the trace that plotly draws it from: the counterpart of `as_trace` in viz/cells.py.
  * @param {Layer} layer
  * @param {string[]} fills the colours of the fates
  * @returns {PlotTrace}
@@ -116,7 +116,7 @@ const MODES = { squares: "markers", signs: "markers", labels: "text" };
 const SAME = ["x", "y", "yaxis", "text", "visible"];
 
 /**
- * The marker of squares: of fates, one flat band of the colour scale for each code.
+ * Return the marker of squares: of fates, one flat band of the colour scale for each code.
  * @param {Layer} layer
  * @param {string[]} fills
  */

@@ -41,7 +41,7 @@ export class Legend {
   }
 
   /**
-   * For the pointer, the keyboard and a finger.
+   * Explain an item to the pointer, the keyboard and a finger.
    * @param {Element} item
    * @param {FateMeaning} fate
    */
@@ -80,7 +80,7 @@ const HATCHES = { "-": "lines", x: "cross" };
 const colour = (name) => `var(--ss-${name.slice(1)})`;
 
 /**
- * A bar as the view draws it: filled, hatched or, where it is thin, a stroke.
+ * Return a bar as the view draws it: filled, hatched or, where it is thin, a stroke.
  * @param {KeyItem} item
  */
 const bar = ({ colour: fill, hatch, ink, thin }) => {
@@ -98,7 +98,7 @@ const sign = (item) => {
 };
 
 /**
- * What a view draws that is no token's fate.
+ * Return what a view draws that is no token's fate.
  * @param {View} view
  */
 export const viewKey = (view) => {
@@ -117,7 +117,7 @@ const SYMBOLS = {
 };
 
 /**
- * A marker of a figure, for the legend.
+ * Return a marker of a figure, for the legend.
  * @param {string} name
  * @param {string} paint
  */

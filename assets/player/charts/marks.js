@@ -56,7 +56,7 @@ export class Marks {
   }
 
   /**
-   * Everything that the pinned node does not see is dimmed.
+   * Dim everything that the pinned node does not see.
    * @param {Nodes} nodes
    * @param {Spot} pin
    */
@@ -81,7 +81,7 @@ export class Marks {
   }
 
   /**
-   * Where a node is drawn; the target's own token there replaces it where a view draws that one too.
+   * Return where a node is drawn; the target's own token there replaces it where a view draws that one too.
    * @param {number} node
    * @returns {Box[]}
    */
@@ -108,7 +108,7 @@ export class Marks {
   }
 
   /**
-   * Where a node's points are in a trace.
+   * Return where a node's points are in a trace.
    * @param {number} trace
    * @param {number} node
    */
@@ -126,7 +126,7 @@ export class Marks {
   }
 
   /**
-   * Where the target's own token is in a trace: the last point of a line that leads to it.
+   * Return where the target's own token is in a trace: the last point of a line that leads to it.
    * @param {number} trace
    * @param {number} node
    */
@@ -137,7 +137,7 @@ export class Marks {
   }
 
   /**
-   * The box around a point; none where it is not in the picture.
+   * Return the box around a point; none where it is not in the picture.
    * @param {Axes} axes
    * @param {Part} given
    * @param {number} i
@@ -153,7 +153,7 @@ export class Marks {
   }
 
   /**
-   * The row of a node in a matrix, and its extent on the page.
+   * Return the row of a node in a matrix, and its extent on the page.
    * @param {number} trace
    * @param {number} node
    */
@@ -179,7 +179,7 @@ export class Marks {
   }
 
   /**
-   * The cells that a node's row sees, neighbours joined.
+   * Return the cells that a node's row sees, neighbours joined.
    * @param {number} trace
    * @param {number} node
    */
@@ -234,7 +234,7 @@ const outline = ({ x, y, w, h }) => `M${round(x)} ${round(y)}h${round(w)}v${roun
 const round = (value) => Math.round(value * 10) / 10;
 
 /**
- * A cell's two sides: from its edges where they are given, from neighbouring centres, or from its number.
+ * Return a cell's two sides: from its edges where they are given, from neighbouring centres, or from its number.
  * @param {Axis} axis
  * @param {ArrayLike<number> | undefined} given
  * @param {number} i

@@ -108,7 +108,7 @@ export class Plot {
   }
 
   /**
-   * Whether plotly has anything to draw. Of charts that it draws all of, something always is new.
+   * Return true if plotly has anything to draw. Of charts that it draws all of, something always is new.
    * @param {PlotTrace[]} data
    * @param {Layout} layout
    */
@@ -193,7 +193,7 @@ export class Plot {
   }
 
   /**
-   * The step that the pointer is on, which the nearest point need not be of.
+   * Return the step that the pointer is on, which the nearest point need not be of.
    * @param {MouseEvent} event
    */
   stepAt({ clientX }) {
@@ -202,7 +202,7 @@ export class Plot {
   }
 
   /**
-   * What of the step a point shows: a node, or the target's own token; null where it shows neither.
+   * Return the part of the step that a point shows: a node, or the target's own token; null where it shows neither.
    * @param {Point | null} [point]
    */
   spotAt(point) {
@@ -239,7 +239,7 @@ export class Plot {
   }
 
   /**
-   * The figure as it is, with all of its cells.
+   * Return the figure as it is, with all of its cells.
    * @param {"png" | "svg"} format
    */
   image(format) {
@@ -263,7 +263,7 @@ export class Plot {
 }
 
 /**
- * A trace that has nothing to show in this step costs as much as any other unless it is hidden.
+ * Hide a trace that has nothing to show in this step: it would cost as much as any other.
  * @param {PlotTrace} trace
  */
 const unlessEmpty = (trace) => {
@@ -278,7 +278,7 @@ const library = () => {
 };
 
 /**
- * A copy without what is not defined: plotly writes into the layout that it is given, and takes null for a value.
+ * Return a copy without what is not defined: plotly writes into the layout that it is given, and takes null for a value.
  * @param {Layout} layout
  */
 const definedCopy = (layout) => /** @type {Layout} */ (defined(layout));

@@ -24,7 +24,7 @@ const layer = (part, by) => /** @type {Layer} */ (Object.fromEntries(Object.entr
   [name, PIXELS.has(name) && typeof value === "number" ? value * by : value])));
 
 /**
- * Bars have widths in columns; only looks are in pixels.
+ * Scale the looks of a part, which are in pixels; bars have widths in columns.
  * @param {Part} part
  * @param {number} by
  */

@@ -56,7 +56,7 @@ const SHAPES = {
 };
 
 /**
- * What a symbol is made of; null for one that is not known.
+ * Return what a symbol is made of; null for one that is not known.
  * @param {string} symbol
  */
 export const markerShape = (symbol) => {

@@ -95,7 +95,7 @@ export class Clock {
   }
 
   /**
-   * A live run that is followed is drawn a few times a second: the machine has a model to run.
+   * Draw a live run that is followed a few times a second: the machine has a model to run.
    * @param {() => void} draw
    */
   look(draw) {

@@ -5,7 +5,7 @@ import { el } from "../dom/elements.js";
 /** @import { RunRecord } from "../stream/record.js" */
 
 /**
- * The first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
+ * Return the first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
  * @param {RunRecord} record
  * @param {number} k
  * @param {string} wanted
@@ -38,7 +38,7 @@ export class Find {
   }
 
   /**
-   * The next step, or the one before, that has the text; the token is pinned there.
+   * Go to the next step, or the one before, that has the text, and pin the token there.
    * @param {1 | -1} direction
    */
   go(direction) {

@@ -22,7 +22,7 @@ const moveInto = (card, { status, legend, detail, tooltip }) => {
 };
 
 /**
- * No view is in the stage's place until one is asked for; the earlier ones are open again afterwards.
+ * Show the stage without a view in its place; returns a function that opens the earlier one again.
  * @param {Player} player
  */
 const raiseStage = (player) => {
@@ -49,7 +49,7 @@ export const unfill = (node) => {
 };
 
 /**
- * Where a browser has no full screen for elements, the window is filled instead.
+ * Fill the window where a browser has no full screen for elements.
  * @param {HTMLElement} node
  * @param {Player} player
  */
@@ -68,7 +68,7 @@ export const toggleFullScreen = (node, player) => {
 };
 
 /**
- * What fills the screen goes back to its place.
+ * Put what fills the screen back to its place.
  * @param {Player} player
  */
 export const leaveFullScreen = ({ root }) => {

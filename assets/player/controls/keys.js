@@ -57,13 +57,13 @@ const typed = (target) =>
 const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
 
 /**
- * Buttons that are no more than buttons: tabs and the like have keys of their own.
+ * Return true for a plain button: tabs and the like have keys of their own.
  * @param {Element} target
  */
 const plain = (target) => presses(target) && !target.hasAttribute("role");
 
 /**
- * The keys of the page for what is in `root`, as long as it is seen; answers with what ends that. `lent` may be
+ * Listen to the keys of the page for `root`, as long as it is seen; returns a function that ends that. `lent` may be
  * typed into, and is ours all the same.
  * @param {HTMLElement} root
  * @param {(event: KeyboardEvent) => boolean} act

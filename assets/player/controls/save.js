@@ -19,7 +19,7 @@ export const saveImage = async (player, plot, format) => {
 };
 
 /**
- * The address goes to the clipboard, or where that is closed into a field to copy from. So does one that lacks
+ * Copy the address to the clipboard, or where that is closed show it in a field. So does one that lacks
  * something: a sentence says so first.
  * @param {Linked} player
  */

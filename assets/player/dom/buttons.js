@@ -33,7 +33,7 @@ export const drawIcon = (name) =>
   }, svg("path", { d: ICONS[name] }));
 
 /**
- * A button that shows an icon and says its words; `text` puts the words on it as well.
+ * Return a button that shows an icon and says its words; `text` puts the words on it as well.
  * @param {IconName | null} icon
  * @param {string} label
  * @param {() => void} onclick

@@ -17,7 +17,7 @@ const CLOCKS = {
 };
 
 /**
- * Who finished first by the race's clock, and as a second fact who needed the fewest passes.
+ * Return who finished first by the race's clock, and as a second fact who needed the fewest passes.
  * @param {Finished[]} lanes
  * @param {Pace} [pace]
  * @returns {{ words: string, passes: string }}
@@ -50,7 +50,7 @@ const timesOf = (first, base) => {
 };
 
 /**
- * Who needed the fewest passes, if somebody needed fewer than the others.
+ * Return who needed the fewest passes, if somebody needed fewer than the others.
  * @param {Finished[]} lanes
  * @param {Finished | undefined} base
  * @param {Finished[]} first those that finished first
@@ -72,7 +72,7 @@ const passSentence = (lanes, base, first) => {
 };
 
 /**
- * A shorter text takes less time.
+ * Say that the texts differ, since a shorter one takes less time.
  * @param {Finished} base
  * @param {Finished} best
  */
@@ -89,7 +89,7 @@ const otherText = (base, best) => {
 const sameText = (one, other) => one.ids.length === other.ids.length && one.ids.every((id, i) => id === other.ids[i]);
 
 /**
- * How many times as fast as autoregressive decoding a lane wrote its text; null where that is a measuring error: a step
+ * Return a lane's speedup over autoregressive decoding; null where that is a measuring error: a step
  * does all that an autoregressive one does, so that the tokens per step, to the two digits that are shown, limit it.
  * `credible_speedup` in decoding/trace/metrics.py is the same rule.
  * @param {number} speedup
@@ -99,7 +99,7 @@ export const credibleSpeedup = (speedup, tokensPerStep) =>
   (speedup > 0 && Number(speedup.toFixed(2)) <= Number(tokensPerStep.toFixed(2)) ? speedup : null);
 
 /**
- * Why a lane is slower than autoregressive decoding: its steps cost more than the tokens that they write are worth.
+ * Return why a lane is slower than autoregressive decoding: its steps cost more than the tokens that they write are worth.
  * @param {{ label: string, speedup: number, cost: number, plainMs: number, model: string, device: string }} lane
  *   `cost` is its average step in average plain ones
  */

@@ -20,7 +20,7 @@ const ROW_MS = (1000 * 2 * MODEL.parameters) / GPU.operationsPerSecond; // a mul
 export const FREE_ROWS = Math.floor(READ_MS / ROW_MS);
 
 /**
- * Milliseconds of a pass over some rows on the GPU: all weights are read once, and each row computes with all of them.
+ * Return the milliseconds of a pass over some rows on the GPU: all weights are read once, and used for each row.
  * @param {number} rows
  */
 export const gpuMs = (rows) => Math.max(READ_MS, ROW_MS * rows);
@@ -29,7 +29,7 @@ export const gpuMs = (rows) => Math.max(READ_MS, ROW_MS * rows);
 export const MEASURED_GPU = MEASURED.device.replace("NVIDIA ", "");
 
 /**
- * Milliseconds of a pass over some rows as measured, in a straight line between two numbers of rows that were measured.
+ * Return the milliseconds of a pass over some rows, interpolated between numbers of rows that were measured.
  * More rows than the most of them take several passes.
  * @param {number} rows
  * @returns {number}
@@ -52,7 +52,7 @@ export const PACES = [
 ];
 
 /**
- * The mean of a part of the steps after the first one, which reads the prompt.
+ * Return the mean of a part of the steps after the first one, which reads the prompt.
  * @param {Timed[]} steps
  * @param {number} part
  */
@@ -65,7 +65,7 @@ const mean = (steps, part) => {
 export const meanStep = (steps) => mean(steps, TOTAL);
 
 /**
- * How long a step takes, in milliseconds. Drafting counts as the share of a plain pass that it took when recorded: by
+ * Return how long a step takes, in milliseconds. Drafting counts as the share of a plain pass that it took when recorded: by
  * that it is dear or cheap on other machines too.
  * @param {Pace} pace
  * @param {Timed[]} plain the steps whose passes the others are measured in: of autoregressive decoding, if it races
@@ -84,19 +84,19 @@ export const clockOf = (pace, plain, drafts = true) => {
 };
 
 /**
- * What a pass lasts where all cost the same: as long as the plain one's step did on average.
+ * Return what a pass lasts where all cost the same: as long as the plain one's step did on average.
  * @param {Timed[]} plain
  */
 export const passMs = (plain) => meanStep(plain) || 1;
 
 /**
- * By what factor a short race is slowed, so that it lasts about six seconds; 1 for a long one.
+ * Return by what factor a short race is slowed, so that it lasts about six seconds; 1 for a long one.
  * @param {number} length milliseconds
  */
 export const slowing = (length) => (length > 0 ? Math.max(1, Math.round(SHORT_MS / length)) : 1);
 
 /**
- * A time in the words of its clock.
+ * Return a time in the words of its clock.
  * @param {Pace} pace
  * @param {number} time milliseconds
  * @param {Timed[]} plain
@@ -105,7 +105,7 @@ export const timeWords = (pace, time, plain) =>
   (pace === "passes" ? `${(time / passMs(plain)).toFixed(1)} passes` : `${(time / 1000).toFixed(2)} s`);
 
 /**
- * What is assumed, in one sentence.
+ * Return what is assumed, in one sentence.
  * @param {Pace} pace
  * @param {string} plain what drafting is measured in
  */

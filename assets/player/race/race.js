@@ -100,7 +100,7 @@ export class Race {
   }
 
   /**
-   * Whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
+   * Take in whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
    * @param {string} text
    */
   feed(text) {
@@ -146,7 +146,7 @@ export class Race {
   }
 
   /**
-   * The race or its stream broke: what has not ended never will.
+   * Note that the race or its stream broke: what has not ended never will.
    * @param {string} sentence
    */
   lose(sentence) {
@@ -217,7 +217,7 @@ export class Race {
   }
 
   /**
-   * As far as the race has come by one clock, it has come by another.
+   * Keep the progress of the race when another clock is chosen.
    * @param {() => void} retime
    */
   keepPlace(retime) {

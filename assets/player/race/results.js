@@ -30,7 +30,7 @@ export const drawResults = (race) => {
 };
 
 /**
- * Lossless greedy runs that came to their end must have written the same tokens; where two part, the page says so.
+ * Compare lossless greedy runs that ended: they must have written the same tokens.
  * @param {Lane[]} lanes
  */
 export const compareLanes = (lanes) => {
@@ -98,7 +98,7 @@ const summary = (lane) => lane.record.end?.summary ?? {};
 export const rate = (lane) => summary(lane).tokens_per_second;
 
 /**
- * By the race's clock, the reading of the prompt included; null between machines, and where a run was cut short.
+ * Return a lane's speedup by the race's clock, the reading of the prompt included; null between machines, and where a run was cut short.
  * @param {Lane} lane
  * @param {Lane | undefined} base
  */
@@ -116,7 +116,7 @@ const tokensPerStep = ({ ids, record: { steps } }) => ids.length / steps.length;
 const plainOf = (lanes) => lanes.find((lane) => lane.plain);
 
 /**
- * What the lanes that came to their end came to; null before the race's end, and for one lane alone.
+ * Return what the lanes that came to their end came to; null before the race's end, and for one lane alone.
  * @param {Race} race
  */
 export const outcome = ({ ended, list, running, state: { pace } }) => {
@@ -128,7 +128,7 @@ export const outcome = ({ ended, list, running, state: { pace } }) => {
 };
 
 /**
- * A sentence for each lane that was slower than autoregressive decoding when it was recorded.
+ * Return a sentence for each lane that was slower than autoregressive decoding when it was recorded.
  * @param {Race} race
  */
 const slowSentences = ({ running: lanes, state: { pace } }) => {

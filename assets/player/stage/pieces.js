@@ -43,7 +43,7 @@ export class Pieces {
   }
 
   /**
-   * A new piece begins where its origin is.
+   * Begin a new piece where its origin is.
    * @param {StagePiece} piece
    * @param {Map<number, StagePiece>} pieces
    * @param {boolean} glides
@@ -111,7 +111,7 @@ export class Pieces {
   }
 
   /**
-   * The pieces that a token came from and those that are made from it, as far as they are seen.
+   * Return the pieces that a token came from and those that are made from it, as far as they are seen.
    * @param {StagePiece | undefined} piece
    * @returns {Set<number>} with the piece itself
    */
@@ -126,7 +126,7 @@ export class Pieces {
   }
 
   /**
-   * A piece that is no node of the step, as those of a pool, represents its whole row.
+   * Return the pieces that are lit with a piece: one that is no node of the step, as in a pool, represents its row.
    * @param {StagePiece} piece
    */
   row(piece) {

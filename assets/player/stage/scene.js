@@ -37,7 +37,7 @@ export const sceneAt = (columns, base, phase, narrow) => {
 };
 
 /**
- * What a "when" says: a zone or a kind, whether that is seen at a phase, and whether for the first time.
+ * Decode a "when": a zone or a kind, whether that is seen at a phase, and whether for the first time.
  * @param {number} when
  * @param {number} at
  */
@@ -78,13 +78,13 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
 };
 
 /**
- * What some pieces have, by their numbers.
+ * Return what some pieces have, by their numbers.
  * @param {[ArrayLike<number>, ArrayLike<number | string>] | undefined} given
  */
 const byNumber = (given) => new Map(given ? Array.from(given[0], (number, i) => [number, given[1][i]]) : []);
 
 /**
- * Where pieces have gone up to a phase, by their numbers.
+ * Return where pieces have gone up to a phase, by their numbers.
  * @param {SceneColumns["moves"]} moves
  * @param {number} at
  */
@@ -112,7 +112,7 @@ const linksAt = (links, pieces, at) => {
 };
 
 /**
- * Words or frames that are seen, with their numbers.
+ * Return words or frames that are seen, with their numbers.
  * @param {SceneColumns["words"] | SceneColumns["frames"]} columns
  * @param {(zone: number, x: number, y: number) => Where} where
  * @param {number} at

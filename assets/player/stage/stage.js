@@ -177,7 +177,7 @@ export class Stage {
   }
 
   /**
-   * Whether the way from what is drawn to a phase is short enough to be followed. Scrubbing and fast play cut.
+   * Return true if the way from what is drawn to a phase is short enough to be followed. Scrubbing and fast play cut.
    * @param {number} at
    */
   glides(at) {
@@ -241,7 +241,7 @@ export class Stage {
 }
 
 /**
- * How long a movement takes, and how long a new piece waits for the one before it.
+ * Return how long a movement takes, and how long a new piece waits for the one before it.
  * @param {number} duration of the phase
  * @param {Scene} scene
  */
@@ -269,7 +269,7 @@ const frameBox = ({ x, y, wide, high, text, loud, filled, limit }) => {
 };
 
 /**
- * Words that would leave the stage go on in a second line.
+ * Break words that would leave the stage into two lines.
  * @param {SceneWord} word
  * @param {number} wide letters that the stage is wide
  * @param {number} column

@@ -17,7 +17,7 @@ const widths = new Map();
 const short = (value) => Math.round(100 * value) / 100;
 
 /**
- * The width of a text, in letters.
+ * Return the width of a text, in letters.
  * @param {string} text
  * @param {boolean} bold
  */

@@ -27,14 +27,14 @@ const bytes = (text) => {
 };
 
 /**
- * A packed array as a typed array.
+ * Return a packed array as a typed array.
  * @param {Packed} packed
  * @returns {Typed}
  */
 const typed = ({ dtype, bdata }) => new KINDS[dtype](bytes(bdata).buffer);
 
 /**
- * A packed array as a typed array; a short array may be plain.
+ * Return a packed array as a typed array; a short array may be plain.
  * @param {Packed | number[]} packed
  */
 export const unpack = (packed) => (Array.isArray(packed) ? packed : typed(packed));
@@ -46,7 +46,7 @@ export const unpack = (packed) => (Array.isArray(packed) ? packed : typed(packed
 const isMatrix = (packed) => packed.shape !== undefined;
 
 /**
- * A packed matrix as an array of its rows.
+ * Return a packed matrix as an array of its rows.
  * @param {Packed & { shape: string }} packed
  */
 const unpackRows = (packed) => {
@@ -56,7 +56,7 @@ const unpackRows = (packed) => {
 };
 
 /**
- * The mask of a step, a row for each of its nodes or for the first `rows`: a column of the left is seen where the
+ * Return the mask of a step, a row for each of its nodes or for the first `rows`: a column of the left is seen where the
  * row's depth is below that column's number; after these columns a row sees itself and its ancestors, no farther
  * back than the sliding window. 0 means not seen, else the row's fate and one.
  * @param {Closure} encoded
@@ -86,7 +86,7 @@ const texts = (ids, longest, scope) =>
   Array.from(ids, (id) => (id < 0 ? "" : escapeMarkup(cutText(scope.text(id), longest))));
 
 /**
- * A column over the step's own nodes.
+ * Return a column over the step's own nodes.
  * @param {Column} encoded
  * @param {Nodes} nodes
  * @param {Scope} scope
@@ -110,7 +110,7 @@ const fates = (codes, marks, scope) => {
 };
 
 /**
- * The values of an encoding; undefined where an object is none.
+ * Return the values of an encoding; undefined where an object is none.
  * @param {Encoded} value
  * @param {Scope} scope
  */
@@ -129,7 +129,7 @@ const encoded = (value, scope) => {
 };
 
 /**
- * Plain values for plotly.
+ * Return plain values for plotly.
  * @param {Value} value
  * @param {Scope} scope
  * @returns {Value}

@@ -23,7 +23,7 @@ const JUDGEMENTS = new Set([FATE.ACCEPTED, FATE.REJECTED, FATE.MATCHED, FATE.TWI
 export const seenFate = (fate, judged) => (!judged && JUDGEMENTS.has(fate) ? FATE.PROPOSED : fate);
 
 /**
- * How many nodes of each fate a step has.
+ * Return how many nodes of each fate a step has.
  * @param {Nodes} nodes
  * @param {boolean} judged
  * @returns {Map<number, number>}

@@ -18,7 +18,7 @@ export class Fetcher {
   }
 
   /**
-   * Each is asked for once; a run is kept from its end on. What fails is asked for again while it is looked at.
+   * Ask for lines once; a run is kept from its end on. What fails is asked for again while it is looked at.
    * @param {Asked} kind
    * @param {number} k
    */
@@ -90,7 +90,7 @@ export class Fetcher {
   }
 
   /**
-   * Why a table of a step is not there.
+   * Return why a table of a step is not there.
    * @param {"detail" | "rows"} kind
    * @param {number} k
    */

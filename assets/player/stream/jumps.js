@@ -34,7 +34,7 @@ export const JUMPS = {
 };
 
 /**
- * The nearest step on that side for which the jump's test holds, or -1.
+ * Return the nearest step on that side for which the jump's test holds, or -1.
  * @param {RunRecord} record
  * @param {number} from
  * @param {1 | -1} direction

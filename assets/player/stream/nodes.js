@@ -9,7 +9,7 @@ import { FATE } from "./fates.js";
 const RAW = { text: String, string: String, colour: String, symbol: String, judged: true };
 
 /**
- * The nodes of a step as columns, with what follows from their parents; null for a step that carries none.
+ * Return the nodes of a step as columns, with what follows from their parents; null for a step that carries none.
  * @param {StepLine} step
  * @param {Pick<RunRecord, "string">} record
  * @returns {Nodes | null}
@@ -43,7 +43,7 @@ export const nodeColumns = (step, record) => {
 };
 
 /**
- * For every node the first node with the same tokens from the root to it: both are one position in the text.
+ * Return for every node the first node with the same tokens from the root to it: both are one position in the text.
  * @param {Numbers} token
  * @param {Numbers} parent
  */

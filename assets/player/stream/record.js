@@ -60,7 +60,7 @@ export class RunRecord {
   }
 
   /**
-   * Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds of the lines.
+   * Take in whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds of the lines.
    * @param {string} text
    * @returns {Set<string>}
    */
@@ -80,7 +80,7 @@ export class RunRecord {
   }
 
   /**
-   * Lines of other kinds are for other readers.
+   * Send a line to where its kind belongs; other kinds are for other readers.
    * @param {Line} line
    */
   take(line) {
@@ -114,7 +114,7 @@ export class RunRecord {
   }
 
   /**
-   * A part with the repeated parts in it.
+   * Return a part with the repeated parts in it.
    * @param {Value} part
    * @param {Value[]} [values] the table of the repeated parts
    * @returns {Value}
@@ -140,7 +140,7 @@ export class RunRecord {
   }
 
   /**
-   * A thin step's full line was asked for: keep a few of them.
+   * Keep the full line of a thin step, and only a few of them.
    * @param {number} k
    * @param {StepLine} line
    */
@@ -161,7 +161,7 @@ export class RunRecord {
   }
 
   /**
-   * What a node sees, in words; nothing where the step's details are not known.
+   * Return what a node sees, in words; nothing where the step's details are not known.
    * @param {number} k
    * @param {number} node
    */
@@ -170,7 +170,7 @@ export class RunRecord {
   }
 
   /**
-   * What a view shows of a step, encoded: of the pinned node where it is about that one, and its details are known.
+   * Return what a view shows of a step, encoded: of the pinned node where it is about that one, and its details are known.
    * @param {View} view
    * @param {number} k
    * @param {Spot | null} [pin]
@@ -189,7 +189,7 @@ export class RunRecord {
   }
 
   /**
-   * What was found out after the end.
+   * Take in what was found out after the end.
    * @param {Pick<EndLine, "check" | "speedup">} line
    */
   judge({ check, speedup }) {
@@ -244,7 +244,7 @@ export class RunRecord {
   }
 
   /**
-   * By its number in the table; what a step that is fetched later brings along is the string itself.
+   * Return a string by its number in the table; what a step that is fetched later brings along is the string itself.
    * @param {number | string} given
    */
   string(given) {
@@ -252,7 +252,7 @@ export class RunRecord {
   }
 
   /**
-   * The columns of a step's nodes, with what follows from them; null for a step that carries none.
+   * Return the columns of a step's nodes, with what follows from them; null for a step that carries none.
    * @param {number} k
    */
   nodes(k) {
@@ -262,7 +262,7 @@ export class RunRecord {
   }
 
   /**
-   * The same of a step that is known to carry them.
+   * Return the same of a step that is known to carry them.
    * @param {number} k
    */
   nodesAt(k) {
@@ -272,7 +272,7 @@ export class RunRecord {
   }
 
   /**
-   * The emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
+   * Return the emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
    * @param {number} k
    * @returns {Emitted[]}
    */
@@ -291,7 +291,7 @@ export class RunRecord {
   }
 
   /**
-   * The token that the target wrote itself, as `emitted` tells it; undefined where a step has none, or no nodes.
+   * Return the token that the target wrote itself, as `emitted` tells it; undefined where a step has none, or no nodes.
    * @param {number} k
    */
   own(k) {
@@ -299,7 +299,7 @@ export class RunRecord {
   }
 
   /**
-   * The same of a step that is known to have one.
+   * Return the same of a step that is known to have one.
    * @param {number} k
    */
   ownAt(k) {
@@ -309,7 +309,7 @@ export class RunRecord {
   }
 
   /**
-   * What a number means in a step: one of its nodes or, after the last of them, the target's own token, which goes
+   * Return what a number means in a step: one of its nodes or, after the last of them, the target's own token, which goes
    * by the node that it was decided at; null where there is none.
    * @param {number} k
    * @param {number | null | undefined} number
@@ -324,7 +324,7 @@ export class RunRecord {
   }
 
   /**
-   * And its number; null where the step's nodes are not known.
+   * Return the number of a spot; null where the step's nodes are not known.
    * @param {Spot} spot
    */
   number({ step, node, own }) {

@@ -1,7 +1,7 @@
 /** @import { Spot } from "../types.d.ts" */
 
 /**
- * What is hovered or pinned: a node of a step, or the token that the target chose there itself.
+ * Return what is hovered or pinned: a node of a step, or the token that the target chose there itself.
  * @param {number} step
  * @param {number} node
  * @param {boolean} [own]

@@ -2,7 +2,7 @@
 /** @import { Nodes } from "../types.d.ts" */
 
 /**
- * The nodes that a node sees in its step, root first: itself and its ancestors, as far back as a sliding window.
+ * Return the nodes that a node sees in its step, root first: itself and its ancestors, as far back as a sliding window.
  * @param {Pick<Nodes, "parent" | "depth">} nodes
  * @param {number} node
  * @param {number | null} [window]
@@ -18,7 +18,7 @@ export const seenNodes = (nodes, node, window) => {
 };
 
 /**
- * Lines from parents to nodes, as plotly wants them: from, to, and a gap.
+ * Return lines from parents to nodes, as plotly wants them: from, to, and a gap.
  * @param {{ edges: string, from?: number, to?: number }} encoded
  * @param {Nodes} nodes
  * @returns {(number | null)[]}

@@ -4,7 +4,7 @@ import { PHASES } from "../stream/fates.js";
 /** @import { CellValue, MadeCell, MadeTable, Phase, Rows } from "../types.d.ts" */
 
 /**
- * What a cell says at a phase; one that changes says nothing before its first change.
+ * Return what a cell says at a phase; one that changes says nothing before its first change.
  * @param {MadeCell} cell
  * @param {Phase} phase
  * @returns {CellValue}

@@ -27,7 +27,7 @@ const NODES = {
 };
 
 /**
- * Rows of nodes, each of which can be pinned.
+ * Return rows of nodes, each of which can be pinned.
  * @param {Player} player
  * @param {View} view
  * @param {Seen} at
@@ -50,7 +50,7 @@ const rowsOf = (player, view, at, chosen) => {
 const allNodes = ({ record }, at) => Array.from(record.nodes(at.step)?.token ?? [], (_, node) => node);
 
 /**
- * A row for every node.
+ * Return a row for every node.
  * @param {Player} player
  * @param {View} view
  * @param {Seen} at
@@ -62,7 +62,7 @@ export const nodeRows = (player, view, at) => {
 };
 
 /**
- * The attention mask: first the text that is still unread, chunk by chunk, then a row for every node.
+ * Return the rows of the attention mask: first the text that is still unread, chunk by chunk, then a row for every node.
  * @param {Player} player
  * @param {View} view
  * @param {Seen} at
@@ -80,7 +80,7 @@ export const queryRows = (player, view, at) => {
 };
 
 /**
- * The tree: its nodes, and after the accepted path the target's own token.
+ * Return the rows of the tree: its nodes, and after the accepted path the target's own token.
  * @param {Player} player
  * @param {View} view
  * @param {Seen} at

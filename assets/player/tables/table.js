@@ -19,7 +19,7 @@ const cell = (value) => {
 };
 
 /**
- * What has to be fetched before a view's table can be made; null where all is here.
+ * Return what has to be fetched before a view's table can be made; null where all is here.
  * @param {Player} player
  * @param {View} view
  * @param {number} k
@@ -55,7 +55,7 @@ const rowsOf = (player, { view, content }, at) => {
 };
 
 /**
- * A row is its cells, as words, and the node or step that it leads to; `say` are sentences.
+ * Return a table as words: a row is its cells and the node or step that it leads to; `say` are sentences.
  * @param {Player} player
  * @param {Viewed} card
  * @param {Seen} at
@@ -69,7 +69,7 @@ const tableOf = (player, card, at) => {
 };
 
 /**
- * The row's first cell leads to its node or step.
+ * Return the first cell of a row, which leads to its node or step.
  * @param {Player} player
  * @param {HTMLDialogElement} box
  * @param {Seen} at
@@ -100,7 +100,7 @@ const line = (player, box, at, row) =>
   }));
 
 /**
- * Why a table has no rows.
+ * Return why a table has no rows.
  * @param {Player} player
  * @param {View} view
  * @param {number} k

@@ -35,7 +35,7 @@ export class Conclusion {
 }
 
 /**
- * A step whose guesses paid off: the one that was named or, where that accepted nothing, the one that accepted most;
+ * Return a step whose guesses paid off: the one that was named or, where that accepted nothing, the one that accepted most;
  * -1 where none did.
  * @param {RunRecord} record
  * @param {number | null} named
@@ -47,7 +47,7 @@ const exampleStep = ({ steps }, named) => {
 };
 
 /**
- * What a run took to write its text; "" where it wrote nothing.
+ * Return what a run took to write its text; "" where it wrote nothing.
  * @param {RunRecord} record
  */
 export const conclusion = ({ steps, end, speedup }) => {

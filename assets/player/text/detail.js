@@ -123,7 +123,7 @@ export class Detail {
   }
 
   /**
-   * Whether the target's answers to a step may be shown.
+   * Return true if the target's answers to a step may be shown.
    * @param {number} k
    */
   judged(k) {
@@ -142,7 +142,7 @@ export class Detail {
   }
 
   /**
-   * What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is shown.
+   * Return what is known of what is hovered or pinned. Before the target has judged, nothing of its answers is shown.
    * @param {Spot} spot
    * @param {boolean} [whole]
    * @returns {Facts}
@@ -154,7 +154,7 @@ export class Detail {
   }
 
   /**
-   * What a token is, where its text alone does not say it.
+   * Return what a token is, where its text alone does not say it.
    * @param {number} id
    * @returns {Facts}
    */
@@ -169,7 +169,7 @@ export class Detail {
   }
 
   /**
-   * Where the target chose a token itself.
+   * Return where the target chose a token itself.
    * @param {number} k
    * @param {number} node
    * @returns {[string, string]}
@@ -215,7 +215,7 @@ export class Detail {
   }
 
   /**
-   * The same for a token that no guess brought: the prompt's, or the target's own.
+   * Return the same for a token that no guess brought: the prompt's, or the target's own.
    * @param {{ prompt: number } | { step: number, place: number, node: number }} at
    * @returns {Facts}
    */
@@ -237,7 +237,7 @@ export class Detail {
   }
 
   /**
-   * What the target would have put in the token's place: asked for when it is pinned.
+   * Return what the target would have put in the token's place: asked for when it is pinned.
    * @param {Nodes} nodes
    * @param {Spot} pin
    */
@@ -269,7 +269,7 @@ export class Detail {
 }
 
 /**
- * The processes that read a node; the choice of the first counts.
+ * Return the processes that read a node; the choice of the first counts.
  * @param {string} ranks
  */
 const readers = (ranks) => {
@@ -278,7 +278,7 @@ const readers = (ranks) => {
 };
 
 /**
- * What a step did, and how long it took; nothing of the verdict before it has fallen.
+ * Return what a step did, and how long it took; nothing of the verdict before it has fallen.
  * @param {StepLine} step
  * @param {boolean} judged
  * @returns {Facts}

@@ -27,7 +27,7 @@ const QUOTED = /(?<=[\s(])'.*?'(?=[\s,;.)]|$)/.source; // texts of tokens
 const WORD = new RegExp(`${QUOTED}|(?<![\\w-])(?:${TERMS.map(([, words]) => `(${words.source})`).join("|")})(?![\\w-])`, "gi");
 
 /**
- * A sentence in which each term, where it is first met, explains itself to the pointer, the keyboard and a finger.
+ * Return a sentence in which each term, where it is first met, explains itself to the pointer, the keyboard and a finger.
  * @param {string} sentence
  * @param {Player} player
  * @returns {(string | HTMLElement)[]}
@@ -55,6 +55,6 @@ export const withTerms = (sentence, player) => {
 const term = (word, meaning, player) =>
   explained(el("dfn", { class: "ss-term", tabindex: 0, title: " " }, word), player, () => meaning);
 
-/** All terms, as a list. */
+/** Return all terms, as a list. */
 export const glossary = () => el("dl", { class: "ss-glossary" }, ...TERMS.flatMap(([name, , meaning]) =>
   [el("dt", {}, name), el("dd", {}, meaning)]));

@@ -17,7 +17,7 @@ const MEANINGS = [
 ];
 
 /**
- * What a special token means; "" for text.
+ * Return what a special token means; "" for text.
  * @param {RunRecord} record
  * @param {number} id
  */

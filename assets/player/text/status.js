@@ -65,7 +65,7 @@ export class Status {
   }
 
   /**
-   * One polite voice, and only while nothing moves.
+   * Announce politely, and only while nothing moves.
    * @param {StepLine | undefined} step
    */
   speak(step) {
@@ -76,7 +76,7 @@ export class Status {
   }
 
   /**
-   * A short remark about something that was asked for and is not there.
+   * Announce that something that was asked for is not there.
    * @param {string} words
    */
   announce(words) {
@@ -133,7 +133,7 @@ export class Status {
 }
 
 /**
- * The prompt in one line: of a conversation the user's last message.
+ * Return the prompt in one line: of a conversation the user's last message.
  * @param {RunRecord} record
  */
 const asked = (record) => {
@@ -143,7 +143,7 @@ const asked = (record) => {
 };
 
 /**
- * What has happened up to a phase, and nothing of what comes after it.
+ * Return what has happened up to a phase, and nothing of what comes after it.
  * @param {StepLine} step
  * @param {State} state
  */
@@ -156,7 +156,7 @@ export const sentence = (step, { step: k, phase }) => {
 };
 
 /**
- * What made a run, and how it ended.
+ * Return what made a run, and how it ended.
  * @param {RunRecord} record
  * @param {Header} header
  */
@@ -173,7 +173,7 @@ export const about = (record, header) => {
 };
 
 /**
- * Where runs ran: what several share is named once.
+ * Return where runs ran: what several share is named once.
  * @param {Header[]} headers
  */
 export const footer = (headers) => {

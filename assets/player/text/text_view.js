@@ -180,7 +180,7 @@ export class TextView {
   }
 
   /**
-   * The spans of a node: the token that it became, and its ghost; or that of the target's own token there.
+   * Return the spans of a node: the token that it became, and its ghost; or that of the target's own token there.
    * @param {Spot} spot
    */
   spansOf({ step, node, own = false }) {
@@ -199,7 +199,7 @@ export class TextView {
   }
 
   /**
-   * What a span represents: a position of the prompt, or a node of a step, where one is known.
+   * Return what a span represents: a position of the prompt, or a node of a step, where one is known.
    * @param {EventTarget | null} target
    * @returns {{ prompt: number } | { step: number, place: number, node: number, own: boolean } | null}
    */

@@ -33,7 +33,7 @@ export const tokenText = (record, id) => {
 };
 
 /**
- * What a token became and, beside that, whether the target had helped to make its guess.
+ * Return what a token became and, beside that, whether the target had helped to make its guess.
  * @param {RunRecord} record
  * @param {number} id
  * @param {number} fate
@@ -45,7 +45,7 @@ export const tokenSpan = (record, id, fate, inspired = false) => {
 };
 
 /**
- * The bytes of tokens in a row as the characters that they spell; bytes that spell none become ⟨F09F⟩.
+ * Return the bytes of tokens in a row as the characters that they spell; bytes that spell none become ⟨F09F⟩.
  * @param {string[]} raws
  * @returns {Part[]}
  */
@@ -79,7 +79,7 @@ const characterOf = (bytes) => {
 };
 
 /**
- * Marks, and what is joined to an emoji, go to the letter that they belong to: all of it is shown at the last token.
+ * Move marks, and what is joined to an emoji, to the letter that they belong to: it is shown at the last token.
  * @param {Part} one
  * @param {Part} other
  */
@@ -95,7 +95,7 @@ const attach = (one, other) => {
 };
 
 /**
- * What is shown at each token of a row.
+ * Return what is shown at each token of a row.
  * @param {string[]} raws
  * @returns {Part[]}
  */
@@ -124,7 +124,7 @@ export const partsOf = (raws) => {
 };
 
 /**
- * A text without signs that do something: each stays as it is, but where it joins an emoji.
+ * Return a text without signs that do something: each stays as it is, but where it joins an emoji.
  * @param {string} text
  */
 const safe = (text) => text.split(EMOJI).map((piece, i) => (i % 2 ? piece : Array.from(piece, (sign) =>
@@ -132,7 +132,7 @@ const safe = (text) => text.split(EMOJI).map((piece, i) => (i % 2 ? piece : Arra
   .join(""))).join("").replace(/\n/g, "↵\n");
 
 /**
- * Tokens in a row as one text.
+ * Return tokens in a row as one text.
  * @param {RunRecord} record
  * @param {number[]} ids
  */
@@ -144,7 +144,7 @@ export const joinedText = (record, ids) => partsOf(ids.map((id) => record.raw(id
  */
 
 /**
- * Writes whole characters into the spans of tokens in a row, from a place on.
+ * Write whole characters into the spans of tokens in a row, from a place on.
  * @param {RunRecord} record
  * @param {Written[]} row
  */

@@ -49,7 +49,7 @@ export class Tooltip {
 }
 
 /**
- * A tooltip in words, for the pointer and for the keyboard.
+ * Return a tooltip in words, for the pointer and for the keyboard.
  * @param {HTMLElement} node
  * @param {Player} player
  * @param {() => string} words

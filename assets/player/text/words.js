@@ -19,7 +19,7 @@ export const probability = (p) => (p >= 0.001 || p === 0 ? p.toFixed(3) : p.toEx
 export const plural = (count, word, many = `${word}s`) => `${count} ${count === 1 ? word : many}`;
 
 /**
- * Steps are counted from the one that reads the prompt.
+ * Name a step; steps are counted from the one that reads the prompt.
  * @param {number} step
  */
 export const stepName = (step) => (step === 0 ? "0, prompt" : String(step));
