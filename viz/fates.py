@@ -46,9 +46,9 @@ def _node_fates(
     return tuple(fates)
 
 
-def target_choice(step: Step, node: int) -> int:
-    """Return the target's token after a node: what was written, else its likeliest; -1 where it is not recorded."""
-    return _target_choices(step.tokens, step.parents, step.path, step.choices, step.emitted)[node]
+def target_choices(step: Step) -> tuple[int, ...]:
+    """Return the target's token after every node: what was written, else its likeliest; -1 where it is not recorded."""
+    return _target_choices(step.tokens, step.parents, step.path, step.choices, step.emitted)
 
 
 @lru_cache(maxsize=_RECENT)

@@ -11,7 +11,7 @@ import pytest
 from decoding import tree
 from decoding.types import Role, Step, Trace
 from tests.toys import correlated, counted_text, engine
-from viz.fates import node_fates, target_choice
+from viz.fates import node_fates, target_choices
 from viz.palette import LIGHT, MEANINGS
 from viz.run_state import RunState
 from viz.stream.encode import resolve
@@ -215,7 +215,7 @@ def test_the_drafters_distribution_is_drawn_beside_the_targets(method: str, make
             if not distribution:
                 assert "the drafter's" not in data[SAY]["text"][1]
                 continue
-            taken = target_choice(step, parent)
+            taken = target_choices(step)[parent]
             assert {
                 name: round(distribution[int(name[1:])], 4) for name in shown if int(name[1:]) in distribution
             }.items() <= mine.items()

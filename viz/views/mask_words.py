@@ -26,10 +26,16 @@ def sentences(run: RunState, k: int) -> list[str]:
     step, window = run.steps[k], run.header.window
     depths, cells = tree.depths(step.parents), [window_cell(source) for source in step.sources]
     other = "chain" if tree.is_chain(step.parents) else "guess"
+    begins = list[tuple[int, ...]]([()])  # of the way to each node as much as a sentence names
     explained = list[str]()
     for node, (row, column) in enumerate(cells):
-        seen_from = 0 if window is None else depths[node] - window + 1
-        before = [each for each in tree.path_to(step.parents, node)[1:-1] if depths[each] >= seen_from]
+        if node:
+            way = begins[step.parents[node]]
+            begins.append((*way, node) if len(way) <= _MOST else way)
+        before: Sequence[int] = begins[step.parents[node]] if node else ()
+        if row >= 0 or window is not None:
+            first = 0 if window is None else depths[node] - window + 1
+            before = [each for each in tree.path_to(step.parents, node)[1:-1] if depths[each] >= first]
         parts = [_text(step, depths[node], window)]
         level = [each for each in before if cells[each][0] == 0]
         higher = [each for each in before if cells[each][0] > 0]

@@ -6,13 +6,12 @@ distribution and, where the drafter had one there too, the drafter's best. A cop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from decoding import tree
 from decoding.types import Header, Step
 
 from ..cells import LETTERS, PlotTrace, axis, labels, layout, note, packed, signs, ticks
-from ..fates import node_fates, places_of, siblings, siblings_of, target_choice
+from ..fates import node_fates, places_of, siblings, siblings_of, target_choices
 from ..methods import screen_of
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
@@ -32,6 +31,7 @@ _FATES = {
 ROOT = "The root is not a guess. These are the probabilities of the token after it."
 UNTRIED = "The guess follows a rejected one, so the target never decided on it."
 CUT = "The run ended before this guess."
+OWN = "The target chose this token itself. These are the probabilities at its position."
 _GREEDY = "A guess is accepted where its target bar is the longest, however sure the drafter was."
 _LIGHT = "This run was recorded without probabilities. Record it in full to see them."
 
@@ -102,22 +102,20 @@ def default_node(step: Step) -> int:
 class _Choice:
     """The tokens that were likely, guessed or written at one position of the text: the one after node `parent`."""
 
-    def __init__(self, step: Step, parent: int) -> None:
-        self.taken = target_choice(step, parent)
-        self.guesses = siblings_of(step, [parent])[0]
+    def __init__(self, step: Step, parent: int, taken: int, guesses: Mapping[int, int]) -> None:
+        self.taken, self.guesses = taken, guesses
         best = step.draft_top[parent][: len(_RANKS)] if step.draft_top else ()
-        self.q = {token: q for token, guess in self.guesses.items() if (q := _q(step, guess))}
+        self.q = {token: q for token, guess in guesses.items() if (q := _q(step, guess))}
         self.q |= {token: q for token, q, _ in best}
-        self.p = {token: p for token, _, p in best} | dict(step.top[parent])
-        for token, guess in self.guesses.items():
+        self._p = {token: p for token, _, p in best} | dict(step.top[parent])
+        for token, guess in guesses.items():
             if step.p and (p := step.p[guess]) is not None:
-                self.p.setdefault(token, p)
+                self._p.setdefault(token, p)
         self.best = max((p for _, p in step.top[parent]), default=0.0)  # the target's
         self.rank = self._rank(best)
-        first = {self.taken, *(token for token, _, _ in best[:1])}
-        self._order = sorted(
-            self.p, key=lambda token: (token not in first, -max(self.p[token], self.q.get(token, 0.0)), token)
-        )
+        first = {taken, *(token for token, _, _ in best[:1])}
+        order = sorted(self._p, key=lambda each: (each not in first, -max(self._p[each], self.q.get(each, 0.0)), each))
+        self._shown = order[:_ROWS]
 
     def _rank(self, best: Sequence[tuple[int, float, float]]) -> str:
         """Rank the token that was written among the drafter's best or, where those are not recorded, the guesses."""
@@ -138,9 +136,10 @@ class _Choice:
 
         The rest are the token that was written, the drafter's best, and those with the longest bars.
         """
-        shares = self.p if p is None or token is None else {token: p} | self.p
-        order = self._order if token not in shares else [token, *(each for each in self._order if each != token)]
-        return sorted(((each, shares[each]) for each in order[:_ROWS]), key=lambda row: (-row[1], row[0]))
+        shown = self._shown
+        if token is not None and (p is not None or token in self._p):
+            shown = [token, *(each for each in shown if each != token)][:_ROWS]
+        return sorted(((each, self._p.get(each, p or 0.0)) for each in shown), key=lambda row: (-row[1], row[0]))
 
 
 class _Comparison:
@@ -148,27 +147,52 @@ class _Comparison:
 
     def __init__(self, header: Header, step: Step) -> None:
         self._header, self._step, self._fates = header, step, node_fates(step)
+        self._taken, self._guesses = target_choices(step), siblings_of(step, range(len(step.tokens)))
         self._choices = dict[int, _Choice]()  # by the node before the position
+        places = places_of(step)
+        self._tried = {places[node] for node in step.path}
+        self._past_end = [False]  # of every node: whether it hangs off the node at which a run was cut
+        cut, end = len(step.emitted) == step.accepted, places[step.path[-1]] if step.path else 0
+        for parent in step.parents[1:]:
+            self._past_end.append(cut and (self._past_end[parent] or places[parent] == end))
+        self._places = places
 
     def of_node(self, node: int) -> Patch:
-        choice = self._choice_after(max(0, self._step.parents[node]))
-        token = self._step.tokens[node] if node else None
-        rows = choice.rows(token, self._step.p[node] if self._step.p else None)
-        return _picture(choice, rows, self._sentence(node, choice.best), token, self._fates[node]) | {"about": node}
+        step, choice = self._step, self._choice_after(max(0, self._step.parents[node]))
+        token = step.tokens[node] if node else None
+        rows = choice.rows(token, step.p[node] if step.p else None)
+        return _picture(choice, rows, self._verdict(node, choice.best), token, self._fates[node]) | {"about": node}
 
     def of_own_token(self) -> Patch:
         choice = self._choice_after(self._step.path[-1] if self._step.path else 0)
-        return _picture(
-            choice, choice.rows(), "The target chose this token itself. These are the probabilities at its position."
-        ) | {"about": len(self._step.tokens)}
+        return _picture(choice, choice.rows(), OWN) | {"about": len(self._step.tokens)}
 
     def _choice_after(self, parent: int) -> _Choice:
         if parent not in self._choices:
-            self._choices[parent] = _Choice(self._step, parent)
+            self._choices[parent] = _Choice(self._step, parent, self._taken[parent], self._guesses[parent])
         return self._choices[parent]
 
-    def _sentence(self, node: int, best: float) -> str:
-        return verdict(self._header, self._step, node, self._fates[node], best)
+    def _verdict(self, node: int, best: float) -> str:
+        """Explain why a guess was accepted or not; `best` is the target's highest probability at its position."""
+        step, header = self._step, self._header
+        p, chance = step.p[node] if step.p else None, keep(step, node)
+        if not node or p is None or chance is None:
+            return ROOT
+        if self._fates[node] is Fate.EXPLORED:
+            return f"A cell of the window, p {p:.3f}: the target reads it and never writes it."
+        fate = _FATES[self._fates[node]]
+        if not header.sampling.get("temperature"):
+            return f"{fate}: p {p:.3f}; the target's best has {max(best, p):.3f}."
+        if self._past_end[node]:
+            return CUT
+        if header.lossless and self._places[step.parents[node]] not in self._tried:
+            return UNTRIED
+        if not header.lossless:
+            return f"{fate}: p {p:.3f}. A guess is accepted where it is typical enough."
+        if not _q(step, node):
+            return f"{fate}: the guess was copied, not sampled, so it is accepted with probability p = {chance:.3f}."
+        then = ". The next token is then drawn from max(0, p - q)." if self._fates[node] is Fate.REJECTED else "."
+        return f"{fate}: accepted with probability min(1, p/q) = {chance:.3f}{then}"
 
 
 def _picture(
@@ -200,38 +224,6 @@ def keep(step: Step, node: int) -> float | None:
         return None
     q = _q(step, node)
     return min(1.0, p / q) if q else p
-
-
-def verdict(header: Header, step: Step, node: int, fate: Fate, best: float) -> str:
-    """Explain why a guess was accepted or not; `best` is the target's highest probability at its position."""
-    p, chance = step.p[node] if step.p else None, keep(step, node)
-    if not node or p is None or chance is None:
-        return ROOT
-    if fate is Fate.EXPLORED:
-        return f"A cell of the window, p {p:.3f}: the target reads it and never writes it."
-    never = _never_tried(step, node)
-    if not header.sampling.get("temperature"):
-        return f"{_FATES[fate]}: p {p:.3f}; the target's best has {max(best, p):.3f}."
-    if never and (header.lossless or never == CUT):
-        return never
-    if not header.lossless:
-        return f"{_FATES[fate]}: p {p:.3f}. A guess is accepted where it is typical enough."
-    if not _q(step, node):
-        return (
-            f"{_FATES[fate]}: the guess was copied, not sampled, so it is accepted with probability p = {chance:.3f}."
-        )
-    then = ". The next token is then drawn from max(0, p - q)." if fate is Fate.REJECTED else "."
-    return f"{_FATES[fate]}: accepted with probability min(1, p/q) = {chance:.3f}{then}"
-
-
-def _never_tried(step: Step, node: int) -> str:
-    """Explain why the target never decided on a guess; "" where it did."""
-    places = places_of(step)
-    taken = [places[at] for at in step.path]
-    above = [places[at] for at in tree.path_to(step.parents, node)[:-1]]
-    if len(step.emitted) == step.accepted and taken[-1] in above:
-        return CUT
-    return "" if above[-1] in taken else UNTRIED
 
 
 def _q(step: Step, node: int) -> float:
