@@ -144,7 +144,7 @@ def test_nothing_is_told_before_it_has_happened(show: Show) -> None:
         ghosts = shown.run('[...document.querySelectorAll(".ss-ghosts .ss-fate-2")].length')
         assert (ghosts > 0) == (phase == "accept")
         shown.do("player.pin(player.state.step, 1)")
-        goes_on = "Likeliest next" if trace.header.sampling["temperature"] else "Target goes on with"
+        goes_on = "Likeliest next" if trace.header.sampling["temperature"] else "Target's next token"
         assert (goes_on in shown.text(".ss-facts")) == (phase == "accept")
         assert "wanted" not in shown.text(".ss-say")
     shown.press("Escape", ".")

@@ -289,7 +289,7 @@ def test_why_a_guess_was_rejected_takes_four_presses(show: Show) -> None:
         shown.wait("player.state.pin?.node === 3")
         assert len(presses) <= 4
         told = shown.text(".ss-detail")
-        assert "Rejected" in told and "Target wanted" in told and "p, the target's" in told
+        assert "Rejected" in told and "Target's choice" in told and "p, the target's" in told
         shown.press("Escape")
         shown.wait("player.state.pin === null")
         if shown.page.locator(".ss-piece[data-node='3']").count():

@@ -200,7 +200,7 @@ export class Detail {
     rows.push(["Where from", (nodes.source[node] ?? "") + helped]);
     const parent = nodes.parent[node];
     if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
-      rows.push([drawn ? "Target's likeliest" : "Target wanted", record.visible(nodes.choice[parent])]);
+      rows.push([drawn ? "Target's likeliest" : "Target's choice", record.visible(nodes.choice[parent])]);
     }
     if (judged) rows.push(...chances(nodes, node));
     if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
@@ -209,7 +209,7 @@ export class Detail {
     rows.push(["Depth", String(nodes.depth[node])]);
     if (nodes.readers[node]) rows.push(["Read by", readers(nodes.readers[node])]);
     if (judged && nodes.choice) {
-      rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
+      rows.push([drawn ? "Likeliest next" : "Target's next token", record.visible(nodes.choice[node])]);
     }
     return rows;
   }
@@ -287,12 +287,12 @@ const stepRows = (step, judged) => {
   /** @type {Facts} */
   const rows = [["Guesses", String(step.drafted)]];
   const own = Math.max(0, step.emitted.length - step.accepted);
-  const written = own ? `${step.emitted.length}, of them ${own} the target's own` : String(step.emitted.length);
+  const written = own ? `${step.emitted.length}, ${own} of them the target's own` : String(step.emitted.length);
   if (judged) rows.push(["Accepted", String(step.accepted)], ["Tokens written", written]);
-  rows.push(["Tokens the target processed", step.pending ? `${step.fed}, of them ${step.pending} pending` : String(step.fed)]);
+  rows.push(["Tokens the target processed", step.pending ? `${step.fed}, ${step.pending} of them pending` : String(step.fed)]);
   if (step.experts !== undefined) rows.push(["Experts read in a layer", String(step.experts)]);
   const [draft, forward, accept, commit, total] = step.ms.map(milliseconds);
-  rows.push(["Time", total], ["of it", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
+  rows.push(["Time", total], ["by phase", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
   return rows;
 };
 
