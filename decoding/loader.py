@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from .embedded import DTYPE, FOLDERS, drafter_of
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
-from .model.session import Model
+from .model.session import Model, ProgressCallback
 from .parts import Parts
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from .model.transformers_model import AnyModel
 
-Progress = Callable[[str, float], None]  # hears what is going on and which share of it is done
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
 
 
@@ -37,7 +36,7 @@ def load(
     device: str | None = None,
     draft_device: str | None = None,
     dtype: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     download: bool = True,
 ) -> Engine:
     """Load "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
@@ -133,7 +132,7 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
 
 
 def load_model(
-    name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
+    name: str, device: str, dtype: str | None, progress: ProgressCallback | None, download: bool
 ) -> tuple[AnyModel, Codec]:
     """Load a network and its tokenizer."""
     from .model import loading
@@ -145,7 +144,7 @@ def load_model(
 
 
 def load_draft(
-    name: str, device: str, dtype: str | None, progress: Progress | None, download: bool, width: int
+    name: str, device: str, dtype: str | None, progress: ProgressCallback | None, download: bool, width: int
 ) -> tuple[AnyModel, Codec]:
     """Load a draft model for a target of `width` tokens, and its tokenizer.
 
@@ -159,7 +158,7 @@ def load_draft(
     return narrowed(model, folder, width), codec
 
 
-def find_codec(name: str, progress: Progress, *, download: bool = True) -> Codec:
+def find_codec(name: str, progress: ProgressCallback, *, download: bool = True) -> Codec:
     """Load the tokenizer of a model, without its weights. Without `download` nothing is fetched from the hub."""
     from .model.files import find_folder
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from decoding.errors import SpecscopeError
-from decoding.loader import Progress
+from decoding.model.session import ProgressCallback
 
 from .experiment import Experiment
 from .tables import Table
@@ -76,7 +76,7 @@ class Finding:
     judgement: Judgement
 
 
-def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[Finding]:
+def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: ProgressCallback) -> list[Finding]:
     """Measure and judge every claim; one that cannot be measured says why and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []

@@ -13,8 +13,9 @@ from analysis.bench.methods import bench
 from analysis.prompts.tasks import read_tasks
 from decoding.embedded import DTYPE
 from decoding.engine import Engine
-from decoding.loader import Progress, load
+from decoding.loader import load
 from decoding.methods import METHODS
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from ..training.machine import machine
@@ -52,7 +53,9 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 """
 
 
-def write_cards(out: Path, logs: Mapping[str, Log], device: torch.device, progress: Progress) -> dict[str, JSON]:
+def write_cards(
+    out: Path, logs: Mapping[str, Log], device: torch.device, progress: ProgressCallback
+) -> dict[str, JSON]:
     """A README.md in the target's and the drafter's folder, from measurements on the suite beside them; and these.
 
     `device` is what they were trained on; they are measured as people run them.

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from decoding.loader import Progress
 from decoding.model.layout import find_device
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from ..training.checkpoint import LOG, damaged, read_log
@@ -33,7 +33,7 @@ WINDOW = 256
 _ADVICE = "close other programs or find a larger machine, and the training goes on from its last checkpoint"
 
 
-def train_family(out: Path, plan: Plan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
+def train_family(out: Path, plan: Plan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
     """Make the family in `out`, going on from where an earlier call has stopped; how good it turned out."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _joined(first: Log, second: Log) -> Log:
     return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
-def _tokenizer(folder: Path, plan: Plan, seed: int, progress: Progress) -> Any:
+def _tokenizer(folder: Path, plan: Plan, seed: int, progress: ProgressCallback) -> Any:
     """The tokenizer of an earlier call, else one trained on samples of all kinds."""
     from transformers import AutoTokenizer
 

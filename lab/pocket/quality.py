@@ -11,7 +11,7 @@ import torch
 from analysis.prompts.tasks import Task
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.loader import Progress
+from decoding.model.session import ProgressCallback
 from decoding.trace.rescore import ROWS, plain_passes
 
 from .language.code import parses
@@ -42,7 +42,7 @@ class Quality:
         return self.bits / self.tokens
 
 
-def measure(engine: Engine, tasks: Sequence[Task], progress: Progress) -> dict[str, Quality]:
+def measure(engine: Engine, tasks: Sequence[Task], progress: ProgressCallback) -> dict[str, Quality]:
     """Answer every question greedily, judge the answers, and read them again for the entropies."""
     found = {kind: Quality() for kind in KINDS}
     for number, task in enumerate(tasks):

@@ -20,12 +20,13 @@ from analysis.plain_folder import plain_folder
 from decoding.codec import Codec
 from decoding.errors import ModelError
 from decoding.installation import required
-from decoding.loader import Progress, load_codec
+from decoding.loader import load_codec
 from decoding.model.config import Shape, read_shape
 from decoding.model.files import TensorFiles, find_folder, read_config
 from decoding.model.layout import find_device
 from decoding.model.loading import Digest, check_tensors
 from decoding.model.precision import find_dtype
+from decoding.model.session import ProgressCallback
 from decoding.model.weights import assemble
 from decoding.types import JSON
 
@@ -155,7 +156,7 @@ class Backbone:
 
 
 def load_backbone(
-    name: str, *, device: str, dtype: str | None, length: int, quantised: bool, progress: Progress
+    name: str, *, device: str, dtype: str | None, length: int, quantised: bool, progress: ProgressCallback
 ) -> tuple[Backbone, Codec]:
     """A model of the Llama family and its tokenizer, from a folder, the hub, or the embedded family."""
     where = find_device(device)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from analysis.prompts.conversations import FORMS, read_line
 from decoding.errors import ParamError
-from decoding.loader import Progress
+from decoding.model.session import ProgressCallback
 
 _LONGEST_LINE = 8 * 2**20  # bytes
 _MOST_BYTES = 8 * 2**30
@@ -36,7 +36,7 @@ class Conversation:
         return chat
 
 
-def read_conversations(path: str | Path, progress: Progress) -> list[Conversation]:
+def read_conversations(path: str | Path, progress: ProgressCallback) -> list[Conversation]:
     """All conversations of a file of JSON lines; ParamError names the first line that is none, and counts the rest."""
     found: list[Conversation] = []
     bad: list[str] = []

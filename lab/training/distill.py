@@ -20,9 +20,9 @@ import torch
 
 from decoding.codec import Codec
 from decoding.errors import ParamError
-from decoding.loader import Progress
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from .backbone import Backbone
@@ -55,7 +55,7 @@ def write_answers(
     prompts: Sequence[Conversation],
     path: Path,
     answering: Answering,
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> None:
     """Answer all prompts into `path`; called again after a stop, it resumes behind the last full batch."""
     prompts = [one for one in prompts if one.prompts]

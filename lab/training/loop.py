@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 
 from decoding.errors import ParamError
-from decoding.loader import Progress
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from .batches import Batch, limit_lines
@@ -85,7 +85,7 @@ class Loop:
         self._about = json.loads(json.dumps(about))
         self.step, self.seconds, self.tokens = 0, 0.0, 0  # over all calls
 
-    def run(self, progress: Progress) -> None:
+    def run(self, progress: ProgressCallback) -> None:
         """Train to the end; `progress` gets the loss with the time left, and the share done."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._resume()

@@ -12,8 +12,8 @@ from zlib import crc32
 
 from decoding.codec import Codec
 from decoding.errors import ModelError
-from decoding.loader import Progress
 from decoding.model.decoder import Decoder
+from decoding.model.session import ProgressCallback
 
 from .generation import Generation, Prompt
 from .text_batch import TextBatch
@@ -24,7 +24,7 @@ _SHORTEST = 12  # characters: less is no question
 _AT_ONCE = 64
 
 
-def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: Progress) -> None:
+def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: ProgressCallback) -> None:
     """`count` different prompts as JSON lines, drawn at temperature 1; a file that is there stays as it is."""
     if path.is_file():
         return

@@ -13,7 +13,8 @@ from analysis.prompts.tasks import Task, read_tasks
 from decoding.codec import Codec
 from decoding.embedded import TARGET
 from decoding.errors import ParamError
-from decoding.loader import Progress, load
+from decoding.loader import load
+from decoding.model.session import ProgressCallback
 from decoding.parts.draft_vocabulary import VOCABULARY_FILE, write_vocabulary
 from decoding.types import JSON
 
@@ -69,7 +70,7 @@ class Job:
         return self.out / "training"
 
 
-def train_medusa(job: Job, settings: HeadSettings, progress: Progress) -> dict[str, JSON]:
+def train_medusa(job: Job, settings: HeadSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Heads, and with `settings.joint` a model that learnt with them in the folder `backbone`; what they are like."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
     backbone, codec = _open(job, progress)
@@ -95,7 +96,9 @@ def train_medusa(job: Job, settings: HeadSettings, progress: Progress) -> dict[s
     return {**final, "backbone": model}
 
 
-def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, progress: Progress) -> dict[str, JSON]:
+def train_kangaroo(
+    job: Job, layer: int | None, architecture: str, rate: float, progress: ProgressCallback
+) -> dict[str, JSON]:
     """An adapter behind that layer, or behind the one that the paper would choose; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -111,7 +114,7 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     return {**final}
 
 
-def train_eagle3(job: Job, settings: EagleSettings, progress: Progress) -> dict[str, JSON]:
+def train_eagle3(job: Job, settings: EagleSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """An EAGLE-3 drafter; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -127,7 +130,7 @@ def train_eagle3(job: Job, settings: EagleSettings, progress: Progress) -> dict[
     return {**final}
 
 
-def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
+def train_drafter(job: Job, settings: DrafterSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """A small model that drafts for the job's; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -142,7 +145,7 @@ def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> di
     return {**final}
 
 
-def _open(job: Job, progress: Progress) -> tuple[Backbone, Codec]:
+def _open(job: Job, progress: ProgressCallback) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
     backbone, codec = load_backbone(
         job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
@@ -151,7 +154,7 @@ def _open(job: Job, progress: Progress) -> tuple[Backbone, Codec]:
     return backbone, codec
 
 
-def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
+def _source(job: Job, backbone: Backbone, codec: Codec, progress: ProgressCallback) -> Source:
     """Where the job's batches come from; the model may have to answer first."""
     data = job.data or (LANGUAGE if job.model == TARGET else None)
     if data is None:
@@ -177,7 +180,7 @@ def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> S
 
 
 def _learn(
-    job: Job, learner: Medusa | Kangaroo | Eagle3 | Drafter, source: Source, progress: Progress
+    job: Job, learner: Medusa | Kangaroo | Eagle3 | Drafter, source: Source, progress: ProgressCallback
 ) -> Mapping[str, JSON]:
     """Train to the end; every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
@@ -210,7 +213,9 @@ def _held_out(job: Job, source: Source) -> list[Batch]:
     return limit_lines(source.held_out, job.at_once or job.lines)
 
 
-def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], progress: Progress) -> Mapping[str, float]:
+def _questions(
+    backbone: Backbone, model: str, tasks: Sequence[Task], progress: ProgressCallback
+) -> Mapping[str, float]:
     """The share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
     dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
     found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 
 from decoding.errors import ModelError, ParamError
-from decoding.loader import Progress
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from .batches import Batch, Row, pack
@@ -49,7 +49,7 @@ class FileSource:
         lines: int,
         length: int,
         seed: int,
-        progress: Progress,
+        progress: ProgressCallback,
     ) -> None:
         self._lines, self._seed = lines, seed
         pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
@@ -79,7 +79,7 @@ class FileSource:
         return order
 
 
-def _rows(conversations: Sequence[Conversation], encoder: ChatEncoder, progress: Progress) -> Iterator[Row]:
+def _rows(conversations: Sequence[Conversation], encoder: ChatEncoder, progress: ProgressCallback) -> Iterator[Row]:
     for number, conversation in enumerate(conversations):
         if number % 500 == 0:
             progress("encoding conversations", number / len(conversations))
