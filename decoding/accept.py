@@ -54,7 +54,7 @@ class TargetAnswers(Protocol):
 
     @property
     def argmax(self) -> Sequence[int]:
-        """The likeliest token at every node."""
+        """Return the likeliest token at every node."""
         ...
 
     def at(self, node: int, depth: int) -> Remainder:
@@ -183,7 +183,7 @@ def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (..., V), (..
 
 
 class OneByOne:
-    """TargetAnswers of a CPU, which computes a distribution when a walk reaches its node."""
+    """The answers of a CPU, which computes a distribution when a walk reaches its node."""
 
     def __init__(
         self,

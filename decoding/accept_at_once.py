@@ -80,7 +80,7 @@ class Judge:
             numbers.append(ranked(logits, self._count))
         if self._guess is not None:
             if end is None:
-                assert not self._tests, "where they lead, the host decides"
+                assert not self._tests, "the host decides these"
                 right = (chosen.index_select(0, nodes.above) == nodes.ids) * nodes.guesses
                 end = longest(right.log(), nodes.seen, nodes.depths)
             numbers.append(self._guess(hidden.index_select(0, end)[0]))
@@ -179,7 +179,7 @@ class _Prepared:
 
 
 class Uploaded:
-    """The nodes of a step, of which the device gets what is asked for: (T,) each."""
+    """The nodes of a step, as tensors (T,) that are uploaded when they are used."""
 
     def __init__(self, proposal: Proposal, uniforms: Sequence[float], device: torch.device) -> None:
         self._proposal, self._uniforms, self._device = proposal, uniforms, device
@@ -193,27 +193,27 @@ class Uploaded:
 
     @property
     def ids(self) -> torch.Tensor:
-        """The tokens."""
+        """Return the tokens."""
         return self._proposal.ids if isinstance(self._proposal, QueuedDraft) else self._tree[1]
 
     @property
     def above(self) -> torch.Tensor:
-        """The parents; the root itself for the root."""
+        """Return the parents; the root is its own."""
         return self._tree[0]
 
     @property
     def guesses(self) -> torch.Tensor:
-        """1 for nodes that may be accepted, else 0."""
+        """Return 1 for nodes that may be accepted, else 0."""
         return self._tree[2]
 
     @property
     def depths(self) -> torch.Tensor:
-        """The distances from the root."""
+        """Return the distances from the root."""
         return depths_on(self._proposal.parents, self._device)
 
     @property
     def goals(self) -> torch.Tensor:
-        """The numbers of the seed for the token after each node."""
+        """Return the numbers of the seed for the token after each node."""
         parents, uniforms = self._proposal.parents, self._uniforms
         if isinstance(parents, tuple):
             uniforms = [uniforms[depth] for depth in depths(parents)]
@@ -222,7 +222,7 @@ class Uploaded:
 
     @property
     def seen(self) -> torch.Tensor:  # (T, T)
-        """Each node's ancestors, and the node itself."""
+        """Return which nodes each one sees: its ancestors and itself."""
         return closure_on(self._proposal.parents, self._device)
 
 

@@ -69,7 +69,7 @@ class DecodeOptions(TypedDict, total=False):
     prefill_chunk: int | None  # tokens of the prompt per pass
     time_budget: float  # seconds after which the run ends
     cancel: threading.Event | None  # set it, from any thread, to end the run
-    progress: Callable[[str, float], None] | None  # told before the first step what is done, and its share
+    progress: Callable[[str, float], None] | None  # called before the first step: what is done, its share
     chat: Chat | None  # keeps the caches for the next turn of a conversation
     # Keeps what methods learn for later runs of this engine; by default the chat does, or the engine itself. A server
     # gives each user a dict.

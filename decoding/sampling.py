@@ -94,14 +94,14 @@ class Sampler:
     def __init__(self, sampling: Sampling, vocabulary: int, device: torch.device, text: Iterable[int]) -> None:
         self.sampling = sampling
         self.draws = Draws(sampling.seed)
-        self._penalised = sampling.repetition_penalty != 1.0
-        self._seen = torch.zeros(vocabulary if self._penalised else 0, dtype=torch.bool, device=device)
+        self.penalises = sampling.repetition_penalty != 1.0  # whether the logits of the text's tokens are changed
+        self._seen = torch.zeros(vocabulary if self.penalises else 0, dtype=torch.bool, device=device)
         self.extend(text)
 
     @property
     def plain(self) -> bool:
         """Return True if the token taken is the likeliest one by the model's unchanged logits."""
-        return self.sampling.greedy and not self._penalised
+        return self.sampling.greedy and not self.penalises
 
     @property
     def filters(self) -> bool:
@@ -111,13 +111,13 @@ class Sampler:
 
     def extend(self, tokens: Iterable[int]) -> None:
         """Note committed tokens, which the repetition penalty counts."""
-        if self._penalised:
+        if self.penalises:
             ids = upload(torch.tensor(list(tokens), dtype=torch.long), self._seen.device)
             self._seen.index_fill_(0, ids, True)
 
     def penalise(self, logits: torch.Tensor, paths: Sequence[Sequence[int]]) -> torch.Tensor:  # (T, V)
         """Apply the repetition penalty; `paths[i]` holds the tokens after the text on row i's path."""
-        if not self._penalised:
+        if not self.penalises:
             return logits
         entries, width = None, logits.shape[-1]
         if any(paths):
@@ -129,7 +129,7 @@ class Sampler:
         self, logits: torch.Tensor, ids: torch.Tensor, parents: Parents
     ) -> torch.Tensor:  # (T, V), (T,)
         """Apply the repetition penalty to a tree whose tokens only the device knows; the first is the root."""
-        if not self._penalised:
+        if not self.penalises:
             return logits
         seen, rows = closure_on(parents, ids.device), torch.arange(len(ids), device=ids.device)
         tokens = torch.where(seen, ids, ids[:1])  # the root belongs to the text, whose tokens are penalised anyway
@@ -137,7 +137,7 @@ class Sampler:
 
     def penalise_behind(self, logits: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:  # (1, V), (n,)
         """Apply the repetition penalty after tokens that only the device knows."""
-        return self._penalise_at(logits, ids) if self._penalised else logits
+        return self._penalise_at(logits, ids) if self.penalises else logits
 
     def _penalise_at(self, logits: torch.Tensor, entries: torch.Tensor | None) -> torch.Tensor:
         """Penalise the text's tokens in every row, and further `entries` of the flattened logits."""
@@ -155,7 +155,7 @@ class Sampler:
 
         `before` holds the tokens between the text and the tree's root, including the root.
         """
-        if not self._penalised:
+        if not self.penalises:
             return logits
         ways = paths(draft.parents, draft.tokens, before)
         return self.penalise(logits, ways if only is None else [ways[node] for node in only])
@@ -163,11 +163,6 @@ class Sampler:
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """Return the distribution that a token is drawn from; at temperature 0 the unscaled one."""
         return probabilities(logits, self.sampling)
-
-    @property
-    def penalises(self) -> bool:
-        """Return True if the logits of the text's tokens are changed."""
-        return self._penalised
 
     def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
         """Return the same distributions, for looking up a few numbers."""
