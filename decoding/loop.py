@@ -168,10 +168,9 @@ class Loop:
 
     def _judge_at_once(self, proposal: Proposal) -> Judge:
         """Return the judge for a device that is asked once."""
-        method, count = self._method, self._request.params.ranked
-        if not self._guesses:
-            return Judge(proposal, self._rule, count=count)
-        return Judge(proposal, self._rule, method.guess, method.guess_key, count)
+        method = self._method
+        guess = method.guess if self._guesses else None
+        return Judge(proposal, self._rule, guess, method.guess_key, self._request.params.ranked)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
         """Return the same if it asks the same in every step, so that it can be recorded with the target's pass."""
