@@ -64,8 +64,12 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _check_room(file, kind, folder.parent)
-        with _writing(folder.parent) as fresh:
-            draft = fresh / folder.name
+        # No other process removes the temporary folder while this one has a share of the lock.
+        with (
+            _locked(folder.parent, exclusive=False),
+            TemporaryDirectory(dir=folder.parent, prefix=_UNFINISHED) as fresh,
+        ):
+            draft = Path(fresh, folder.name)
             draft.mkdir()
             _write_tokenizer(path, file, draft)
             _write_weights(file, config, kind, draft, progress)
@@ -73,20 +77,13 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
             write_manifest(draft)
             if not is_whole(folder):  # another process may have made the same folder meanwhile
                 with suppress(OSError):
-                    folder.rename(fresh / "damaged")  # still there for a process that reads it
+                    folder.rename(Path(fresh, "damaged"))  # still there for a process that reads it
                 with suppress(OSError):
                     draft.rename(folder)
     except OSError as error:
         reason = error.strerror or error
         raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r}: {reason}") from None
     return folder
-
-
-@contextmanager
-def _writing(home: Path) -> Iterator[Path]:
-    """Make a temporary folder that no other process removes while this one writes into it."""
-    with _locked(home, exclusive=False), TemporaryDirectory(dir=home, prefix=_UNFINISHED) as fresh:
-        yield Path(fresh)
 
 
 def _remove_unfinished(home: Path) -> None:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-from torch.nn.functional import silu
+from torch.nn.functional import rms_norm, silu
 
 from .attention import Merge, merge
 from .config import Shape
-from .norm import norm
-from .rotation import StepRotation, fused, unfused
+from .rotation import Normalise, StepRotation, fused, unfused
 
 # Rows (T, H), what is to be added to them or None, and a weight (H,); the sum comes back, and the sum normed.
 AddNorm = Callable[[torch.Tensor, torch.Tensor | None, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
@@ -59,6 +58,29 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
     """Multiply the second half of every row by the activation of the first."""
     gate, up = gate_up.chunk(2, -1)
     return silu(gate).mul_(up)
+
+
+def norm(eps: float, device: torch.device, dtype: torch.dtype) -> Normalise:
+    """Make a division by the root mean square, for rows of that dtype on that device.
+
+    It is in float32, and rounded before the weight is applied, as in transformers.
+    """
+    if device.type != "cpu":  # one fused kernel there; on a CPU it is put together from seven operations
+        return lambda x: rms_norm(x, x.shape[1:], eps=eps)
+    inner = torch.float64 if dtype == torch.float64 else torch.float32
+    start = torch.full((1,), eps, dtype=inner)
+    mean: dict[int, torch.Tensor] = {}  # by width: the model's, and a head's where queries and keys are normed
+
+    def by_product(x: torch.Tensor) -> torch.Tensor:
+        width = x.shape[1]
+        if width not in mean:
+            mean[width] = torch.full((width, 1), 1.0 / width, dtype=inner)
+        wide = x.to(inner)
+        # Mean squares and eps in one operation: a product costs a third of a reduction over so few numbers.
+        scale = torch.addmm(start, wide * wide, mean[width]).rsqrt_()  # (R, 1)
+        return (wide * scale).to(dtype)
+
+    return by_product
 
 
 def _by_torch(shape: Shape, device: torch.device, dtype: torch.dtype) -> Pointwise:

@@ -9,9 +9,9 @@ from torch.nn.functional import pad
 
 from .cache import Cache
 from .config import Shape
-from .norm import Norm
 from .rope import RopeTables
 
+Normalise = Callable[[torch.Tensor], torch.Tensor]  # (R, H) -> (R, H), not yet times the weight of the norm
 Where = slice | torch.Tensor  # neighbouring rows, or those whose numbers a tensor (T,) holds on the device
 # Rotates layer `index`: (T, heads + 2 kv_heads, D) and the weight of its norm of queries and keys,
 # (heads + kv_heads, D) or None. Keys and values go into the cache; the queries come back, (T, heads, D), contiguous.
@@ -20,7 +20,7 @@ StoreRows = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
 StepRotation = Callable[[RopeTables, Where, Cache, Where], StoreRows]
 
 
-def unfused(shape: Shape, normal: Norm) -> StepRotation:
+def unfused(shape: Shape, normal: Normalise) -> StepRotation:
     """Rotate in torch's operations."""
     heads, size = shape.heads, shape.head_dim
 

@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import IntEnum
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -101,18 +101,21 @@ def _number(value: Any) -> float:
     raise _MisfitError(f"must be a finite number, not {show(value)}")
 
 
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise _MisfitError(f"must be true or false, not {show(value)}")
+def _exactly(kind: type, words: str, value: Any) -> Any:
+    if type(value) is not kind:
+        raise _MisfitError(f"must be {words}, not {show(value)}")
     return value
+
+
+_flag, _listed = partial(_exactly, bool, "true or false"), partial(_exactly, list, "a list")
+_keyed = partial(_exactly, dict, "an object")
 
 
 def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise _MisfitError(f"must be a text, not {show(value)}")
-    if not value.isascii() and _SPLIT.search(value):
+    text: str = _exactly(str, "a text", value)
+    if not text.isascii() and _SPLIT.search(text):
         raise _MisfitError("holds a character split into two surrogates: join them")
-    return value
+    return text
 
 
 def _plain(value: Any, depth: int = DEPTH) -> JSON:
@@ -177,18 +180,6 @@ def _entries(convert: Convert, entries: Mapping[Any, Any]) -> dict[str, Any]:
         except _MisfitError as misfit:
             raise misfit.inside(f"[{show(key)}]") from None
     return done
-
-
-def _listed(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise _MisfitError(f"must be a list, not {show(value)}")
-    return value
-
-
-def _keyed(value: Any) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise _MisfitError(f"must be an object, not {show(value)}")
-    return value
 
 
 def _row(item: _Form) -> _Form:

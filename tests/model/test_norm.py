@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from decoding.model.norm import norm
+from decoding.model.pointwise import norm
 
 CPU: Any = torch.device("cpu")
 OTHER: Any = SimpleNamespace(type="other")  # takes the path of devices with a fused kernel
