@@ -21,15 +21,15 @@ COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
     """The colour that is on top in every slot, read off the figure."""
     base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
-    page, found = cache._page(state.header)[0], dict[int, str]()
+    page, colours = cache._page(state.header)[0], dict[int, str]()
     for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
         if before.get("type") != "bar" or order.index(seen) > order.index(phase):
             continue
         colour = before["marker"]["color"]
         for length, first, line in zip(trace["x"], trace["base"], trace["y"], strict=True):
             for column in range(first, first + length) if colour != skip else ():
-                found[line * page + column] = colour
-    return found
+                colours[line * page + column] = colour
+    return colours
 
 
 def use(colour: str) -> Use:
@@ -73,12 +73,12 @@ def test_accepted_guesses_are_not_shown_as_rejected() -> None:
     """They move down to the text; what they leave behind is free, and no mark of a rejection."""
     got, left = run_state("llama", "ngrammys"), 0
     for k, step in enumerate(got.steps):
-        known = cache_state(got.header, got.steps, k)
+        cache = cache_state(got.header, got.steps, k)
         seen = looks(got, k)
         for node in step.path[1:]:
             place = step.start - 1 + node
-            assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < known.kept else "$faint")
-            left += place >= known.kept
+            assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < cache.kept else "$faint")
+            left += place >= cache.kept
     assert left > 0
 
 

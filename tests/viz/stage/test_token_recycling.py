@@ -106,7 +106,7 @@ def test_what_paid_off_was_passed_over_before() -> None:
     run, likelier, rejected = RunState.of(trace), 0, 0
     for k, step in enumerate(run.steps):
         rows = {row["token"]: row for row in step.panel["rows"]}
-        said = paid_off(run, step)
+        remarks = paid_off(run, step)
         expected = 0
         for node in step.path[1:]:
             row, rank = rows[step.tokens[step.parents[node]]], int(step.sources[node].split(":")[1])
@@ -118,9 +118,9 @@ def test_what_paid_off_was_passed_over_before() -> None:
             likelier += rank > 0
             rejected += rank == 0 and row["behind"] == "rejected"
             expected += rank > 0 or row["behind"] == "rejected"
-        assert len(said) == expected
+        assert len(remarks) == expected
         words = Scene(run, k).words("accept")
-        assert not said or said[0] in words
+        assert not remarks or remarks[0] in words
         assert not any("paid off" in word for word in Scene(run, k).words("verify"))
     assert likelier > 2 and rejected > 2
 
