@@ -1,4 +1,4 @@
-"""The application state: the model catalogue, the live runs and the stored traces."""
+"""The application state: the model catalogue, the jobs and the stored traces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from decoding.types import Header
 
     from .debug.calls import DebugCalls
-    from .jobs.live_runs import LiveRuns
+    from .jobs.runner import JobRunner
 
 
 @dataclass
@@ -67,9 +67,9 @@ class AppState:
         return None if entry is None else self.tokenizers.of(entry)
 
     @cached_property
-    def runs(self) -> LiveRuns:
-        """The live runs, created on first use: they import torch, which a replay-only page does not need."""
-        from .jobs.live_runs import LiveRuns
+    def jobs(self) -> JobRunner:
+        """What runs the visitors' jobs, created on first use: a replay-only page does not need it."""
+        from .jobs.runner import JobRunner
         from .models.model_pool import ModelPool
 
-        return LiveRuns(ModelPool(self.catalog), self.store, tracker=self.tracker)
+        return JobRunner(ModelPool(self.catalog), self.store, tracker=self.tracker)

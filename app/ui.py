@@ -19,7 +19,7 @@ from decoding.errors import ModelError, ParamError, TraceError
 from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import default_catalog, read_catalog
-from .pages.events import DECODES, QUICK, event_address, tolerant
+from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
 from .pages.viewer import viewer as make_viewer
 from .server import log, malloc, serving
 from .server.middleware.origin import Owner
@@ -84,7 +84,6 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The page with live runs and races."""
     from .address import parse
-    from .jobs.live_runs import DOCTOR, LANDSCAPE, RACE
     from .pages import debug, race, run
     from .race_from_run import race_from_run
 
@@ -128,9 +127,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         return shown
 
     def closed(request: gr.Request) -> None:
-        app_state.runs.forget(str(request.session_hash))
-        for suffix in (RACE, DOCTOR, LANDSCAPE):
-            app_state.runs.forget(f"{request.session_hash}{suffix}")
+        app_state.jobs.forget(tab_of(request))
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
@@ -198,7 +195,7 @@ def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     serving.say(f"Specscope is at http://{host}:{port}")
     if not launch.replay_only:
-        loading = app_state.runs.models.request(app_state.catalog[app_state.default_model])
+        loading = app_state.jobs.models.request(app_state.catalog[app_state.default_model])
         threading.Thread(target=_announce, args=(loading, app_state.default_model), daemon=True).start()
     ended.wait()
     _end(app_state, running)
@@ -227,7 +224,7 @@ def _announce(loading: Loading, name: str) -> None:
 
 def _end(app_state: AppState, running: serving.Running) -> None:
     """End the runs after their current step, then the server: no thread inside torch may outlive the interpreter."""
-    ended = app_state.replay_only or app_state.runs.close(_LAST_STEP)
+    ended = app_state.replay_only or app_state.jobs.close(_LAST_STEP)
     with contextlib.suppress(OSError):  # of a terminal that is gone
         if not running.stop(_LAST_ANSWER) or not ended:
             serving.say("Some runs or requests did not end in time.")

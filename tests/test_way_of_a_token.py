@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from app.controls import order
-from app.jobs.live_runs import LiveRuns
+from app.jobs.live_run import LiveRun
+from app.jobs.runner import JobRunner
 from app.models.catalog import POCKET
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
@@ -98,12 +99,13 @@ def passed() -> set[Function]:
         prompt="Monday:",
         max_new_tokens=4,
     )
-    runs, watch = LiveRuns(models, TraceStore()), Watch()
+    jobs, watch = JobRunner(models, TraceStore()), Watch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
+        for module in ("runner", "live_run"):
+            patch.setattr(f"app.jobs.{module}.LIMITS", replace(LIMITS, live_gap=0.0))
         try:
             sys.setprofile(watch)
-            texts = runs.start(asked, "tab", "")
+            texts = jobs.start(LiveRun(asked, ""), "tab")
             assert any(text.count('"kind":"step"') > 1 for text in texts)
         finally:
             sys.setprofile(None)
@@ -120,7 +122,7 @@ def test_a_token_passes_through_few_functions(passed: set[Function]) -> None:
 def test_what_hands_a_token_on_is_seen(passed: set[Function]) -> None:
     """The control: the watch sees the ends and the middle of the way, so that the count is no count of nothing."""
     names = {function.name for function in passed}
-    assert names >= {"LiveRuns.stream", "Engine.decode", "Loop.turn", "TreeReader.read", "Play.step"}
+    assert names >= {"JobRunner.start", "Engine.decode", "Loop.turn", "TreeReader.read", "Play.step"}
 
 
 def is_declared(function: Function) -> bool:
@@ -135,4 +137,4 @@ def is_declared(function: Function) -> bool:
 def test_the_listed_functions_are_there() -> None:
     """Whoever looks for one finds it."""
     assert [function for function in listed() if not is_declared(function)] == []
-    assert not is_declared(Function("app/jobs/live_runs.py", "LiveRuns.no_such_function"))
+    assert not is_declared(Function("app/jobs/runner.py", "JobRunner.no_such_function"))

@@ -13,7 +13,7 @@ from viz.stream.play import Play
 from ..examples import EXAMPLES
 from ..server.machine import elsewhere
 from ..store.recordings import Recording, Recordings, task
-from .streaming import in_lane, page_line
+from .streaming import page_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 
 
 def opening(recordings: Recordings) -> str:
-    """The lines of the race that the page opens with.
+    """Write the lines of the race that the page opens with.
 
     Empty if a lane of it cannot be read, or if the page lands on another run than the one to be stepped through.
     """
@@ -62,7 +62,7 @@ def opening(recordings: Recordings) -> str:
 
 
 def recorded_race(recordings: Recordings, live: bool = True) -> str:
-    """The lines of the first race of which two lanes can be read; empty if there is none.
+    """Write the lines of the first race of which two lanes can be read; empty if there is none.
 
     On a page that is `live` they tell how to run another race.
     """
@@ -74,13 +74,13 @@ def recorded_race(recordings: Recordings, live: bool = True) -> str:
 
 
 def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[Recording, Trace]]:
-    """The recordings that can be read, and that answer the same prompt as the first of them."""
-    found = list[tuple[Recording, Trace]]()
+    """Return the recordings that can be read, and that answer the same prompt as the first of them."""
+    lanes = list[tuple[Recording, Trace]]()
     for run in runs:
         recording, trace = recordings.get(run), recordings.trace(run)
-        if recording is not None and trace is not None and (not found or task(trace) == task(found[0][1])):
-            found.append((recording, trace))
-    return found
+        if recording is not None and trace is not None and (not lanes or task(trace) == task(lanes[0][1])):
+            lanes.append((recording, trace))
+    return lanes
 
 
 def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]], advice: str) -> str:
@@ -90,16 +90,16 @@ def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]],
 
 
 def _lines(lanes: Sequence[tuple[Recording, Trace]], **facts: object) -> str:
-    """The lines of a race, what the page is to say of it first."""
+    """Write the lines of a race; what the page shows about it comes first."""
     text = page_line(**facts) + line("race", labels=[recording.label for recording, _ in lanes])
     for lane, (recording, trace) in enumerate(lanes):
-        text += in_lane(lane, _lane(recording, trace))
+        text += _lane(recording, trace, lane)
     return text + page_line(done=True, runs=[(recording.label, recording.id) for recording, _ in lanes])
 
 
-def _lane(recording: Recording, trace: Trace) -> str:
-    """The lines of a recording, all steps thin and without views: a race shows texts and times only."""
-    play = Play(trace.header, recording.id, cap=0, views={})
+def _lane(recording: Recording, trace: Trace, lane: int) -> str:
+    """Write the lines of a recording, all steps thin and without views: a race shows texts and times only."""
+    play = Play(trace.header, recording.id, cap=0, views={}, lane=lane)
     begin = play.begin(trace.texts)
     steps = "".join(play.step(step) for step in trace.steps)
     return begin + steps + play.end(trace.summary, recording.check, recording.speedup)

@@ -43,6 +43,11 @@ def event_address(event: gr.EventData) -> dict[str, str]:
     return dict(parse_qsl(sent.removeprefix("?"))) if isinstance(sent, str) else {}
 
 
+def tab_of(request: gr.Request) -> str:
+    """Return the name of the browser's tab."""
+    return str(request.session_hash)
+
+
 def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a handler so that invalid values, which the page itself never sends, change nothing."""
 

@@ -15,7 +15,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from ..controls import presets, typed
-from ..jobs.examinations import KINDS
+from ..jobs.examination import KINDS
 from ..server.limits import LIMITS
 
 Component = gr.components.Component

@@ -44,7 +44,7 @@ class OwnForm:
         entry = None
         try:
             entry = self._own.add(dict(zip(self._fields, values, strict=True)))
-            loading, phase = self._app_state.runs.models.request(entry), ""
+            loading, phase = self._app_state.jobs.models.request(entry), ""
             while loading.wait(_POLL) is None:
                 if loading.phase != phase:
                     phase = loading.phase

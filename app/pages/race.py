@@ -15,11 +15,11 @@ from .. import address
 from ..address import PageState
 from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, runnable
 from ..examples import examples_for
-from ..jobs import races
+from ..jobs.race import Race, check_lanes
 from ..jobs.streaming import refusal_line
 from ..server.limits import LIMITS
 from ..state import AppState
-from .events import QUICK, tolerant
+from .events import QUICK, tab_of, tolerant
 from .form import SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
@@ -101,7 +101,7 @@ class RaceForm:
                 max_new_tokens=given[self.length],
                 raw=values["mode"] == RAW,
             )
-            for name in races.check_lanes(given[self.methods])
+            for name in check_lanes(given[self.methods])
         ]
 
     def _params(self, name: str, given: dict[Any, Any]) -> dict[str, Any]:
@@ -118,11 +118,11 @@ class RaceForm:
         chosen = given[self.prompt.example]
         example = chosen if isinstance(chosen, str) else None
         query, lacks = address.write_race(orders, example), address.left_out(orders[0], example)
-        yield from races.start(self.app_state.runs, orders, str(request.session_hash), query, lacks)
+        yield from self.app_state.jobs.start(Race(orders, query, lacks), tab_of(request))
 
     def end(self, request: gr.Request) -> None:
         """Cancel the race: it ends after the current step."""
-        races.stop(self.app_state.runs, str(request.session_hash))
+        self.app_state.jobs.stop(tab_of(request), Race)
 
     def show_presets(self, names: list[str]) -> list[Any]:
         """Show the presets of the selected methods."""

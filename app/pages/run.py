@@ -18,12 +18,15 @@ from ..address import PageState
 from ..branch_from_run import branch_of
 from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
 from ..examples import EXAMPLES, examples_for
-from ..jobs import examinations, landscapes
+from ..jobs.examination import Examination
+from ..jobs.landscape import Landscape, landscape_of
+from ..jobs.live_run import LiveRun
+from ..jobs.runner import Job
 from ..jobs.streaming import fault_lines, refusal_line
 from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
-from .events import DECODES, QUICK, event_address, tolerant
+from .events import DECODES, QUICK, event_address, tab_of, tolerant
 from .form import MethodControls, SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
@@ -125,43 +128,50 @@ class RunForm:
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a live run; yields the growing value of the viewer."""
-        yield from self._start(lambda: self._given(form), request)
+        yield from self._start(lambda: self._from_controls(form), request)
 
     def start_beside(self, form: object, request: gr.Request) -> Iterator[str]:
-        """The same for a run that is shown beside the one on the screen."""
-        yield from self._start(lambda: self._given(form), request, fresh=True, beside=True)
+        """Start a live run that is shown beside the one on the screen."""
+        yield from self._start(lambda: self._from_controls(form, fresh=True, beside=True), request)
 
     def start_again(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Start a live run with the settings of the run that an address names."""
-        yield from self._start(lambda: self._made(event_address(event)), request, fresh=True)
+
+        def again() -> Job:
+            state, _ = settings_from_run(self.app_state, event_address(event))
+            return self._live_run(order_of(self.app_state, state), state.example, fresh=True)
+
+        yield from self._start(again, request)
 
     def start_branch(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
-        """Start a run beside the one that an address names: it goes on from the place that the address names too."""
-        try:
-            wanted, fork = branch_of(self.app_state, event_address(event))
-        except SpecscopeError as error:
-            yield refusal_line(str(error))
-            return
-        yield from self.app_state.runs.start(wanted, _tab(request), "", fresh=True, beside=True, branch=fork.query)
+        """Start a run beside the one that an address names: it goes on from the position that the address names too."""
 
-    def _start(self, made: Callable[[], tuple[Order, str | None]], request: gr.Request, **how: Any) -> Iterator[str]:
-        try:
-            wanted, example = made()
-        except SpecscopeError as error:
-            yield refusal_line(str(error))
-            return
-        query, lacks = address.write(wanted, example), address.left_out(wanted, example)
-        yield from self.app_state.runs.start(wanted, _tab(request), query, left_out=lacks, **how)
+        def branch() -> Job:
+            chosen, fork = branch_of(self.app_state, event_address(event))
+            return LiveRun(chosen, "", fresh=True, beside=True, branch=fork.query)
 
-    def _given(self, form: object) -> tuple[Order, str | None]:
-        """The order in the controls, and the example that it began with."""
+        yield from self._start(branch, request)
+
+    def _start(
+        self, make: Callable[[], Job], request: gr.Request, refused: Callable[[str], str] = refusal_line
+    ) -> Iterator[str]:
+        """Start the job that a visitor asks for, or say why there is none."""
+        try:
+            job = make()
+        except SpecscopeError as error:
+            yield refused(str(error))
+            return
+        yield from self.app_state.jobs.start(job, tab_of(request))
+
+    def _from_controls(self, form: object, fresh: bool = False, beside: bool = False) -> Job:
         given = parse_values(form, self.inputs)
         example = given[self.prompt.example]
-        return self.order(given), example if isinstance(example, str) else None
+        return self._live_run(self.order(given), example if isinstance(example, str) else None, fresh, beside)
 
-    def _made(self, query: Mapping[str, str]) -> tuple[Order, str | None]:
-        state, _ = settings_from_run(self.app_state, query)
-        return order_of(self.app_state, state), state.example
+    def _live_run(self, chosen: Order, example: str | None, fresh: bool, beside: bool = False) -> Job:
+        """Return the live run of an order that began with an example."""
+        query, lacks = address.write(chosen, example), address.left_out(chosen, example)
+        return LiveRun(chosen, query, fresh, beside, left_out=lacks)
 
     def fill(self, query: Mapping[str, str]) -> Update:
         """Put the settings that an address names, or the run in it, into the controls, with a hint on what is left."""
@@ -175,40 +185,35 @@ class RunForm:
         """A handler that has the doctor look at a method's drafter; it yields the growing value of his viewer."""
 
         def start(form: object, request: gr.Request) -> Iterator[str]:
-            try:
-                entry = choose(self.app_state.catalog, parse_values(form, [self.model])[self.model])
-                lines = examinations.start(self.app_state.runs, entry, method, _tab(request))
-            except SpecscopeError as error:
-                yield fault_lines(str(error))
-                return
-            yield from lines
+            def examination() -> Job:
+                return Examination(choose(self.app_state.catalog, parse_values(form, [self.model])[self.model]), method)
+
+            yield from self._start(examination, request, fault_lines)
 
         return start
 
     def measure(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Measure the landscape of the run that an address names; yields the growing value of its viewer."""
-        yield from landscapes.start(self.app_state, event_address(event), _tab(request))
+        yield from self._start(lambda: landscape_of(self.app_state, event_address(event)), request, fault_lines)
 
     def end(self, request: gr.Request) -> None:
         """Cancel the run, the examination and the landscape: they end after the current step."""
-        self.app_state.runs.stop(_tab(request))
-        examinations.stop(self.app_state.runs, _tab(request))
-        self.end_landscape(request)
+        self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, Landscape)
 
     def end_landscape(self, request: gr.Request) -> None:
         """Cancel the landscape: it has the methods that were measured until then."""
-        landscapes.stop(self.app_state.runs, _tab(request))
+        self.app_state.jobs.stop(tab_of(request), Landscape)
 
     def end_conversation(self, request: gr.Request) -> None:
         """Delete the conversation, because another one begins."""
-        self.app_state.runs.end_conversation(_tab(request))
+        self.app_state.jobs.tabs.end_conversation(tab_of(request))
 
     def show_answer(self, message: object, request: gr.Request) -> Any:
         """Add the model's answer to the conversation; a message that was typed meanwhile is not cleared."""
-        found = self.app_state.runs.take_answer(_tab(request))
-        if found is None or not found[1].strip():
+        exchange = self.app_state.jobs.tabs.take_exchange(tab_of(request))
+        if exchange is None or not exchange[1].strip():
             return gr.skip(), gr.skip()
-        prompt, answer = found
+        prompt, answer = exchange
         turns = [*(turn for turn in prompt if turn["role"] != "system"), {"role": "assistant", "content": answer}]
         return json.dumps(turns), "" if message == prompt[-1]["content"] else gr.skip()
 
@@ -297,7 +302,3 @@ def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
             viewer.render()
             landscape.render()
     return form
-
-
-def _tab(request: gr.Request) -> str:
-    return str(request.session_hash)

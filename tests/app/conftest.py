@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.controls import Order, order
-from app.jobs.live_runs import LiveRuns
+from app.jobs.runner import JobRunner
 from app.models.catalog import Entry
 from app.models.model_pool import ModelPool
 from app.state import AppState
@@ -40,14 +40,14 @@ def models() -> ModelPool:
 
 
 @pytest.fixture
-def runs(models: ModelPool) -> LiveRuns:
-    return LiveRuns(models, TraceStore())
+def jobs(models: ModelPool) -> JobRunner:
+    return JobRunner(models, TraceStore())
 
 
 @pytest.fixture
 def app_state(models: ModelPool) -> AppState:
     made = AppState(CATALOG, "toy")
-    made.runs.models = models
+    made.jobs.models = models
     return made
 
 

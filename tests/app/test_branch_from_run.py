@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.branch_from_run import branch_of
+from app.jobs.live_run import LiveRun
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.trace_store import StoredRun, replay
@@ -20,7 +21,7 @@ from .conftest import lines
 
 @pytest.fixture
 def trace(app_state: AppState) -> Trace:
-    engine = app_state.runs.models.request(app_state.catalog["toy"]).wait(60)
+    engine = app_state.jobs.models.request(app_state.catalog["toy"]).wait(60)
     assert engine is not None
     return engine.generate("Monday: high tide", "jacobi", {"n": 4}, max_new_tokens=24, record="full").trace
 
@@ -40,7 +41,9 @@ def rejected(trace: Trace) -> tuple[int, int]:
 
 def decoded(app_state: AppState, query: dict[str, str]) -> list[dict[str, Any]]:
     order, fork = branch_of(app_state, query)
-    text = deque(app_state.runs.start(order, "tab", "", fresh=True, beside=True, branch=fork.query), maxlen=1).pop()
+    text = deque(
+        app_state.jobs.start(LiveRun(order, "", fresh=True, beside=True, branch=fork.query), "tab"), maxlen=1
+    ).pop()
     return lines(text)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.jobs import examinations
-from app.jobs.live_runs import LiveRuns
+from app.jobs import examination
+from app.jobs.examination import Examination
+from app.jobs.runner import JobRunner
 from app.models.catalog import POCKET, Entry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
@@ -22,56 +23,56 @@ from .conftest import TOY, lines
 
 
 @pytest.fixture(scope="module")
-def doctor_runs() -> LiveRuns:
-    return LiveRuns(ModelPool({POCKET.name: POCKET}), TraceStore())
+def doctor_jobs() -> JobRunner:
+    return JobRunner(ModelPool({POCKET.name: POCKET}), TraceStore())
 
 
 @pytest.fixture(autouse=True)
 def few_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(LIMITS, examination_prompts=6, examination_tokens=16)
-    monkeypatch.setattr(examinations, "LIMITS", few)
+    monkeypatch.setattr(examination, "LIMITS", few)
 
 
-def examined(runs: LiveRuns, model: Entry, method: str) -> list[dict[str, Any]]:
-    return lines(deque(examinations.start(runs, model, method, "tab"), maxlen=1).pop())
+def examined(jobs: JobRunner, model: Entry, method: str) -> list[dict[str, Any]]:
+    return lines(deque(jobs.start(Examination(model, method), "tab"), maxlen=1).pop())
 
 
 @pytest.mark.parametrize("method", ["medusa", "draft_model"])
-def test_a_good_drafter_is_reported_healthy(doctor_runs: LiveRuns, method: str) -> None:
-    *_, last = examined(doctor_runs, POCKET, method)
+def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str) -> None:
+    *_, last = examined(doctor_jobs, POCKET, method)
     report = last["report"]
     assert report["healthy"] and report["faults"] == []
     assert set(report["charts"]) == {"light", "dark"} and len(report["charts"]["dark"]["data"]) == 1
-    assert len(doctor_runs.queue) == 0 and doctor_runs.active == 0
+    assert len(doctor_jobs.queue) == 0 and doctor_jobs.active == 0
 
 
 def test_a_broken_one_has_both_curves_and_no_folder_is_named(tmp_path: Path) -> None:
     """A visitor must not see where the host keeps its files."""
     folder = broken("eagle", tmp_path / "drafter", entry(norm_before_residual=False))
     ill = replace(POCKET, name="ill", eagle=str(folder))
-    [*_, last] = got = examined(LiveRuns(ModelPool({"ill": ill}), TraceStore()), ill, "eagle3")
+    [*_, last] = got = examined(JobRunner(ModelPool({"ill": ill}), TraceStore()), ill, "eagle3")
     assert [fault["flag"] for fault in last["report"]["faults"]] == ["norm_before_residual"]
     given, mended = last["report"]["charts"]["light"]["data"]
     assert given["y"][0] < mended["y"][0] and "mended" in mended["name"]
     assert str(tmp_path) not in str(got)
 
 
-def test_stop_ends_an_examination(doctor_runs: LiveRuns) -> None:
+def test_stop_ends_an_examination(doctor_jobs: JobRunner) -> None:
     text = ""
-    for text in examinations.start(doctor_runs, POCKET, "medusa", "tab"):
+    for text in doctor_jobs.start(Examination(POCKET, "medusa"), "tab"):
         if "examining" in text:
-            examinations.stop(doctor_runs, "tab")
+            doctor_jobs.stop("tab", Examination)
     assert lines(text)[-1] == {"kind": "fault", "sentence": "The examination was stopped."}
-    assert len(doctor_runs.queue) == 0
+    assert len(doctor_jobs.queue) == 0
 
 
-def test_an_examination_has_a_time_limit(doctor_runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examinations, "LIMITS", replace(LIMITS, examination_seconds=0.0))
-    *_, last = examined(doctor_runs, POCKET, "medusa")
+def test_an_examination_has_a_time_limit(doctor_jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "LIMITS", replace(LIMITS, examination_seconds=0.0))
+    *_, last = examined(doctor_jobs, POCKET, "medusa")
     assert last["kind"] == "fault" and "may take" in last["sentence"]
 
 
 @pytest.mark.parametrize(("model", "method"), [(POCKET, "lookahead"), (TOY, "medusa"), (POCKET, "no such method")])
-def test_what_has_no_drafter_is_refused(doctor_runs: LiveRuns, model: Entry, method: str) -> None:
+def test_what_has_no_drafter_is_refused(model: Entry, method: str) -> None:
     with pytest.raises(ParamError, match="no drafter"):
-        examinations.start(doctor_runs, model, method, "tab")
+        Examination(model, method)

@@ -14,7 +14,8 @@ from gradio.blocks import BlocksConfig
 from gradio.state_holder import SessionState
 
 from app import ui
-from app.jobs.live_runs import LiveRuns
+from app.jobs.live_run import LiveRun
+from app.jobs.runner import JobRunner
 from app.models.model_pool import ModelPool
 from app.server import serving as server
 from app.server.gradio_state import poll_less, sweep_once
@@ -38,11 +39,11 @@ def served() -> Iterator[tuple[server.Running, AppState, int]]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     app_state = AppState(CATALOG, "toy")
-    assert app_state.runs.models.request(CATALOG["toy"]).wait(60) is not None
+    assert app_state.jobs.models.request(CATALOG["toy"]).wait(60) is not None
     running = server.launch(ui.build(app_state), server.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
     discard_event_loops()
     yield running, app_state, port
-    assert app_state.runs.close(5.0) and running.stop()
+    assert app_state.jobs.close(5.0) and running.stop()
     discard_event_loops()
 
 
@@ -90,7 +91,7 @@ def test_nothing_grows_with_visitors(served: tuple[server.Running, AppState, int
 def settle(running: server.Running, app_state: AppState) -> None:
     """Until the last runs are over and what they left is swept."""
     until = time.monotonic() + 20
-    while time.monotonic() < until and (app_state.runs.active or running.page._queue.event_ids_to_events):
+    while time.monotonic() < until and (app_state.jobs.active or running.page._queue.event_ids_to_events):
         time.sleep(0.02)
     nobody = SessionTracker()
     sweep_once(running.page, nobody)
@@ -105,9 +106,9 @@ def test_a_known_session_cannot_be_read_started_or_stopped_from_elsewhere(
     owner = Visitor(port)
     owner.cookie = owner.ask("GET", "/").headers["set-cookie"].split(";")[0] if has_cookie else ""
     stranger = Visitor(port, "127.0.0.2", owner.session, owner.read())
-    ahead = app_state.runs.queue.join("another")  # so that the run is still waiting when the stranger comes
+    ahead = app_state.jobs.queue.join("another")  # so that the run is still waiting when the stranger comes
     assert owner.join(run_length=8).status == 200
-    wait_until(lambda: app_state.runs.active == 1)
+    wait_until(lambda: app_state.jobs.active == 1)
     assert stranger.ask("GET", f"{API}/queue/data?session_hash={owner.session}").status == 404
     beat = stranger.connect()
     with contextlib.closing(beat):
@@ -117,7 +118,7 @@ def test_a_known_session_cannot_be_read_started_or_stopped_from_elsewhere(
         if each["api_name"] in ("end", "end_conversation"):
             assert stranger.post("/run/predict", stranger.event(each["id"], [])).status == 200
     assert stranger.join(run_length=8).status == 200
-    wait_until(lambda: app_state.runs.active == 2)
+    wait_until(lambda: app_state.jobs.active == 2)
     ahead.leave()
     elsewhere = Visitor(port, "127.0.0.3" if has_cookie else owner.source, owner.session, cookie=owner.cookie)
     assert '"kind":"check"' in str(list(elsewhere.stream()))
@@ -161,10 +162,10 @@ def test_a_run_that_nobody_reads_ends(models: ModelPool) -> None:
     """It would hold the engine, and everybody in the line, for nobody."""
     now = 0.0
     tracker = SessionTracker(lambda: now)
-    runs = LiveRuns(models, TraceStore(), tracker=tracker)
-    ahead = runs.queue.join("another")
+    jobs = JobRunner(models, TraceStore(), tracker=tracker)
+    ahead = jobs.queue.join("another")
     tracker.expect("tab", "client")
-    going = runs.start(asked(), "tab", "")
+    going = jobs.start(LiveRun(asked(), ""), "tab")
     with tracker.reading("tab"):
         next(going)
         now = 100.0
@@ -173,27 +174,27 @@ def test_a_run_that_nobody_reads_ends(models: ModelPool) -> None:
     assert "fault" not in next(going)
     now += 2
     *_, last = going
-    assert "Stopped before the first step." in last and runs.active == 0
+    assert "Stopped before it began." in last and jobs.active == 0
     ahead.leave()
-    assert len(runs.queue) == 0
+    assert len(jobs.queue) == 0
 
 
 def test_a_server_that_is_being_stopped_begins_nothing(models: ModelPool) -> None:
-    runs = LiveRuns(models, TraceStore())
-    assert runs.close(1.0)
-    *_, last = runs.start(asked(), "tab", "")
-    assert "The server is being stopped: try again in a minute." in last and runs.active == 0
+    jobs = JobRunner(models, TraceStore())
+    assert jobs.close(1.0)
+    *_, last = jobs.start(LiveRun(asked(), ""), "tab")
+    assert "The server is being stopped: try again in a minute." in last and jobs.active == 0
 
 
 def test_clients_stand_in_the_line_by_their_address(models: ModelPool) -> None:
     tracker = SessionTracker()
-    runs, held = LiveRuns(models, TraceStore(), tracker=tracker), []
+    jobs, held = JobRunner(models, TraceStore(), tracker=tracker), []
     for number in range(LIMITS.waiting_each + 2):
         tracker.expect(f"tab{number}", "loud")
-        going = runs.start(asked(max_new_tokens=200), f"tab{number}", "")
+        going = jobs.start(LiveRun(asked(max_new_tokens=200), ""), f"tab{number}")
         held.append((going, next(going)))
     assert "Too many runs from your address are waiting" in held[-1][1]
     assert not any("Too many" in first for _, first in held[:-1])
     for going, _ in held:
         going.close()  # type: ignore[attr-defined]
-    assert len(runs.queue) == 0
+    assert len(jobs.queue) == 0

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from analysis.landscape import measure_landscape
-from app.jobs import landscapes
-from app.jobs.live_runs import LANDSCAPE, LiveRuns
+from app.jobs import landscape
+from app.jobs.landscape import Landscape, landscape_of
 from app.server.limits import LIMITS
-from app.server.middleware.session_tracker import SessionTracker
 from app.state import AppState
-from app.store.trace_store import StoredRun, TraceStore, replay
+from app.store.trace_store import StoredRun, replay
 from decoding.engine import Engine
-from decoding.errors import ParamError
+from decoding.errors import ParamError, SpecscopeError
 from decoding.methods import METHODS
 from decoding.types import Trace
 from viz.landscape_rows import columns, rows
@@ -30,7 +30,7 @@ LACKING = ["medusa", "kangaroo", "eagle3", "rest"]
 
 @pytest.fixture
 def engine(app_state: AppState) -> Engine:
-    loaded = app_state.runs.models.request(app_state.catalog["toy"]).wait(60)
+    loaded = app_state.jobs.models.request(app_state.catalog["toy"]).wait(60)
     assert loaded is not None
     return loaded
 
@@ -49,7 +49,11 @@ def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
 
 
 def measured(app_state: AppState, trace: Trace) -> list[dict[str, Any]]:
-    return lines(deque(landscapes.start(app_state, stored(app_state, trace), "tab"), maxlen=1).pop())
+    return lines(deque(started(app_state, stored(app_state, trace)), maxlen=1).pop())
+
+
+def started(app_state: AppState, query: dict[str, str]) -> Iterator[str]:
+    return app_state.jobs.start(landscape_of(app_state, query), "tab")
 
 
 def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, engine: Engine, trace: Trace) -> None:
@@ -65,12 +69,12 @@ def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, e
     assert all(METHODS[name].label in last["sentence"] for name in LACKING)
     shares = [line["share"] for line in got if line["kind"] == "state" and line["what"] == "measuring"]
     assert shares == sorted(shares) and len(shares) >= len(MEASURED)
-    assert len(app_state.runs.queue) == 0 and app_state.runs.active == 0
+    assert len(app_state.jobs.queue) == 0 and app_state.jobs.active == 0
 
 
 def test_a_row_comes_as_soon_as_it_is_measured(app_state: AppState, trace: Trace) -> None:
     seen = list[list[str]]()
-    for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+    for text in started(app_state, stored(app_state, trace)):
         seen.append([line["label"] for line in lines(text) if line["kind"] == "row"])
     assert {len(labels) for labels in seen} == {*range(len(MEASURED) + 1)}
 
@@ -78,16 +82,16 @@ def test_a_row_comes_as_soon_as_it_is_measured(app_state: AppState, trace: Trace
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({}, "Name a run"),
+        ({}, "name a run"),
         ({"run": "unknown"}, "no longer stores"),
-        ({"run": "../../etc/passwd"}, "Name a run"),
-        ({"run": "a" * 10**6}, "Name a run"),
-        ({"screen": "debug", "run": "dropped"}, "Name a run"),
+        ({"run": "../../etc/passwd"}, "name a run"),
+        ({"run": "a" * 10**6}, "name a run"),
+        ({"screen": "debug", "run": "dropped"}, "name a run"),
     ],
 )
 def test_a_hostile_address_is_answered_in_a_sentence(app_state: AppState, query: Any, sentence: str) -> None:
-    [opening, last] = lines(deque(landscapes.start(app_state, query, "tab"), maxlen=1).pop())
-    assert opening["kind"] == "host" and last["kind"] == "fault" and sentence in last["sentence"]
+    with pytest.raises(SpecscopeError, match=sentence):
+        landscape_of(app_state, query)
 
 
 @pytest.mark.parametrize(
@@ -106,14 +110,16 @@ def test_what_cannot_be_measured_is_refused(
     model = replace(trace.header.model, **card)
     other = replace(trace, header=replace(trace.header, model=model, **header))
     app_state.store.get = lambda run: StoredRun(other, replay(trace, "dropped")[0])  # type: ignore[method-assign]
-    got = lines(deque(landscapes.start(app_state, {"run": "dropped"}, "tab"), maxlen=1).pop())
-    assert got[-1]["kind"] == "fault" and sentence in got[-1]["sentence"]
-    assert not [line for line in got if line["kind"] == "row"] and len(app_state.runs.queue) == 0
+    try:
+        got = deque(started(app_state, {"run": "dropped"}), maxlen=1).pop()
+    except SpecscopeError as error:  # before it has joined the queue
+        got = str(error)
+    assert sentence in got and '"kind":"row"' not in got and len(app_state.jobs.queue) == 0
 
 
 def test_a_run_without_a_token_is_refused(app_state: AppState, trace: Trace) -> None:
-    [_, last] = measured(app_state, replace(trace, steps=()))
-    assert "wrote no token" in last["sentence"]
+    with pytest.raises(SpecscopeError, match="wrote no token"):
+        measured(app_state, replace(trace, steps=()))
 
 
 def with_context(engine: Engine, context: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,14 +147,13 @@ def test_what_one_method_lacks_another_one_has(
     app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first method, too: the columns then come with the second."""
-    real = engine.landscape
 
-    def broken(text: Any, methods: Any, **options: Any) -> Any:
+    def broken(engine: Engine, text: Any, methods: Any, **options: Any) -> Any:
         if methods == ["jacobi"]:
             raise ParamError("the settings of this method are wrong: choose others")
-        return real(text, methods, **options)
+        return measure_landscape(engine, text, methods, **options)
 
-    monkeypatch.setattr(engine, "landscape", broken)
+    monkeypatch.setattr("analysis.landscape.measure_landscape", broken)
     *_, last = got = measured(app_state, trace)
     kinds = [line["kind"] for line in got if line["kind"] in ("columns", "row")]
     assert kinds == ["columns"] + ["row"] * (len(MEASURED) - 1)
@@ -158,7 +163,7 @@ def test_what_one_method_lacks_another_one_has(
 def test_parts_that_cannot_be_loaded_leave_their_method_out(
     app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models, real = app_state.runs.models, engine.prepare
+    models, real = app_state.jobs.models, engine.prepare
     monkeypatch.setattr(models, "_parts", {})
 
     def broken(method: str, *more: Any) -> Any:
@@ -173,7 +178,7 @@ def test_parts_that_cannot_be_loaded_leave_their_method_out(
 
 
 def test_the_time_is_limited(app_state: AppState, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landscapes, "LIMITS", replace(LIMITS, seconds=0.0))
+    monkeypatch.setattr(landscape, "LIMITS", replace(LIMITS, seconds=0.0))
     *_, last = got = measured(app_state, trace)
     assert not [line for line in got if line["kind"] == "row"]
     assert "Left out since the 0 seconds were over: Jacobi, Lookahead, " in last["sentence"]
@@ -182,25 +187,25 @@ def test_the_time_is_limited(app_state: AppState, trace: Trace, monkeypatch: pyt
 
 def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) -> None:
     text = ""
-    for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+    for text in started(app_state, stored(app_state, trace)):
         if '"row"' in text:
-            landscapes.stop(app_state.runs, "tab")
+            app_state.jobs.stop("tab", Landscape)
     *_, last = got = lines(text)
     labels = [line["label"] for line in got if line["kind"] == "row"]
     assert 1 <= len(labels) < len(MEASURED) and last["kind"] == "done"
     assert "Left out since it was stopped: " in last["sentence"] and "Ouroboros" in last["sentence"]
-    assert len(app_state.runs.queue) == 0
+    assert len(app_state.jobs.queue) == 0
 
 
 def test_it_waits_its_turn_and_can_be_stopped_there(app_state: AppState, trace: Trace) -> None:
-    with app_state.runs.queue.join("somebody"):
+    with app_state.jobs.queue.join("somebody"):
         text = ""
-        for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+        for text in started(app_state, stored(app_state, trace)):
             if '"queued"' in text:
-                landscapes.stop(app_state.runs, "tab")
+                app_state.jobs.stop("tab", Landscape)
     *_, waits, last = lines(text)
     assert waits["sentence"] == "1 run is before yours."
-    assert last == {"kind": "fault", "sentence": "Stopped before the first method."}
+    assert last == {"kind": "fault", "sentence": "Stopped before it began."}
 
 
 def test_a_visitor_who_leaves_is_not_measured_for(
@@ -209,17 +214,17 @@ def test_a_visitor_who_leaves_is_not_measured_for(
     """The method that is being measured ends too, before others have their turn."""
     ended = threading.Event()
 
-    def endless(text: Any, methods: Any, *, cancel: threading.Event, **options: Any) -> Any:
+    def endless(engine: Engine, text: Any, methods: Any, *, cancel: threading.Event, **options: Any) -> Any:
         assert cancel.wait(60)
         ended.set()
         return {"finished": False}
 
-    monkeypatch.setattr(engine, "landscape", endless)
-    going = landscapes.start(app_state, stored(app_state, trace), "tab")
+    monkeypatch.setattr("analysis.landscape.measure_landscape", endless)
+    going = started(app_state, stored(app_state, trace))
     next(text for text in going if '"measuring"' in text)
-    assert len(app_state.runs.queue) == 1
+    assert len(app_state.jobs.queue) == 1
     going.close()  # type: ignore[attr-defined]
-    assert ended.is_set() and len(app_state.runs.queue) == 0 and app_state.runs.active == 0
+    assert ended.is_set() and len(app_state.jobs.queue) == 0 and app_state.jobs.active == 0
 
 
 def test_an_unforeseen_error_is_one_sentence(
@@ -228,14 +233,6 @@ def test_an_unforeseen_error_is_one_sentence(
     def broken(*anything: Any, **options: Any) -> Any:
         raise RuntimeError("out of memory at 0x7f")
 
-    monkeypatch.setattr(engine, "landscape", broken)
+    monkeypatch.setattr("analysis.landscape.measure_landscape", broken)
     *_, last = got = measured(app_state, trace)
-    assert last["kind"] == "fault" and "0x7f" not in str(got) and len(app_state.runs.queue) == 0
-
-
-def test_it_counts_as_its_visitors(app_state: AppState) -> None:
-    """Clients take turns: a landscape must not be another client's."""
-    tracker = SessionTracker()
-    tracker.expect("abc", "somebody")
-    runs = LiveRuns(app_state.runs.models, TraceStore(), tracker=tracker)
-    assert runs.job(f"abc{LANDSCAPE}").client == "somebody"
+    assert last["kind"] == "fault" and "0x7f" not in str(got) and len(app_state.jobs.queue) == 0

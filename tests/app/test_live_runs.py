@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from app.jobs import races
-from app.jobs.live_runs import LiveRuns
+from app.jobs.live_run import LiveRun
 from app.jobs.opening_step import opening_step
+from app.jobs.race import Race
+from app.jobs.runner import JobRunner
 from app.jobs.streaming import as_sentence, batches
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
@@ -34,17 +35,18 @@ from .conftest import TABLES, TOY, asked, kinds, lines
 @pytest.fixture(autouse=True)
 def every_piece_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two updates, so that a test sees each of them."""
-    monkeypatch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
+    for module in ("runner", "live_run"):
+        monkeypatch.setattr(f"app.jobs.{module}.LIMITS", replace(LIMITS, live_gap=0.0))
 
 
 def whole(texts: Iterator[str]) -> str:
     return deque(texts, maxlen=1).pop()
 
 
-def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
+def test_the_text_only_grows_and_ends_with_its_proof(jobs: JobRunner) -> None:
     """Gradio sends tails of a text that grows, and the whole of one that changes."""
     before = ""
-    for text in runs.start(asked(), "tab", "x=1"):
+    for text in jobs.start(LiveRun(asked(), "x=1"), "tab"):
         assert text.startswith(before) and text.endswith("\n")
         before = text
     got = lines(before)
@@ -56,21 +58,21 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
     assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
     check = got[-1]["check"]
     assert check["checked"] == 24 and check["exact"] == 24 and got[-1]["speedup"] is None
-    kept = runs.store.get(got[0]["run"])
+    kept = jobs.store.get(got[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
     opening = next(line for line in got[1:] if line["kind"] == "host")
     assert opening["step"] == opening_step(kept.trace)  # a step to learn from
-    assert runs.active == 0 and len(runs.queue) == 0
+    assert jobs.active == 0 and len(jobs.queue) == 0
 
 
 @pytest.mark.parametrize(("beside", "live"), [(True, "beside"), (False, "alone")])
-def test_the_page_hears_where_a_run_is_to_be_seen(runs: LiveRuns, beside: bool, live: str) -> None:
-    assert lines(whole(runs.start(asked(), "tab", "", beside=beside)))[0]["live"] == live
+def test_the_page_hears_where_a_run_is_to_be_seen(jobs: JobRunner, beside: bool, live: str) -> None:
+    assert lines(whole(jobs.start(LiveRun(asked(), "", beside=beside), "tab")))[0]["live"] == live
 
 
-def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_written_in_batches(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work between two passes slows the next pass."""
-    monkeypatch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
+    monkeypatch.setattr("app.jobs.live_run.LIMITS", replace(LIMITS, live_gap=1e6))
     monkeypatch.setattr("app.jobs.streaming._FIRST_BATCH", 0.0)
     seen = list[int]()
     original_step = Play.step
@@ -87,7 +89,7 @@ def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.Monkey
         return original(loop, index)
 
     monkeypatch.setattr(Loop, "turn", turn)
-    text = whole(runs.start(asked(), "tab", ""))
+    text = whole(jobs.start(LiveRun(asked(), ""), "tab"))
     steps = kinds(text).count("step")
     assert steps > 3 and len(seen) == steps
     assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was written between two passes"
@@ -114,19 +116,19 @@ def test_the_first_steps_are_one_batch_where_they_come_soon(
 
 
 @pytest.mark.parametrize(("pace", "said"), [(1.0, True), (0.0, False)])
-def test_the_reading_of_a_prompt_is_announced_where_it_takes_a_while(runs: LiveRuns, pace: float, said: bool) -> None:
+def test_the_reading_of_a_prompt_is_announced_where_it_takes_a_while(jobs: JobRunner, pace: float, said: bool) -> None:
     """Each update costs the page a picture: a wait that is over at once needs no sentence."""
-    runs._prefill_pace["toy"] = pace  # seconds for a token
-    first = next(runs.start(asked(), "tab", ""))
+    jobs.prefill_pace["toy"] = pace  # seconds for a token
+    first = next(jobs.start(LiveRun(asked(), ""), "tab"))
     assert kinds(first)[:2] == ["host", "state"] if said else "step" in kinds(first)
 
 
-def test_the_pace_of_reading_is_that_of_the_last_run(runs: LiveRuns) -> None:
-    end = next(line for line in lines(whole(runs.start(asked(), "tab", ""))) if line["kind"] == "end")
-    assert 0 < runs._prefill_pace["toy"] < end["summary"]["prefill_seconds"]
+def test_the_pace_of_reading_is_that_of_the_last_run(jobs: JobRunner) -> None:
+    end = next(line for line in lines(whole(jobs.start(LiveRun(asked(), ""), "tab"))) if line["kind"] == "end")
+    assert 0 < jobs.prefill_pace["toy"] < end["summary"]["prefill_seconds"]
 
 
-def test_a_measured_speedup_comes_where_it_was_asked_for(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measured_speedup_comes_where_it_was_asked_for(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is measured in rounds, since the machine's own speed swings, and each takes its turn in every round."""
     began, decode = list[str](), Engine.decode
 
@@ -135,27 +137,27 @@ def test_a_measured_speedup_comes_where_it_was_asked_for(runs: LiveRuns, monkeyp
         return decode(engine, prompt, method, *more, **options)
 
     monkeypatch.setattr(Engine, "decode", noted)
-    last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
+    last = lines(whole(jobs.start(LiveRun(asked(compare=True), ""), "tab")))[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
     assert began == ["lookahead", *["lookahead", "autoregressive"] * 3]
-    plain = lines(whole(runs.start(asked(method="autoregressive", params={}, compare=True), "tab", "")))
+    plain = lines(whole(jobs.start(LiveRun(asked(method="autoregressive", params={}, compare=True), ""), "tab")))
     assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure
 
 
-def test_stop_acts_within_one_step(runs: LiveRuns) -> None:
+def test_stop_acts_within_one_step(jobs: JobRunner) -> None:
     steps = 0
-    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    going = jobs.start(LiveRun(asked(method="autoregressive", params={}, max_new_tokens=200), ""), "tab")
     for text in going:
         steps = kinds(text).count("step")
         if steps == 3:
-            runs.stop("tab")
+            jobs.stop("tab", LiveRun)
     assert steps <= 4
     end = next(line for line in lines(text) if line["kind"] == "end")
     assert end["finish"] == "cancelled" and end["summary"]["steps"] == steps
     assert kinds(text)[-1] == "check"  # what was written is proven all the same
 
 
-def test_a_closed_tab_frees_the_engine_and_the_queue(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_tab_frees_the_engine_and_the_queue(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing is what Gradio does to the generator of a tab that has gone."""
     made = list[Any]()
     usual = Run.__init__
@@ -165,26 +167,26 @@ def test_a_closed_tab_frees_the_engine_and_the_queue(runs: LiveRuns, monkeypatch
         made.append(weakref.ref(self))
 
     monkeypatch.setattr(Run, "__init__", noted)
-    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    going = jobs.start(LiveRun(asked(method="autoregressive", params={}, max_new_tokens=200), ""), "tab")
     while "step" not in kinds(next(going)):
         pass
-    assert runs.active == 1 and len(runs.queue) == 1
+    assert jobs.active == 1 and len(jobs.queue) == 1
     run = made[0]()
     going.close()
     assert run.finish == "cancelled"
-    assert runs.active == 0 and len(runs.queue) == 0 and len(runs.store) == 0
+    assert jobs.active == 0 and len(jobs.queue) == 0 and len(jobs.store) == 0
     del run, going
     gc.collect()
     assert made[0]() is None
 
 
 def test_several_visitors_take_turns_and_see_their_position(models: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, served = LiveRuns(models, TraceStore(), RunQueue(4)), list[str]()
-    monkeypatch.setattr(runs.store, "put", lambda run, stored, client: served.append(run))
-    first = runs.start(asked(), "one", "")
+    jobs, served = JobRunner(models, TraceStore(), RunQueue(4)), list[str]()
+    monkeypatch.setattr(jobs.store, "put", lambda run, stored, client: served.append(run))
+    first = jobs.start(LiveRun(asked(), ""), "one")
     while "step" not in kinds(next(first)):
         pass
-    second, third = runs.start(asked(), "two", ""), runs.start(asked(), "three", "")
+    second, third = jobs.start(LiveRun(asked(), ""), "two"), jobs.start(LiveRun(asked(), ""), "three")
     for _ in range(2):
         waiting = [lines(next(second))[-1], lines(next(third))[-1]]
     assert [line["sentence"] for line in waiting] == ["1 run is before yours.", "2 runs are before yours."]
@@ -206,24 +208,24 @@ def test_several_visitors_take_turns_and_see_their_position(models: ModelPool, m
 
 
 def test_a_run_stopped_in_the_queue_never_starts(models: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, started = LiveRuns(models, TraceStore()), list[Any]()
-    first = runs.start(asked(method="autoregressive", params={}), "one", "")
+    jobs, started = JobRunner(models, TraceStore()), list[Any]()
+    first = jobs.start(LiveRun(asked(method="autoregressive", params={}), ""), "one")
     while "step" not in kinds(next(first)):
         pass
-    monkeypatch.setattr(LiveRuns, "decode", lambda *order: started.append(order))
-    second = runs.start(asked(), "two", "")
+    monkeypatch.setattr("app.jobs.live_run.decode", lambda *order: started.append(order))
+    second = jobs.start(LiveRun(asked(), ""), "two")
     while "queued" not in next(second):
         pass
-    runs.stop("two")
-    assert lines(whole(second))[-1] == {"kind": "fault", "sentence": "Stopped before the first step."}
-    assert not started and len(runs.queue) == 1
+    jobs.stop("two", LiveRun)
+    assert lines(whole(second))[-1] == {"kind": "fault", "sentence": "Stopped before it began."}
+    assert not started and len(jobs.queue) == 1
     first.close()
 
 
-def test_details_can_be_asked_for_as_soon_as_the_end_is_told(runs: LiveRuns) -> None:
-    for text in runs.start(asked(), "tab", ""):
+def test_details_can_be_asked_for_as_soon_as_the_end_is_told(jobs: JobRunner) -> None:
+    for text in jobs.start(LiveRun(asked(), ""), "tab"):
         if "end" in kinds(text):
-            assert runs.store.get(lines(text)[0]["run"]) is not None
+            assert jobs.store.get(lines(text)[0]["run"]) is not None
 
 
 def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,40 +238,42 @@ def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Chat, "__init__", noted)
     catalog = {name: replace(TOY, name=name) for name in ("toy", "other")}
-    runs = LiveRuns(ModelPool(catalog, capacity=1), TraceStore())
-    whole(runs.start(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), "tab", ""))
+    jobs = JobRunner(ModelPool(catalog, capacity=1), TraceStore())
+    whole(
+        jobs.start(LiveRun(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), ""), "tab")
+    )
     assert len(made) == 1 and made[0]() is not None
-    whole(runs.start(replace(asked(), entry=catalog["other"]), "another tab", ""))
+    whole(jobs.start(LiveRun(replace(asked(), entry=catalog["other"]), ""), "another tab"))
     gc.collect()
-    assert made[0]() is None and "toy" not in runs.models
+    assert made[0]() is None and "toy" not in jobs.models
 
 
 def test_one_more_than_may_wait_is_told_so(models: ModelPool) -> None:
-    runs = LiveRuns(models, TraceStore(), RunQueue(1))
-    first, second = runs.start(asked(), "one", ""), runs.start(asked(), "two", "")
+    jobs = JobRunner(models, TraceStore(), RunQueue(1))
+    first, second = jobs.start(LiveRun(asked(), ""), "one"), jobs.start(LiveRun(asked(), ""), "two")
     for going in (first, second):
         next(going), next(going)
     sentence = "Too many runs are waiting already (1): try again in a minute."
-    assert lines(whole(runs.start(asked(), "three", "")))[-1] == {"kind": "fault", "sentence": sentence}
+    assert lines(whole(jobs.start(LiveRun(asked(), ""), "three")))[-1] == {"kind": "fault", "sentence": sentence}
     first.close(), second.close()
 
 
 def test_whoever_leaves_the_queue_makes_room(models: ModelPool) -> None:
-    runs = LiveRuns(models, TraceStore())
-    first, second, third = (runs.start(asked(), name, "") for name in ("one", "two", "three"))
+    jobs = JobRunner(models, TraceStore())
+    first, second, third = (jobs.start(LiveRun(asked(), ""), name) for name in ("one", "two", "three"))
     for going in (first, second, third):
         next(going), next(going)
     second.close()
-    assert len(runs.queue) == 2
+    assert len(jobs.queue) == 2
     first.close()
     assert kinds(whole(third))[-1] == "check"
 
 
-def test_a_second_run_of_a_tab_ends_its_first(runs: LiveRuns) -> None:
-    first = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+def test_a_second_run_of_a_tab_ends_its_first(jobs: JobRunner) -> None:
+    first = jobs.start(LiveRun(asked(method="autoregressive", params={}, max_new_tokens=200), ""), "tab")
     while "step" not in kinds(next(first)):
         pass
-    second = runs.start(asked(), "tab", "")
+    second = jobs.start(LiveRun(asked(), ""), "tab")
     next(second)
     ended = lines(whole(first))
     assert next(line for line in ended if line["kind"] == "end")["finish"] == "cancelled"
@@ -284,35 +288,35 @@ def test_a_second_run_of_a_tab_ends_its_first(runs: LiveRuns) -> None:
     ],
 )
 def test_a_failure_is_one_sentence_without_a_stack_trace(
-    runs: LiveRuns, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
+    jobs: JobRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
 ) -> None:
     def fail(self: Any, draft: Any, verdict: Any) -> None:
         raise error
 
     monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
-    last = lines(whole(runs.start(asked(), "tab", "")))[-1]
+    last = lines(whole(jobs.start(LiveRun(asked(), ""), "tab")))[-1]
     assert last["kind"] == "fault" and last["sentence"].startswith(sentence)
     assert "secret" not in last["sentence"] and "a run failed" in caplog.text
-    assert runs.active == 0 and len(runs.queue) == 0
+    assert jobs.active == 0 and len(jobs.queue) == 0
     monkeypatch.undo()
-    assert kinds(whole(runs.start(asked(), "tab", "")))[-1] == "check"  # the next one runs as ever
+    assert kinds(whole(jobs.start(LiveRun(asked(), ""), "tab")))[-1] == "check"  # the next one runs as ever
 
 
-def test_a_prompt_that_does_not_fit_is_told(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_does_not_fit_is_told(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.jobs.run_from_order.LIMITS", replace(LIMITS, prompt_tokens=8))
-    last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
+    last = lines(whole(jobs.start(LiveRun(asked(prompt="tide " * 20), ""), "tab")))[-1]
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
 
-def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: LiveRuns) -> None:
+def test_the_advice_to_shorten_a_prompt_is_right_at_once(jobs: JobRunner) -> None:
     """It named the page's own limit, and whoever followed it heard of the model's next."""
     text, order = "x y " * 1_990, asked(method="autoregressive", params={})
 
     def sentence(prompt: str) -> str:
-        last = lines(whole(runs.start(replace(order, prompt=prompt), "tab", "x=1")))[-1]
+        last = lines(whole(jobs.start(LiveRun(replace(order, prompt=prompt), "x=1"), "tab")))[-1]
         return str(last.get("sentence", ""))
 
-    engine = runs.models.request(TOY).wait(60)
+    engine = jobs.models.request(TOY).wait(60)
     assert engine is not None
     room = int(sentence(text).removesuffix(".").rsplit(" ", 1)[1])
     assert room == min(LIMITS.prompt_tokens, engine.model.card.context - order.max_new_tokens)
@@ -320,72 +324,74 @@ def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: LiveRuns) -> None
     assert sentence(fitting) == ""
 
 
-def test_a_reference_is_copied_from(runs: LiveRuns) -> None:
-    document = whole(runs.start(asked(method="autoregressive", params={}), "tab", ""))
+def test_a_reference_is_copied_from(jobs: JobRunner) -> None:
+    document = whole(jobs.start(LiveRun(asked(method="autoregressive", params={}), ""), "tab"))
     ids = [token for line in lines(document) if line["kind"] == "step" for token in line["emitted"]]
-    engine = runs.models.request(TOY).wait(60)
+    engine = jobs.models.request(TOY).wait(60)
     assert engine is not None
     text = "".join(engine.codec.piece(token) for token in ids)
     order = asked(method="prompt_lookup", params={}, reference=asked().prompt + text)
-    end = next(line for line in lines(whole(runs.start(order, "tab", ""))) if line["kind"] == "end")
+    end = next(line for line in lines(whole(jobs.start(LiveRun(order, ""), "tab"))) if line["kind"] == "end")
     plain = next(
-        line for line in lines(whole(runs.start(replace(order, reference=""), "tab", ""))) if line["kind"] == "end"
+        line
+        for line in lines(whole(jobs.start(LiveRun(replace(order, reference=""), ""), "tab")))
+        if line["kind"] == "end"
     )
     assert end["summary"]["steps"] < plain["summary"]["steps"]
 
 
-def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: LiveRuns) -> None:
+def test_a_conversation_keeps_its_cache_from_turn_to_turn(jobs: JobRunner) -> None:
     turns = [{"role": "user", "content": "On which days is the sea rough?"}]
-    first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    first = lines(whole(jobs.start(LiveRun(asked(prompt=turns), ""), "tab")))
     begun = next(line for line in first if line["kind"] == "step")
     assert begun["pending"] == begun["start"] - 1  # all of it was read
-    prompt, answer = runs.take_answer("tab") or ((), "")
-    assert prompt == tuple(turns) and answer and runs.take_answer("tab") is None
+    prompt, answer = jobs.tabs.take_exchange("tab") or ((), "")
+    assert prompt == tuple(turns) and answer and jobs.tabs.take_exchange("tab") is None
     turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": "And on Friday?"}]
-    later = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    later = lines(whole(jobs.start(LiveRun(asked(prompt=turns), ""), "tab")))
     step = next(line for line in later if line["kind"] == "step")
     assert 0 < step["pending"] < step["start"] - 1 - len(turns[0]["content"].split())
-    other = lines(whole(runs.start(asked(prompt=turns), "another tab", "")))
+    other = lines(whole(jobs.start(LiveRun(asked(prompt=turns), ""), "another tab")))
     step = next(line for line in other if line["kind"] == "step")
     assert step["pending"] == step["start"] - 1  # nobody gets at another visitor's cache
-    runs.forget("tab")
-    again = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    jobs.forget("tab")
+    again = lines(whole(jobs.start(LiveRun(asked(prompt=turns), ""), "tab")))
     step = next(line for line in again if line["kind"] == "step")
     assert step["pending"] == step["start"] - 1
 
 
-def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: LiveRuns) -> None:
+def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(jobs: JobRunner) -> None:
     """The engine is everybody's: its own memory would show one visitor's phrases in another one's record."""
     order = asked(method="ouroboros", params={"warm_start": "across"})
 
     def known(texts: Iterator[str]) -> int:
         """Phrases in the pool after the first step."""
         run = next(line["run"] for line in lines(whole(texts)) if line["kind"] == "play")
-        kept = runs.store.get(run)
+        kept = jobs.store.get(run)
         assert kept is not None
         entries: int = kept.trace.steps[0].panel["pool"]["entries"]
         return entries
 
-    alone = known(runs.start(order, "tab", ""))
-    assert known(runs.start(order, "another tab", "")) == alone
-    assert known(runs.start(order, "tab", "")) > alone
-    assert known(runs.start(order, "tab", "", fresh=True)) == alone  # as the record that it is compared with
-    assert known(races.start(runs, [order], "tab", "")) > alone == known(races.start(runs, [order], "third tab", ""))
-    runs.forget("tab")
-    assert known(runs.start(order, "tab", "")) == alone
+    alone = known(jobs.start(LiveRun(order, ""), "tab"))
+    assert known(jobs.start(LiveRun(order, ""), "another tab")) == alone
+    assert known(jobs.start(LiveRun(order, ""), "tab")) > alone
+    assert known(jobs.start(LiveRun(order, "", fresh=True), "tab")) == alone  # as the record that it is compared with
+    assert known(jobs.start(Race([order], ""), "tab")) > alone == known(jobs.start(Race([order], ""), "third tab"))
+    jobs.forget("tab")
+    assert known(jobs.start(LiveRun(order, ""), "tab")) == alone
 
 
-def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: LiveRuns) -> None:
+def test_an_answer_in_an_abandoned_conversation_is_for_nobody(jobs: JobRunner) -> None:
     turns = [{"role": "user", "content": "On which days is the sea rough?"}]
     for since in ("queue", "step"):
-        going = runs.start(asked(prompt=turns), "tab", "")
+        going = jobs.start(LiveRun(asked(prompt=turns), ""), "tab")
         text = next(going)
         while since == "step" and "step" not in kinds(text):
             text = next(going)
-        runs.end_conversation("tab")
-        assert kinds(whole(going))[-1] == "check" and runs.take_answer("tab") is None
-    whole(runs.start(asked(prompt=turns), "tab", ""))
-    assert runs.take_answer("tab") is not None
+        jobs.tabs.end_conversation("tab")
+        assert kinds(whole(going))[-1] == "check" and jobs.tabs.take_exchange("tab") is None
+    whole(jobs.start(LiveRun(asked(prompt=turns), ""), "tab"))
+    assert jobs.tabs.take_exchange("tab") is not None
 
 
 def test_a_sentence_begins_with_a_capital_letter_unless_a_name_does() -> None:

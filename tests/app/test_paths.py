@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from app.controls import order
+from app.jobs.live_run import LiveRun
 from app.models.catalog import Entry, read_catalog
 from app.state import AppState
 from app.store.trace_store import StoredRun
@@ -60,7 +61,7 @@ def ran(app_state: AppState, method: str) -> str:
     asked = order(
         app_state.catalog, model="ours", method=method, params={}, sampling={}, prompt=PROMPT, max_new_tokens=8
     )
-    return "".join(deque(app_state.runs.start(asked, "tab", "x=1"), maxlen=1))
+    return "".join(deque(app_state.jobs.start(LiveRun(asked, "x=1"), "tab"), maxlen=1))
 
 
 def answers(app_state: AppState, run: str) -> str:

@@ -17,7 +17,7 @@ from .conftest import CATALOG, TOY
 @pytest.fixture
 def app_state() -> AppState:
     made = AppState(CATALOG, "toy")
-    assert made.runs.models.request(TOY).wait(60) is not None
+    assert made.jobs.models.request(TOY).wait(60) is not None
     return made
 
 
@@ -31,14 +31,14 @@ def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
 @pytest.fixture
 def trace(app_state: AppState) -> Trace:
     """A sampled run of the toy."""
-    engine = app_state.runs.models.request(TOY).wait(60)
+    engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None
     return engine.generate("Monday: high tide", "lookahead", sampling={"temperature": 0.5}, max_new_tokens=8).trace
 
 
 def test_a_dropped_trace_is_taken_over_token_by_token(app_state: AppState, trace: Trace) -> None:
     state, remarks = race_from_run(app_state, keep(app_state, trace))
-    engine = app_state.runs.models.request(TOY).wait(60)
+    engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None and isinstance(state.prompt, str)
     assert engine.encode(state.prompt) == list(trace.header.prompt)
     assert (state.model, state.methods, state.length) == ("toy", ("autoregressive", "lookahead"), 8)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.jobs import races
-from app.jobs.live_runs import LiveRuns
+from app.jobs.race import Race, check_lanes, first_difference
+from app.jobs.runner import JobRunner
 from app.server.limits import LIMITS
 from decoding import METHODS, load
 from decoding.errors import ParamError
@@ -21,16 +21,16 @@ from .conftest import TABLES, asked, lines
 NAMES = ("autoregressive", "lookahead", "prompt_lookup")
 
 
-def race(runs: LiveRuns, *names: str) -> list[dict[str, Any]]:
+def race(jobs: JobRunner, *names: str) -> list[dict[str, Any]]:
     orders = [asked(method=name, params={}) for name in names]
-    return lines(deque(races.start(runs, orders, "tab", "screen=race"), maxlen=1).pop())
+    return lines(deque(jobs.start(Race(orders, "screen=race"), "tab"), maxlen=1).pop())
 
 
-def test_every_lane_is_told_whole_and_all_write_the_same(runs: LiveRuns) -> None:
-    got = race(runs, *NAMES)
+def test_every_lane_is_told_whole_and_all_write_the_same(jobs: JobRunner) -> None:
+    got = race(jobs, *NAMES)
     assert got[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and got[-1]["done"]
     for (label, run), name in zip(got[-1]["runs"], NAMES, strict=True):
-        kept = runs.store.get(run)
+        kept = jobs.store.get(run)
         assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name
         assert kept.proof.check is not None and kept.proof.check["violations"] == 0
     texts = []
@@ -41,42 +41,42 @@ def test_every_lane_is_told_whole_and_all_write_the_same(runs: LiveRuns) -> None
         assert [line["header"]["method"] for line in mine if line["kind"] == "play"] == [NAMES[lane]]
         texts.append([token for line in mine if line["kind"] == "step" for token in line["emitted"]])
     assert texts[0] == texts[1] == texts[2] and len(texts[0]) == 24
-    assert len(runs.queue) == 0 and runs.active == 0
+    assert len(jobs.queue) == 0 and jobs.active == 0
 
 
-def test_stopping_ends_the_lanes_that_are_left(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("app.jobs.live_runs", "app.jobs.races"):  # every step is seen
+def test_stopping_ends_the_lanes_that_are_left(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("app.jobs.live_run", "app.jobs.runner"):  # every step is seen
         monkeypatch.setattr(f"{module}.LIMITS", replace(LIMITS, live_gap=0.0))
     orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
     text = ""
-    for text in races.start(runs, orders, "tab", ""):
+    for text in jobs.start(Race(orders, ""), "tab"):
         if '"kind":"step"' in text:
-            races.stop(runs, "tab")
+            jobs.stop("tab", Race)
     got = lines(text)
     assert [line["finish"] for line in got if line["kind"] == "end"] == ["cancelled"]
     assert [line["lane"] for line in got if line["kind"] == "fault"] == [1, 2]
-    assert len(runs.queue) == 0
+    assert len(jobs.queue) == 0
 
 
-def test_time_that_is_over_is_told_from_a_stop(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.jobs.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
-    got = race(runs, *NAMES)
+def test_time_that_is_over_is_told_from_a_stop(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.jobs.race.LIMITS", replace(LIMITS, race_seconds=1e-9))
+    got = race(jobs, *NAMES)
     faults = [line["sentence"] for line in got if line["kind"] == "fault"]
-    assert len(faults) == 3 and all("seconds were over before its first step" in sentence for sentence in faults)
+    assert len(faults) == 3 and all("seconds were over before it began" in sentence for sentence in faults)
     assert got[-1]["runs"] == []
 
 
-def test_two_races_begin_differently(runs: LiveRuns) -> None:
+def test_two_races_begin_differently(jobs: JobRunner) -> None:
     """A page tells a new text from one that grew by its first line."""
-    assert race(runs, *NAMES[:2])[0]["run"] != race(runs, *NAMES[:2])[0]["run"]
+    assert race(jobs, *NAMES[:2])[0]["run"] != race(jobs, *NAMES[:2])[0]["run"]
 
 
-def test_a_lane_that_fails_leaves_the_others(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lane_that_fails_leaves_the_others(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: object, draft: object, verdict: object) -> None:
         raise ParamError("this lane is meant to fail")
 
     monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
-    got = race(runs, "lookahead", "autoregressive")
+    got = race(jobs, "lookahead", "autoregressive")
     assert [(line["lane"], line["sentence"]) for line in got if line["kind"] == "fault"] == [
         (0, "This lane is meant to fail.")
     ]
@@ -96,7 +96,7 @@ def test_a_lane_that_fails_leaves_the_others(runs: LiveRuns, monkeypatch: pytest
 )
 def test_a_race_has_two_to_six_lanes(methods: object, sentence: str) -> None:
     with pytest.raises(ParamError, match=sentence):
-        races.check_lanes(methods)
+        check_lanes(methods)
 
 
 @pytest.fixture(scope="module")
@@ -123,21 +123,21 @@ def changed(trace: Trace, at: int) -> Trace:
 
 
 def test_equal_outputs_are_equal(traces: tuple[Trace, Trace]) -> None:
-    assert races.first_difference([(trace, proof()) for trace in traces]) is None
+    assert first_difference([(trace, proof()) for trace in traces]) is None
 
 
 def test_a_difference_is_found_with_its_margin_or_without(traces: tuple[Trace, Trace]) -> None:
     """The control: an assertion that nothing can fail is none."""
     one, other = traces[0], changed(traces[1], 7)
-    found = races.first_difference([(one, proof()), (other, proof())])
+    found = first_difference([(one, proof()), (other, proof())])
     assert found is not None and found.at == 7 and found.margin is None
     assert found.methods == ("autoregressive", "lookahead")
     tie = Mismatch(7, other.ids[7], one.ids[7], 0.004)
-    near = races.first_difference([(one, proof()), (other, proof(tie))])
+    near = first_difference([(one, proof()), (other, proof(tie))])
     assert near is not None and near.margin == 0.004
-    elsewhere = races.first_difference([(one, proof()), (other, proof(replace(tie, position=3)))])
+    elsewhere = first_difference([(one, proof()), (other, proof(replace(tie, position=3)))])
     assert elsewhere is not None and elsewhere.margin is None
-    wrong = races.first_difference([(one, proof()), (other, proof(tie, violations=1))])
+    wrong = first_difference([(one, proof()), (other, proof(tie, violations=1))])
     assert wrong is not None and wrong.margin is None
 
 
@@ -148,4 +148,4 @@ def test_runs_that_need_not_agree_are_left_out(traces: tuple[Trace, Trace]) -> N
     assert other.summary is not None
     stopped = replace(other, summary=replace(other.summary, finish="cancelled"))
     for free in (sampled, typical, stopped):
-        assert races.first_difference([(one, proof()), (free, proof())]) is None
+        assert first_difference([(one, proof()), (free, proof())]) is None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from app.jobs.live_run import LiveRun
 from app.pages.server_calls import ServerFunction
 from app.server.limits import LIMITS
 from app.state import AppState
@@ -33,7 +34,7 @@ def functions(app_state: AppState) -> dict[str, ServerFunction]:
 
 @pytest.fixture
 def run(app_state: AppState) -> str:
-    return str(lines(deque(app_state.runs.start(asked(), "tab", "x=1"), maxlen=1).pop())[0]["run"])
+    return str(lines(deque(app_state.jobs.start(LiveRun(asked(), "x=1"), "tab"), maxlen=1).pop())[0]["run"])
 
 
 def spell(data: bytes) -> str:
@@ -94,7 +95,7 @@ def proof_in(lines_of: str) -> dict[str, Any]:
 def test_a_live_runs_proof_and_speedup_are_kept_with_it(
     functions: dict[str, ServerFunction], app_state: AppState
 ) -> None:
-    got = lines(deque(app_state.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
+    got = lines(deque(app_state.jobs.start(LiveRun(asked(compare=True), ""), "tab"), maxlen=1).pop())
     run, last = got[0]["run"], got[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
     page = functions["run_export"]([run, "html"])["text"].replace(r"\u003c", "<")

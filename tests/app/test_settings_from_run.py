@@ -28,14 +28,14 @@ from .conftest import CATALOG, TOY
 @pytest.fixture
 def app_state() -> AppState:
     made = AppState(CATALOG, "toy")
-    assert made.runs.models.request(TOY).wait(60) is not None
+    assert made.jobs.models.request(TOY).wait(60) is not None
     return made
 
 
 @pytest.fixture
 def trace(app_state: AppState) -> Trace:
     """A sampled run of the toy."""
-    engine = app_state.runs.models.request(TOY).wait(60)
+    engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None
     sampling = {"temperature": 0.5, "seed": 3}
     return engine.generate("Monday: high tide", "lookahead", {"W": 6}, sampling, 8).trace
@@ -53,7 +53,7 @@ def test_a_dropped_trace_is_ordered_again_as_it_was(app_state: AppState, trace: 
     assert remarks == []
     assert (order.entry, order.method.name, order.max_new_tokens) == (TOY, "lookahead", 8)
     assert order.params.to_json() == trace.header.params and order.sampling.to_json() == trace.header.sampling
-    engine = app_state.runs.models.request(TOY).wait(60)
+    engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None and isinstance(order.prompt, str)
     assert engine.encode(order.prompt if order.raw else engine.as_turn(order.prompt)) == list(trace.header.prompt)
 
@@ -91,7 +91,7 @@ def test_no_model_is_loaded_only_to_fill_a_form(trace: Trace) -> None:
     """The tokenizer alone says what the prompt was."""
     app_state = AppState(CATALOG, "toy")
     state, remarks = settings_from_run(app_state, keep(app_state, trace))
-    assert "toy" not in app_state.runs.models
+    assert "toy" not in app_state.jobs.models
     assert state.prompt == "Monday: high tide" and state.raw and remarks == []
 
 
@@ -109,7 +109,7 @@ def test_a_run_folders_prompt_is_copied_as_the_messages_that_it_was(messages: li
     engine, app_state = load("pocket"), AppState({"pocket": POCKET}, "pocket")
     own = engine.generate(engine.codec.encode_chat(messages), "jacobi", max_new_tokens=4).trace
     folder = RunFolder(Path("nowhere"), *tables_of(own), {"finished": True, "missing": {}})
-    query = keep(app_state, trace_of(folder, 0)[0])
+    query = keep(app_state, trace_of(folder, 0, LIMITS.upload_bytes, LIMITS.files)[0])
     state, remarks = settings_from_run(app_state, query)
     assert state.prompt == (messages[0]["content"] if len(messages) == 1 else tuple(messages))
     assert not state.raw and remarks == [] and order_of(app_state, state).prompt == state.prompt
@@ -122,7 +122,7 @@ def test_a_prompt_that_cannot_be_copied_faithfully_is_not_copied(
     app_state: AppState, trace: Trace, model: str, why: str
 ) -> None:
     """A mutilated prompt in the form looks like the run's own, and Run decodes it."""
-    engine = app_state.runs.models.request(TOY).wait(60)
+    engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None
     letters = tuple(token for letter in "Monday" for token in engine.codec.encode_part(letter))
     header = replace(trace.header, prompt=letters, model=replace(trace.header.model, name=model))
@@ -149,7 +149,7 @@ def test_the_prompts_of_the_embedded_familys_recordings_are_theirs() -> None:
         if state.model == "pocket":
             assert isinstance(state.prompt, str) and not state.raw
             assert engine.encode(engine.as_turn(state.prompt)) == list(header.prompt)
-    assert not list(app_state.runs.models._engines)
+    assert not list(app_state.jobs.models._engines)
     assert settings_from_run(app_state, {"run": "lookahead"})[0].example == "sum"
     assert EXAMPLES["sum"].prompt == settings_from_run(app_state, {"run": "lookahead"})[0].prompt
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ def line(kind: str, **fields: Any) -> str:
     return json.dumps({"kind": kind, **fields}, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def texts_line(texts: Mapping[int, str], tokens: Iterable[int]) -> str:
+def texts_line(texts: Mapping[int, str], tokens: Iterable[int], write: Callable[..., str] = line) -> str:
     """Return display texts of tokens, and what figures show instead where that differs."""
     raw = {token: token_text.raw(texts[token]) for token in sorted(set(tokens)) if token in texts}
     shown = {token: token_text.shown(texts[token]) for token in raw}
-    return line("texts", texts=raw, shown={t: text for t, text in shown.items() if text != raw[t]}) if raw else ""
+    return write("texts", texts=raw, shown={t: text for t, text in shown.items() if text != raw[t]}) if raw else ""
 
 
 def scalars(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,8 @@ class Strings:
     Once it is closed nothing more is written: what is not in it is sent as it is.
     """
 
-    def __init__(self, closed: bool = False) -> None:
+    def __init__(self, write: Callable[..., str] = line, closed: bool = False) -> None:
+        self._write = write
         self.known: dict[str, int] = {}
         self.closed = closed
         self._written = 0
@@ -104,13 +105,14 @@ class Strings:
         """Write what the stream does not hold yet."""
         new = [*self.known][self._written :]
         self._written = len(self.known)
-        return line("strings", strings=new) if new else ""
+        return self._write("strings", strings=new) if new else ""
 
 
 class Values:
     """The run's table of values: what steps repeat is written once, when it comes for the second time."""
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[..., str] = line) -> None:
+        self._write = write
         self._seen = set[int]()
         self._known: dict[str, int] = {}
         self._new: list[encode.Encoded] = []
@@ -139,4 +141,4 @@ class Values:
     def line(self) -> str:
         """Write what the stream does not hold yet."""
         new = self.new()
-        return line("values", values=new) if new else ""
+        return self._write("values", values=new) if new else ""

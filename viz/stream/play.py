@@ -19,9 +19,10 @@ needed. What is asked for holds its own strings, since the table ends where the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from decoding.errors import TraceError
@@ -52,7 +53,10 @@ class MisfitError(TraceError):
 
 
 class Play:
-    """Writes a run's lines, and holds its state, so that a step or its details can be written again."""
+    """Writes a run's lines, and holds its state, so that a step or its details can be written again.
+
+    The lines of a run in a race have the number of its `lane`.
+    """
 
     def __init__(
         self,
@@ -60,10 +64,12 @@ class Play:
         run: str | None = None,
         cap: int | None = CAP,
         views: Mapping[str, View] = VIEWS,
+        lane: int | None = None,
     ) -> None:
+        self._write = _writer(lane)
         self.run = RunState(header)
         self._id, self._cap, self._size = run, cap, 0
-        self._strings, self._values, self._sent_texts = Strings(), Values(), set[int]()
+        self._strings, self._values, self._sent_texts = Strings(self._write), Values(self._write), set[int]()
         self._sources = screen_of(header).source_words
         self._thin = False  # from the step on that did not fit
         self._views = list[View]()
@@ -82,7 +88,7 @@ class Play:
         fates = [asdict(meaning) | {"code": int(meaning.fate)} for meaning in MEANINGS]
         with _refusing_misfits("header", "prompt"):
             prompt = encode.ids(header.prompt)
-        lines = line(
+        lines = self._write(
             "play",
             version=VERSION,
             run=self._id,
@@ -103,12 +109,12 @@ class Play:
         if not self._thin:
             fields = self._whole_step(step.index)
             parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
-            whole = self._values.line() + line("step", **fields | parts)
+            whole = self._values.line() + self._write("step", **fields | parts)
             self._thin = self._cap is not None and self._size + len(whole) > self._cap
         if self._thin:  # the first step that is too large was made whole to find that out; none after it is
             views = self._patches(step.index, self._growing)
             fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
-            whole = line("step", **fields)
+            whole = self._write("step", **fields)
         lines = self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole
         self._strings.closed = self._thin
         self._size += len(lines)
@@ -121,11 +127,11 @@ class Play:
         finish = "torn" if summary is None else summary.finish[:40]
         memory = counters.largest_memory(self.run) if self.run.steps else None
         facts = {"memory": memory, "bandwidth": counters.bandwidth(self.run, summary)}
-        return line("end", finish=finish, summary=numbers, **facts, **self._proof(check, speedup))
+        return self._write("end", finish=finish, summary=numbers, **facts, **self._proof(check, speedup))
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
         """Say what was found out after the end: the check's outcome, or the measured speedup."""
-        return line("check", **self._proof(check, speedup))
+        return self._write("check", **self._proof(check, speedup))
 
     def full(self, k: int) -> str:
         """Return step k again with everything in it, and the texts that it uses."""
@@ -227,7 +233,7 @@ class Play:
         """Return the texts that the stream does not hold yet."""
         new = set(tokens) - self._sent_texts
         self._sent_texts |= new
-        return texts_line(self.run.texts, new)
+        return texts_line(self.run.texts, new, self._write)
 
 
 def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, run: str | None = None) -> str:
@@ -239,14 +245,19 @@ def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, ru
     return begin + steps + play.end(trace.summary, check)
 
 
-def state(what: str, sentence: str, share: float | None = None) -> str:
+def state(what: str, sentence: str, share: float | None = None, lane: int | None = None) -> str:
     """Say what a run is waiting for before its first step: "loading", "queued" or "reading"."""
-    return line("state", what=what, sentence=sentence, share=share)
+    return _writer(lane)("state", what=what, sentence=sentence, share=share)
 
 
-def fault(sentence: str) -> str:
+def fault(sentence: str, lane: int | None = None) -> str:
     """Say why a run failed, in one sentence that says what to change."""
-    return line("fault", sentence=sentence)
+    return _writer(lane)("fault", sentence=sentence)
+
+
+def _writer(lane: int | None) -> Callable[..., str]:
+    """Return what writes a line; in a race each has the number of its lane."""
+    return line if lane is None else partial(line, lane=lane)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def served() -> Iterator[Served]:
     assert landing is not None
     site = server.Site(app_state.calls.recording_lines(landing.id), opening(app_state.recordings))
     running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
-    assert app_state.runs.models.request(TOY).wait(60) is not None
+    assert app_state.jobs.models.request(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", app_state)
-    app_state.runs.close(5.0)
+    app_state.jobs.close(5.0)
     running.stop()

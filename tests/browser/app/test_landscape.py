@@ -30,7 +30,7 @@ STATUS, WORDS, BOX = ".app-landscape-status", ".app-landscape-words", ".app-stri
 
 @pytest.fixture
 def engine(served: Served) -> Engine:
-    loaded = served.app_state.runs.models.request(TOY).wait(60)
+    loaded = served.app_state.jobs.models.request(TOY).wait(60)
     assert loaded is not None
     return loaded
 

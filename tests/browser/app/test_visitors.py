@@ -58,8 +58,8 @@ def begin(page: Any) -> None:
 
 def nobody_is_left(served: Served) -> None:
     """The page hears of the end a moment before the server is done with the run."""
-    runs, patience = served.app_state.runs, time.monotonic() + 60
-    while runs.active or len(runs.queue):
+    jobs, patience = served.app_state.jobs, time.monotonic() + 60
+    while jobs.active or len(jobs.queue):
         assert time.monotonic() < patience
         time.sleep(0.01)
 
@@ -191,9 +191,9 @@ def test_a_closed_tab_frees_the_engine_within_a_second(
     page = served.open(new_page(), QUERY)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
-    runs = served.app_state.runs
-    assert runs.active == 1 and len(runs.queue) == 1
-    ticket = runs.queue.join()  # whoever comes next gets the engine
+    jobs = served.app_state.jobs
+    assert jobs.active == 1 and len(jobs.queue) == 1
+    ticket = jobs.queue.join()  # whoever comes next gets the engine
     page.close()
     try:
         assert ticket.wait(1.0) == 0

@@ -1,11 +1,12 @@
-"""Examinations: the doctor looks at the drafter of a model, as a job that waits its turn and can be stopped."""
+"""An examination: the doctor looks at the drafter of a model."""
 
 from __future__ import annotations
 
 import logging
 import random
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.prompts.tasks import ENGLISH, read_tasks
@@ -19,8 +20,8 @@ from ..controls import runnable
 from ..models.catalog import Entry
 from ..server.limits import LIMITS
 from .doctor_chart import figures
-from .live_runs import DOCTOR, Job, LiveRuns
-from .streaming import Lines, as_sentence, page_line, wait_for_engine, wait_for_turn
+from .runner import StartedJob
+from .streaming import Lines, as_sentence, page_line
 
 if TYPE_CHECKING:
     from analysis.doctor.examine import Report
@@ -33,39 +34,36 @@ _log = logging.getLogger(__name__)
 KINDS = {"eagle3": "eagle", "medusa": "medusa", "kangaroo": "kangaroo", "draft_model": "draft"}  # by method
 
 
-def start(runs: LiveRuns, entry: Entry, method: str, tab: str) -> Iterator[str]:
-    """Examine the drafter that a method uses beside a model; yields the growing text of the job's lines."""
-    if method not in KINDS or method not in runnable(entry):
-        raise ParamError(f"{entry.name} has no drafter of that kind: choose another method")
-    job = runs.job(f"{tab}{DOCTOR}")
-    opening = page_line(run=job.id, title=f"{METHODS[method].label} on {entry.name}")
-    return runs.stream(job, opening, _lines(runs, job, entry, method))
+@dataclass(slots=True)
+class Examination:
+    """The drafter that a method uses beside a model, to be examined."""
+
+    entry: Entry
+    method: str
+
+    def __post_init__(self) -> None:
+        if self.method not in KINDS or self.method not in runnable(self.entry):
+            raise ParamError(f"{self.entry.name} has no drafter of that kind: choose another method")
+
+    @property
+    def seconds(self) -> float:
+        return LIMITS.examination_seconds
+
+    def opening(self, started: StartedJob) -> str:
+        return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
+
+    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+        """Yield what is tried, then the report."""
+        report = yield from _examined(engine, self.entry, self.method, started)
+        yield player.fault("The examination was stopped.") if report is None else page_line(report=_shown(report))
 
 
-def stop(runs: LiveRuns, tab: str) -> None:
-    """Cancel a tab's examination."""
-    runs.stop(f"{tab}{DOCTOR}")
-
-
-def _lines(runs: LiveRuns, job: Job, entry: Entry, method: str) -> Lines:
-    """Yield the lines of an examination: its position in the queue, loading, what is tried, the report."""
-    with runs.queue.join(job.client) as ticket:
-        yield from wait_for_turn(ticket, job.cancel)
-        engine = yield from wait_for_engine(runs.models.request(entry), job.cancel)
-        report = None if engine is None else (yield from _examined(engine, entry, method, job))
-        if report is None:
-            yield player.fault("The examination was stopped.")
-            return
-        yield page_line(report=_shown(report))
-
-
-def _examined(engine: Engine, entry: Entry, method: str, job: Job) -> Generator[str, None, Report | None]:
-    """The report; None where the job was cancelled."""
+def _examined(engine: Engine, entry: Entry, method: str, started: StartedJob) -> Generator[str, None, Report | None]:
+    """Examine the drafter; returns None if the job was cancelled."""
     from analysis.doctor.examine import examine, refused, sample
     from analysis.doctor.texts import write_texts
 
-    started, seed = time.perf_counter(), random.randrange(2**31)
-    until = time.monotonic() + LIMITS.examination_seconds
+    begun, seed = time.perf_counter(), random.randrange(2**31)
     try:
         examined = _open(engine, entry, method)
     except UnfitError as error:
@@ -77,24 +75,24 @@ def _examined(engine: Engine, entry: Entry, method: str, job: Job) -> Generator[
         ) from None
     tasks = read_tasks(suite() if entry.model in FOLDERS else english(ENGLISH))
     chosen = sample(tasks, LIMITS.examination_prompts, seed)
-    texts = yield from _reported(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), job, until)
+    texts = yield from _reported(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), started)
     if texts is None:
         return None
-    return (yield from _reported(examine(examined, texts, entry.name, seed, started), job, until))
+    return (yield from _reported(examine(examined, texts, entry.name, seed, begun), started))
 
 
-def _reported(progress: Reporting[_Result], job: Job, until: float) -> Generator[str, None, _Result | None]:
-    """Go on to the end with a line for every part of the work; None where the job was cancelled."""
+def _reported(progress: Reporting[_Result], started: StartedJob) -> Generator[str, None, _Result | None]:
+    """Work on to the end with a line for every part; returns None if the job was cancelled."""
     while True:
         try:
             what, share = next(progress)
         except StopIteration as end:
             result: _Result = end.value
             return result
-        if job.cancel.is_set():
+        if started.cancel.is_set():
             progress.close()
             return None
-        if time.monotonic() > until:
+        if started.is_over:
             raise ParamError(
                 f"an examination may take {LIMITS.examination_seconds:g} seconds on this page, and this one takes "
                 "longer: run `python -m decoding doctor` on your machine, or choose a smaller model"
@@ -103,7 +101,7 @@ def _reported(progress: Reporting[_Result], job: Job, until: float) -> Generator
 
 
 def _open(engine: Engine, entry: Entry, method: str) -> Examined:
-    """The drafter that the model's engine was loaded with."""
+    """Open the drafter that the model's engine was loaded with."""
     from analysis.doctor.drafters import open_draft, open_drafter
 
     if method == "draft_model":
@@ -114,6 +112,6 @@ def _open(engine: Engine, entry: Entry, method: str) -> Examined:
 
 
 def _shown(report: Report) -> dict[str, Any]:
-    """The report as the page shows it: with charts, and without the name of a folder."""
+    """Write the report as the page shows it: with charts, and without the name of a folder."""
     plain = report.to_json()
     return plain | {"drafter": report.drafter.rpartition(" ")[2], "charts": figures(report)}

@@ -1,0 +1,112 @@
+"""A live run: its prompt is decoded, and its record is then checked and stored."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from viz.stream import play as player
+
+from ..controls import Order
+from ..models.catalog import Entry
+from ..server.limits import LIMITS
+from ..store.trace_store import Proof, StoredRun
+from .opening_step import opening_step
+from .run_from_order import begin, measure_speedup
+from .runner import StartedJob
+from .streaming import EVICTED, UNBEGUN, Lines, RunWriter, batches, page_line
+from .tab_memory import Conversation
+
+if TYPE_CHECKING:
+    from decoding.engine import Engine
+    from decoding.request import DecodeOptions
+
+_SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """An order of a visitor, and how the page shows its run."""
+
+    order: Order
+    address: str
+    fresh: bool = False  # begins without what methods learnt from the tab's earlier texts, as recordings do
+    beside: bool = False  # the page shows it beside the run on the screen
+    branch: str = ""  # what the address of the other run has beside it, if this goes on from that one
+    left_out: str = ""  # names what the address lacks
+    conversation: Conversation = field(init=False, default_factory=Conversation)
+
+    @property
+    def entry(self) -> Entry:
+        return self.order.entry
+
+    @property
+    def seconds(self) -> float:
+        return math.inf  # the engine ends it, and its check comes on top
+
+    def opening(self, started: StartedJob) -> str:
+        # Asked for before it waits: if the conversation ends meanwhile, the answer is for nobody.
+        self.conversation = started.runner.tabs.conversation(started.key.tab, started.client)
+        address = f"{self.address}&run={started.id}".removeprefix("&")
+        about = {"address": address, "live": "beside" if self.beside else "alone"}
+        about |= {name: words for name in ("branch", "left_out") if (words := getattr(self, name))}
+        return page_line(run=started.id, **about)
+
+    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+        """Yield the lines of steps, summary, check and speedup."""
+        order, runner, tab = self.order, started.runner, started.key.tab
+        if not (yield from started.prepare(order.entry, engine, order.method.name)):
+            yield player.fault(UNBEGUN)
+            return
+        learnt = {} if self.fresh else runner.tabs.learnt(tab, started.client, order)
+        compares = order.compare and order.method.name != "autoregressive"
+        memory = copy.deepcopy(learnt) if compares else {}
+        options: DecodeOptions = {"memory": learnt, "chat": runner.tabs.chat(tab, started.client, order)}
+        writer = yield from decode(started, engine, order, options, started.id)
+        run, trace = writer.run, writer.run.trace
+        # Stored before the end is shown: from then on the page may ask for details.
+        evicted = runner.store.put(started.id, StoredRun(trace, writer.play), started.client)
+        about: dict[str, Any] = {"step": opening_step(trace)} if trace.steps else {}
+        about |= {"notice": EVICTED} if evicted else {}
+        yield (page_line(**about) if about else "") + writer.play.end(run.summary)
+        if not isinstance(order.prompt, str):
+            self.conversation.exchange = order.prompt, run.summary.text
+        if not trace.steps:
+            return
+        check = asdict(engine.rescore(trace))
+        runner.store.add_proof(started.id, Proof(check))
+        yield writer.play.late(check)
+        if compares and not started.is_over:
+            speedup = yield from measure_speedup(engine, order, run, started.cancel, memory)
+            runner.store.add_proof(started.id, Proof(check, speedup))
+            yield writer.play.late(check, speedup)
+
+
+def decode(
+    started: StartedJob,
+    engine: Engine,
+    order: Order,
+    options: DecodeOptions,
+    run_id: str,
+    max_bytes: int = LIMITS.stream_bytes,
+    lane: int | None = None,
+) -> Generator[str, None, RunWriter]:
+    """Decode an order within the limits of the page; yields the lines of its steps, and returns what wrote them."""
+    options |= {"record": "full", "time_budget": min(LIMITS.seconds, started.left), "cancel": started.cancel}
+    run = begin(engine, order, options)
+    writer = RunWriter(run, run_id, max_bytes, lane)
+    pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
+    try:
+        if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:
+            yield player.state("reading", f"Reading {tokens} prompt tokens.", lane=lane)
+        for steps in batches(run, LIMITS.live_gap):
+            yield writer.lines(steps)
+        if run.steps:
+            first = run.steps[0]
+            pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed
+    finally:
+        run.close()
+    return writer

@@ -1,0 +1,131 @@
+"""A race: several methods decode one prompt, one after the other; the browser replays them side by side."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from decoding.errors import ParamError
+from decoding.params import shown
+from decoding.trace.rescore import Rescore
+from decoding.types import Trace
+from viz.stream import play as player
+from viz.stream.lines import line
+
+from ..controls import Order
+from ..models.catalog import Entry
+from ..server.limits import LIMITS
+from ..store.trace_store import Proof, StoredRun, new_id
+from .live_run import decode
+from .runner import StartedJob
+from .streaming import EVICTED, UNBEGUN, Lines, failure_line, page_line
+
+if TYPE_CHECKING:
+    from decoding.engine import Engine
+    from decoding.request import DecodeOptions
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two runs that must agree differ from new token `at` on; `margin` is set if the target nearly tied there."""
+
+    methods: tuple[str, str]
+    at: int
+    margin: float | None
+
+
+def check_lanes(methods: object) -> tuple[str, ...]:
+    """Check the names of a race's methods; returns them in the order given."""
+    if not isinstance(methods, Sequence) or isinstance(methods, str) or not all(isinstance(m, str) for m in methods):
+        raise ParamError("name the methods of a race")
+    if not 2 <= len(methods) <= LIMITS.lanes:
+        raise ParamError(f"choose two to {LIMITS.lanes} methods, not {len(methods)}")
+    if len(set(methods)) < len(methods):
+        raise ParamError(f"a method can race once only: choose others than {shown(methods)}")
+    return tuple(methods)
+
+
+def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None:
+    """Find where lossless greedy runs of one prompt, which must write the same tokens, first differ; None: nowhere."""
+    bound = [
+        (trace, check) for trace, check in done if trace.header.lossless and _is_greedy(trace) and _is_complete(trace)
+    ]
+    for trace, check in bound[1:]:
+        base, proof = bound[0]
+        if trace.ids == base.ids:
+            continue
+        pairs = enumerate(zip(base.ids, trace.ids, strict=False))
+        at = next((i for i, (one, other) in pairs if one != other), min(len(base.ids), len(trace.ids)))
+        ties = [place.margin for place in (*proof.places, *check.places) if place.position == at]
+        near = min(ties) if ties and not proof.violations and not check.violations else None
+        return Difference((base.header.method, trace.header.method), at, near)
+    return None
+
+
+def _is_greedy(trace: Trace) -> bool:
+    return trace.header.sampling.get("temperature") == 0
+
+
+def _is_complete(trace: Trace) -> bool:
+    """Return True if a run ended by itself; one that was stopped wrote only the beginning of its text."""
+    return trace.summary is not None and trace.summary.finish in ("length", "end_of_text", "stop")
+
+
+@dataclass(slots=True)
+class Race:
+    """Orders that differ in their method only, one lane each."""
+
+    orders: Sequence[Order]
+    address: str
+    left_out: str = ""  # names what the address lacks
+    checked: list[tuple[Trace, Rescore]] = field(default_factory=list)
+    stored: list[tuple[str, str]] = field(default_factory=list)  # label of the method, and id of its stored run
+    evicted: bool = False  # whether earlier runs of the visitor were evicted for these
+
+    @property
+    def entry(self) -> Entry:
+        return self.orders[0].entry
+
+    @property
+    def seconds(self) -> float:
+        return LIMITS.race_seconds
+
+    def opening(self, started: StartedJob) -> str:
+        about = {"address": self.address} | ({"left_out": self.left_out} if self.left_out else {})
+        return page_line(run=started.id, **about) + line("race", labels=[order.method.label for order in self.orders])
+
+    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+        """Yield the lines of each run with the number of its lane, then the end."""
+        for lane, order in enumerate(self.orders):
+            try:
+                yield from self._run(started, engine, order, lane)
+            except Exception as error:
+                yield failure_line(error, lane=lane)
+        difference = first_difference(self.checked)
+        if difference is not None and difference.margin is None:
+            _log.error("%s and %s write different tokens from new token %d on", *difference.methods, difference.at)
+        yield page_line(done=True, runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
+
+    def _run(self, started: StartedJob, engine: Engine, order: Order, lane: int) -> Lines:
+        """Yield the lines of one run."""
+        runner, run_id = started.runner, new_id()
+        if not (yield from started.prepare(order.entry, engine, order.method.name, lane=lane)):
+            late = f"The race's {LIMITS.race_seconds:g} seconds were over before it began."
+            yield player.fault(UNBEGUN if started.cancel.is_set() else late, lane=lane)
+            return
+        options: DecodeOptions = {"memory": runner.tabs.learnt(started.key.tab, started.client, order)}
+        # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
+        writer = yield from decode(started, engine, order, options, run_id, max_bytes=0, lane=lane)
+        trace = writer.run.trace
+        self.evicted |= runner.store.put(run_id, StoredRun(trace, writer.play), started.client)
+        yield writer.play.end(writer.run.summary)
+        if trace.steps:
+            check = engine.rescore(trace)
+            runner.store.add_proof(run_id, Proof(asdict(check)))
+            self.checked.append((trace, check))
+            self.stored.append((order.method.label, run_id))
+            yield writer.play.late(asdict(check))
