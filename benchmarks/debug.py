@@ -31,9 +31,9 @@ FILTERS = tuple(
 )
 COUNT = "document.querySelector('.app-debug-count').textContent"
 OPEN = """async (query) => {
-  const before = SpecscopeApp.debugs.opened, begin = performance.now();
-  await SpecscopeApp.debugs.load(query, true);
-  while (SpecscopeApp.debugs.opened === before) await new Promise(requestAnimationFrame);
+  const before = SpecscopeApp.shown.debug.opened, begin = performance.now();
+  await SpecscopeApp.shown.debug.load(query, true);
+  while (SpecscopeApp.shown.debug.opened === before) await new Promise(requestAnimationFrame);
   return (performance.now() - begin) / 1000;
 }"""
 
@@ -53,13 +53,13 @@ def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
     with served("--replay-only", "--runs", str(folder)) as server:
         page = chromium.new_page()
         page.goto(f"{server.address}?screen=debug")
-        page.wait_for_function("globalThis.SpecscopeApp?.debugs?.opened.facts")
-        listed: list[dict[str, str]] = page.evaluate("SpecscopeApp.debugs.opened.folders")
+        page.wait_for_function("globalThis.SpecscopeApp?.shown.debug?.opened.facts")
+        listed: list[dict[str, str]] = page.evaluate("SpecscopeApp.shown.debug.opened.folders")
         own = next(each["id"] for each in listed if each["id"].startswith("own-"))
         address = f"screen=debug&folder={own}"
         opened = ask(page, address)
         filtered = [ask(page, f"{address}&{each}") for each in FILTERS]
-        page.wait_for_function("!SpecscopeApp.debugs.cards.asking")  # its charts too
+        page.wait_for_function("!SpecscopeApp.shown.debug.cards.asking")  # its charts too
         return opened, filtered, server.megabytes
 
 

@@ -46,7 +46,7 @@ PRIME = "Write a Python function that says whether a number is prime."
 LIVE = ("lookahead", "autoregressive")
 VIEWS = ("mask", "window", "pool", "tree")
 STAGE = "document.querySelector('.ss-stage .ss-piece')?.offsetParent"  # drawn, and seen
-SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
+SHOWN = "globalThis.SpecscopeApp?.shown.viewer?.player.root.dataset.at && document.querySelector('.ss-token')"
 OPENED = "document.querySelector('.ss-opening .ss-token')"
 TOOLS = f"""() => {{
   const player = {PLAYER};
@@ -100,7 +100,7 @@ TOOLS = f"""() => {{
       const waiting = () => player.record.version === before || player.root.dataset.at.startsWith("-");
       while (waiting() || player.record.last < 0) await moment(5);
       const first = performance.now() - begin;
-      const runs = () => SpecscopeApp.viewers.facts.title || !player.record.check;
+      const runs = () => SpecscopeApp.shown.viewer.facts.title || !player.record.check;
       while (runs()) await moment(100); // in here: a question from outside would wake processes while the run goes on
       return [first, player.record.end.summary.tokens_per_second];
     }},
@@ -153,7 +153,7 @@ def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> 
     page = open_page(chromium, server, height=2400 if views else 720)
     page.wait_for_function(SHOWN)
     page.set_input_files(".app-bar input[type=file]", trace)
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     page.evaluate(f"(views) => views.forEach((view) => {PLAYER}.cards.toggle(view, true))", views)
     page.wait_for_function(f"{STAGE} && {DRAWN} && {PLAYER}.cards.cards.size === {len(views)}")
     page.evaluate(TOOLS)

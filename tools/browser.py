@@ -12,7 +12,7 @@ from typing import Any
 from .page import ROOT, Page, serving
 
 __all__ = ["DRAWN", "PLAYER", "ROOT", "browser", "find_chromium", "served"]
-PLAYER = "SpecscopeApp.viewers.player"
+PLAYER = "SpecscopeApp.shown.viewer.player"
 DRAWN = (  # every chart that is not below the fold
     f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
     "(card) => !card.onScreen || card.view.kind !== 'plot' || card.content.drawn)"

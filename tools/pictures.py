@@ -17,7 +17,7 @@ def open_page(chromium: Any, address: str, width: int, height: int) -> Any:
     page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
     page.set_default_timeout(120_000)
     page.goto(address)
-    page.wait_for_function(f"globalThis.SpecscopeApp?.viewers && {PLAYER}.record.last >= 0")
+    page.wait_for_function(f"globalThis.SpecscopeApp?.shown.viewer && {PLAYER}.record.last >= 0")
     return page
 
 

@@ -64,7 +64,7 @@ def take(chromium: Any, server: Page, shot: Shot, theme: str, folder: Path) -> N
 def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     """The page as a visitor finds it, on a projector; on a recorded run, on a desk and on a phone; and a live race."""
     page = open_page(chromium, f"{server.address}?__theme={theme}", 1280, 720)
-    page.wait_for_function("SpecscopeApp.viewers.opening.race.ended")
+    page.wait_for_function("SpecscopeApp.shown.viewer.opening.race.ended")
     page.screenshot(path=folder / f"opening-{theme}.png")
     page.context.close()
     for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
@@ -79,8 +79,8 @@ def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
     page.click("#race-go")
     # Before it there is the recorded one.
-    page.wait_for_function("SpecscopeApp.races.address?.includes('methods=') && SpecscopeApp.races.ready")
-    page.wait_for_function("SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
+    page.wait_for_function("SpecscopeApp.shown.race.address?.includes('methods=') && SpecscopeApp.shown.race.ready")
+    page.wait_for_function("SpecscopeApp.shown.race.state.time >= SpecscopeApp.shown.race.length")
     page.locator("#race-viewer").scroll_into_view_if_needed()
     page.screenshot(path=folder / f"race-{theme}.png")
     page.context.close()

@@ -15,6 +15,7 @@ from decoding.embedded import FOLDERS, PARTS, suite
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.methods import METHODS
 from viz.stream import play as player
+from viz.stream.lines import line
 
 from ..controls import runnable
 from ..models.catalog import Entry
@@ -55,7 +56,7 @@ class Examination:
     def lines(self, started: StartedJob, engine: Engine) -> Lines:
         """Yield what is tried, then the report."""
         report = yield from _examined(engine, self.entry, self.method, started)
-        yield player.fault("The examination was stopped.") if report is None else page_line(report=_shown(report))
+        yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
 
 
 def _examined(engine: Engine, entry: Entry, method: str, started: StartedJob) -> Generator[str, None, Report | None]:

@@ -38,7 +38,7 @@ _MOST_ROOM, _LEAST_ROOM = 128, 32  # tokens that a step's run might write: fewer
 _NO_PARTS, _STOPPED = "for lack of parts in this model", "since it was stopped"
 
 
-def landscape_of(app_state: AppState, query: Mapping[str, str]) -> Landscape:
+def landscape_of(app_state: AppState, query: Mapping[str, str]) -> RunLandscape:
     """Return the landscape of the run that an address names; raises SpecscopeError if it cannot be measured here."""
     run = parse(query, app_state.catalog).run
     if run is None:
@@ -58,11 +58,11 @@ def landscape_of(app_state: AppState, query: Mapping[str, str]) -> Landscape:
             f"the run's text has {tokens} tokens, above the {LIMITS.landscape_tokens} that this page measures: "
             "choose a run with a shorter prompt"
         )
-    return Landscape(run, trace, entry)
+    return RunLandscape(run, trace, entry)
 
 
 @dataclass(slots=True)
-class Landscape:
+class RunLandscape:
     """A run whose text is measured, and what was measured so far."""
 
     run: str

@@ -108,7 +108,7 @@ class Race:
         difference = first_difference(self.checked)
         if difference is not None and difference.margin is None:
             _log.error("%s and %s write different tokens from new token %d on", *difference.methods, difference.at)
-        yield page_line(done=True, runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
+        yield line("done", runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
 
     def _run(self, started: StartedJob, engine: Engine, order: Order, lane: int) -> Lines:
         """Yield the lines of one run."""

@@ -94,7 +94,7 @@ def _lines(lanes: Sequence[tuple[Recording, Trace]], **facts: object) -> str:
     text = page_line(**facts) + line("race", labels=[recording.label for recording, _ in lanes])
     for lane, (recording, trace) in enumerate(lanes):
         text += _lane(recording, trace, lane)
-    return text + page_line(done=True, runs=[(recording.label, recording.id) for recording, _ in lanes])
+    return text + line("done", runs=[(recording.label, recording.id) for recording, _ in lanes])
 
 
 def _lane(recording: Recording, trace: Trace, lane: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from decoding.errors import SpecscopeError
 from viz.stream import play as player
+from viz.stream.lines import line
 from viz.stream.play import Play
 
 from ..server.limits import LIMITS
@@ -33,18 +33,13 @@ Lines = Generator[str, None, None]  # "" where there is nothing new
 
 
 def page_line(**fields: Any) -> str:
-    """Return a line for the page around the player: a run's id, address and title, a notice, or the end of a race."""
-    return json.dumps({"kind": "host", **fields}, ensure_ascii=True, separators=(",", ":")) + "\n"
-
-
-def fault_lines(sentence: str) -> str:
-    """Return the lines of a job that could not start; a new id makes them differ from the last ones."""
-    return page_line(run=new_id()) + player.fault(as_sentence(sentence))
+    """Return a line for the page around the player: a job's id, address and title, or a notice."""
+    return line("host", **fields)
 
 
 def refusal_line(sentence: str) -> str:
-    """Return the line for settings of which no run can be made; a new number makes it differ from the last one."""
-    return page_line(refused=as_sentence(sentence), number=new_id())
+    """Return the line that says why there is no job; a new number makes it differ from the last one."""
+    return line("refused", sentence=as_sentence(sentence), number=new_id())
 
 
 def failure_line(error: Exception, lane: int | None = None) -> str:

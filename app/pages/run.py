@@ -19,10 +19,10 @@ from ..branch_from_run import branch_of
 from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
 from ..examples import EXAMPLES, examples_for
 from ..jobs.examination import Examination
-from ..jobs.landscape import Landscape, landscape_of
+from ..jobs.landscape import RunLandscape, landscape_of
 from ..jobs.live_run import LiveRun
 from ..jobs.runner import Job
-from ..jobs.streaming import fault_lines, refusal_line
+from ..jobs.streaming import refusal_line
 from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
@@ -152,14 +152,12 @@ class RunForm:
 
         yield from self._start(branch, request)
 
-    def _start(
-        self, make: Callable[[], Job], request: gr.Request, refused: Callable[[str], str] = refusal_line
-    ) -> Iterator[str]:
+    def _start(self, make: Callable[[], Job], request: gr.Request) -> Iterator[str]:
         """Start the job that a visitor asks for, or say why there is none."""
         try:
             job = make()
         except SpecscopeError as error:
-            yield refused(str(error))
+            yield refusal_line(str(error))
             return
         yield from self.app_state.jobs.start(job, tab_of(request))
 
@@ -188,21 +186,21 @@ class RunForm:
             def examination() -> Job:
                 return Examination(choose(self.app_state.catalog, parse_values(form, [self.model])[self.model]), method)
 
-            yield from self._start(examination, request, fault_lines)
+            yield from self._start(examination, request)
 
         return start
 
     def measure(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Measure the landscape of the run that an address names; yields the growing value of its viewer."""
-        yield from self._start(lambda: landscape_of(self.app_state, event_address(event)), request, fault_lines)
+        yield from self._start(lambda: landscape_of(self.app_state, event_address(event)), request)
 
     def end(self, request: gr.Request) -> None:
         """Cancel the run, the examination and the landscape: they end after the current step."""
-        self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, Landscape)
+        self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, RunLandscape)
 
     def end_landscape(self, request: gr.Request) -> None:
         """Cancel the landscape: it has the methods that were measured until then."""
-        self.app_state.jobs.stop(tab_of(request), Landscape)
+        self.app_state.jobs.stop(tab_of(request), RunLandscape)
 
     def end_conversation(self, request: gr.Request) -> None:
         """Delete the conversation, because another one begins."""

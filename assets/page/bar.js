@@ -3,7 +3,7 @@ import { el, write } from "../player/dom/elements.js";
 import { about } from "../player/text/status.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
-/** @import { PageFacts } from "./types.d.ts" */
+/** @import { RunFacts } from "./types.d.ts" */
 
 export class Bar {
   /** @param {...HTMLElement} tools */
@@ -25,7 +25,7 @@ export class Bar {
   }
 
   /**
-   * @param {PageFacts} facts
+   * @param {RunFacts} facts
    * @param {RunRecord} record
    */
   show({ title, shows, machine }, record) {

@@ -2,11 +2,11 @@
 import { el, write } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
 import { branchOf, difference } from "./fork.js";
-import { growing, split } from "./streams.js";
+import { factsIn } from "./streams.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
 /** @import { BranchOf, Header, Source } from "../player/types.d.ts" */
-/** @import { PageFacts } from "./types.d.ts" */
+/** @import { RunFacts, RunLine } from "./types.d.ts" */
 
 export class Beside {
   /**
@@ -19,7 +19,7 @@ export class Beside {
   constructor(stage, lead, run, { source, close, alone, of }) {
     this.stage = stage;
     this.lead = lead;
-    /** @type {PageFacts} */
+    /** @type {RunFacts} */
     this.facts = { run };
     this.open = ""; // the views of the first player, of which this one opens the same
     this.of = of;
@@ -36,7 +36,6 @@ export class Beside {
     stage.classList.add("app-two");
     this.player = new Player(place, { source: source(() => this.facts.run), led: true });
     this.player.root.addEventListener("keydown", (event) => this.pass(event));
-    this.take = growing((tail) => this.feed(tail));
     this.sized = new ResizeObserver(() => this.align());
     for (const { root } of [lead, this.player]) this.sized.observe(root);
   }
@@ -65,11 +64,10 @@ export class Beside {
     if (!this.lead.root.dispatchEvent(again)) event.preventDefault();
   }
 
-  /** @param {string} text */
-  feed(text) {
-    const [facts, rest] = split(text);
-    Object.assign(this.facts, facts);
-    this.player.feed(rest);
+  /** @param {RunLine[]} lines */
+  feed(lines) {
+    Object.assign(this.facts, factsIn(lines));
+    this.player.feed(lines);
     this.judge();
     if (!this.player.record.live) this.follow();
   }
@@ -182,6 +180,6 @@ const changes = (one, other) => {
   /** @type {[Record<string, unknown>, Record<string, unknown>]} */
   const [before, after] = [settings(one), settings(other)];
   const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
-  const found = names.map((name) => `${name} ${before[name]} → ${after[name]}`);
-  return one.method === other.method ? found : [`${one.label} → ${other.label}`, ...found];
+  const changed = names.map((name) => `${name} ${before[name]} → ${after[name]}`);
+  return one.method === other.method ? changed : [`${one.label} → ${other.label}`, ...changed];
 };

@@ -14,16 +14,13 @@ const going = { "run-stop": new Set(), "race-stop": new Set() };
  * Stop can be pressed as long as there is something to stop.
  * @param {string} name
  * @param {boolean} goes
- * @param {string} [button]
+ * @param {string} button
  */
-export const stoppable = (name, goes, button = "run-stop") => {
+export const stoppable = (name, goes, button) => {
   if (goes) going[button]?.add(name);
   else going[button]?.delete(name);
-  mark(button);
+  busy([button], going[button]?.size === 0);
 };
-
-/** @param {string} button */
-const mark = (button) => busy([button], going[button]?.size === 0);
 
 /**
  * Call a function when an element is there: Gradio may draw a form after the player beside it.
@@ -43,7 +40,6 @@ export const onceDrawn = (name, then) => {
 
 /** Gradio reads no aria-disabled: a press on such a button must not reach it. */
 export const holdBusyButtons = () => {
-  onceDrawn("run-stop", () => mark("run-stop"));
   addEventListener("click", (event) => {
     const pressed = event.target instanceof Element && event.target.closest("button[aria-disabled=true]");
     if (pressed) event.stopImmediatePropagation();

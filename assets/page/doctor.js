@@ -1,70 +1,64 @@
 // What an examination finds: a verdict in words, both curves, and all numbers as tables.
 import { el } from "../player/dom/elements.js";
-import { busy, stoppable } from "./busy.js";
-import { growing, pulse } from "./streams.js";
+import { JobStream } from "./streams.js";
 
-/** @import { Io, PageFacts, Report } from "./types.d.ts" */
+/** @import { ExaminationLine, Io, Report } from "./types.d.ts" */
 
 const BUTTONS = ["p-eagle3-doctor", "p-medusa-doctor", "p-kangaroo-doctor", "p-draft-model-doctor"];
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false };
 
-/** @typedef {{ kind: string, sentence?: string, share?: number | null } & PageFacts} Line */
+/** @typedef {{ title: string, sentence: string, share: number | null, report?: Report }} State */
 
 /**
  * @param {HTMLElement} element
  * @param {Io} io
  */
-export const showDoctor = (element, { props, server, watch }) => {
+export const showDoctor = (element, io) => {
   const section = el("section", { class: "app-doctor", "aria-label": "Doctor", hidden: true });
   element.replaceChildren(section);
-  /** @type {PageFacts} */
-  let known = {};
-  let closed = false, over = true, sentence = "", share = /** @type {number | null} */ (null);
+  /** @type {State | null} */
+  let state = null;
   const draw = () => {
-    section.hidden = closed || !known.run;
-    if (!section.hidden) section.replaceChildren(head(known, () => { closed = true; draw(); }),
-      ...(known.report ? found(known.report) : [waiting(sentence, over ? null : share)]));
-    if (known.report) drawChart(section, known.report);
+    section.hidden = !state;
+    if (!state) return;
+    const { title, sentence, share, report } = state;
+    section.replaceChildren(head(title, () => { state = null; draw(); }),
+      ...(report ? sections(report) : [waiting(sentence, share)]));
+    if (report) drawChart(section, report);
   };
-  /** @param {boolean} going */
-  const goes = (going) => {
-    busy(BUTTONS, going);
-    stoppable("examination", going);
-  };
-  /** @param {string} said */
-  const end = (said) => {
-    [sentence, over] = [said, true];
-    goes(false);
+  /** @param {Partial<State>} changes */
+  const change = (changes) => {
+    if (state) state = { ...state, ...changes };
     draw();
   };
-  const hearTail = growing((tail, anew) => {
-    if (anew) [known, closed, over, sentence, share] = [{}, false, false, "Waiting for the engine.", null];
-    for (const text of tail.split("\n").filter(Boolean)) {
-      const line = /** @type {Line} */ (JSON.parse(text));
-      if (line.kind === "host") known = { ...known, ...line };
-      else [sentence, share] = [line.sentence ?? sentence, line.share ?? null];
-      over ||= line.kind === "fault" || line.report !== undefined;
-    }
-    draw();
+  /** @type {JobStream<ExaminationLine>} */
+  const stream = new JobStream(io, {
+    name: "examination", starts: BUTTONS, stop: "run-stop",
+    take(lines, anew) {
+      if (anew) state = { title: "a drafter", sentence: "Waiting for the engine.", share: null };
+      for (const line of lines) {
+        if (line.kind === "host") change({ title: line.title });
+        else if (line.kind === "done") change({ report: line.report });
+        else change({ sentence: line.sentence, share: line.kind === "state" ? line.share : null });
+      }
+    },
+    refused(sentence) {
+      state = { title: "a drafter", sentence, share: null };
+      draw();
+    },
+    lost: (sentence) => change({ sentence, share: null }),
   });
-  const beat = pulse(() => server.run_lives(known.run), end);
-  const hear = () => {
-    hearTail(props.value);
-    beat(!over);
-    goes(!over);
-  };
-  if (props.value) hear();
-  watch("value", hear);
-  new MutationObserver(() => known.report && drawChart(section, known.report))
+  stream.read();
+  new MutationObserver(() => state?.report && drawChart(section, state.report))
     .observe(document.body, { attributes: true, attributeFilter: ["class"] });
 };
 
 /**
- * @param {PageFacts} facts
+ * @param {string} title
  * @param {() => void} close
  */
-const head = ({ title }, close) => el("div", { class: "app-bar" },
-  el("h2", { class: "app-title" }, `Doctor: ${title ?? "a drafter"}`),
+const head = (title, close) => el("div", { class: "app-bar" },
+  el("h2", { class: "app-title" }, `Doctor: ${title}`),
   el("button", { type: "button", class: "app-close", "aria-label": "Close", onclick: close }));
 
 /**
@@ -75,10 +69,10 @@ const waiting = (sentence, share) => el("div", { role: "status" }, el("p", {}, s
   share !== null && el("progress", { max: 1, value: share, "aria-label": sentence }));
 
 /** @param {Report} report */
-const found = (report) => [
+const sections = (report) => [
   el("p", { class: `app-verdict ${report.healthy ? "app-healthy" : "app-ill"}`, role: "status" }, report.verdict),
   report.acceptance_given.length > 0 && el("div", { class: "app-doctor-chart", role: "img",
-    "aria-label": "Acceptance by the place of a guess: the table below has its numbers" }),
+    "aria-label": "Acceptance by the position of a guess: the table below has its numbers" }),
   report.acceptance_given.length > 0 && acceptance(report),
   report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens a step", "Gain", "Its interval"],
     [["nothing, as given", number(report.tokens_per_step_given), "", ""], ...report.probes.map((probe) => [probe.name,
@@ -89,9 +83,9 @@ const found = (report) => [
 
 /** @param {Report} report */
 const acceptance = ({ acceptance_given: given, acceptance_best: best, healthy }) => {
-  const places = given.map((_, place) => `Guess ${place + 1}`);
+  const guesses = given.map((_, i) => `Guess ${i + 1}`);
   const rows = [["as given", ...given.map(percent)], ...(healthy ? [] : [["mended", ...best.map(percent)]])];
-  return table(["Accepted", ...places], rows);
+  return table(["Accepted", ...guesses], rows);
 };
 
 /**

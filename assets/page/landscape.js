@@ -1,8 +1,7 @@
 // The landscape of the run on the screen: what a step of each method would do that began in front of a token of its text.
 import { el, show, write } from "../player/dom/elements.js";
-import { busy, stoppable } from "./busy.js";
 import { shown } from "./shown.js";
-import { growing, pulse } from "./streams.js";
+import { JobStream } from "./streams.js";
 
 /** @import { LandscapeIo, LandscapeLine, StripColumn, StripRow } from "./types.d.ts" */
 
@@ -48,8 +47,6 @@ class Landscape {
    */
   constructor(element, io) {
     this.io = io;
-    /** @type {string | undefined} the server's name for the measuring */
-    this.job = undefined;
     /** @type {string | undefined} the run that is measured */
     this.run = undefined;
     /** @type {StripColumn[]} */
@@ -58,8 +55,7 @@ class Landscape {
     this.rows = [];
     /** @type {[row: number, column: number]} the cell that has the focus */
     this.at = [0, 0];
-    this.over = true; // whether no more lines are waited for
-    this.said = ""; // of the measured run
+    this.outcome = ""; // of the measured run
 
     this.stop = el("button", { type: "button", class: "app-button", hidden: true, onclick: () => io.end() }, "Stop");
     this.status = el("p", { class: "app-landscape-status", role: "status" }, LEAD);
@@ -74,22 +70,24 @@ class Landscape {
     this.foot = el("div", { class: "app-landscape-foot" }, this.words,
       el("button", { type: "button", class: "app-button", onclick: () => this.open() }, "Show its step"));
     this.settings = el("ul", {});
-    this.found = el("div", { class: "app-landscape-found", hidden: true }, this.legend,
+    this.strip = el("div", { class: "app-landscape-found", hidden: true }, this.legend,
       el("div", { class: "app-strip-scroll" }, this.table), this.foot,
       el("details", { class: "app-landscape-settings" }, el("summary", {}, "Every method with its default settings"), this.settings));
     element.replaceChildren(el("section", { class: "app-landscape", "aria-label": "Landscape" },
       el("div", { class: "app-landscape-head" },
         el("button", { type: "button", class: "app-button", id: "landscape-go", onclick: () => this.measure() },
-          "Landscape"), this.stop, this.status), this.progress, this.found));
+          "Landscape"), this.stop, this.status), this.progress, this.strip));
 
     this.table.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => this.point(event));
     this.body.addEventListener("pointermove", (event) => this.hover(event)); // not "over": keys scroll below a pointer
     this.body.addEventListener("pointerleave", () => this.say(this.at));
-    this.hearTail = growing((tail, anew) => this.feed(tail, anew));
-    this.beat = pulse(() => io.server.run_lives(this.job), (words) => this.end(words));
-    if (io.props.value) this.hear();
-    io.watch("value", () => this.hear());
+    /** @type {JobStream<LandscapeLine>} */
+    this.stream = new JobStream(io, {
+      name: "landscape", starts: ["landscape-go"], stop: "run-stop",
+      take: (lines, anew) => this.feed(lines, anew), refused: (words) => this.end(words), lost: (words) => this.end(words),
+    });
+    this.stream.read();
     // The strip belongs to a run, and is seen beside that run alone.
     new MutationObserver(() => this.draw())
       .observe(document.body, { attributes: true, attributeFilter: ["data-run"], subtree: true });
@@ -101,39 +99,33 @@ class Landscape {
     if (viewer.player.record.live) return write(this.status, "The run goes on: its text can be measured at its end.");
     this.begin();
     this.run = run;
+    this.stream.expect();
     write(this.status, "Waiting for the server.");
-    this.beat(true);
     this.draw();
     return this.io.measure(`run=${run}`);
   }
 
   begin() {
-    [this.job, this.columns, this.rows, this.at, this.said] = [undefined, [], [], [0, 0], ""];
-    this.over = false;
+    [this.columns, this.rows, this.at, this.outcome] = [[], [], [0, 0], ""];
     this.head.replaceChildren();
     this.body.replaceChildren();
     this.settings.replaceChildren();
     this.progress.value = 0;
   }
 
-  hear() {
-    this.hearTail(this.io.props.value);
-    this.beat(!this.over);
-    this.draw();
-  }
-
   /**
-   * @param {string} tail
+   * @param {LandscapeLine[]} lines
    * @param {boolean} anew
    */
-  feed(tail, anew) {
+  feed(lines, anew) {
     if (anew) this.begin();
-    for (const text of tail.split("\n").filter(Boolean)) this.take(/** @type {LandscapeLine} */ (JSON.parse(text)));
+    for (const line of lines) this.take(line);
+    this.draw();
   }
 
   /** @param {LandscapeLine} line */
   take(line) {
-    if (line.kind === "host") [this.job, this.run] = [line.run, line.of ?? this.run];
+    if (line.kind === "host") this.run = line.of;
     else if (line.kind === "columns") this.addColumns(line.columns, line.legend);
     else if (line.kind === "row") this.addRow(line);
     else if (line.kind === "state") {
@@ -144,19 +136,16 @@ class Landscape {
 
   /** @param {string} words */
   end(words) {
-    [this.over, this.said] = [true, words];
-    this.beat(false);
+    this.outcome = words;
     this.draw();
   }
 
   draw() {
-    const here = shown.viewer?.facts.run === this.run;
-    if (this.over) write(this.status, here && this.said ? this.said : LEAD);
-    show(this.progress, !this.over);
-    show(this.stop, !this.over);
-    show(this.found, here && this.rows.length > 0);
-    busy(["landscape-go"], !this.over);
-    stoppable("landscape", !this.over);
+    const here = shown.viewer?.facts.run === this.run, { over } = this.stream;
+    if (over) write(this.status, here && this.outcome ? this.outcome : LEAD);
+    show(this.progress, !over);
+    show(this.stop, !over);
+    show(this.strip, here && this.rows.length > 0);
   }
 
   /**

@@ -6,10 +6,10 @@ import { outcome } from "../player/race/results.js";
 import { plural } from "../player/text/words.js";
 import { asked } from "./address.js";
 import { landed, opened } from "./first_run.js";
-import { split } from "./streams.js";
+import { factsIn, linesIn } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
-/** @import { PageFacts } from "./types.d.ts" */
+/** @import { RaceFacts } from "./types.d.ts" */
 
 const OPENS = "app-opens"; // of the page, while the opening stands in the place of form and player
 
@@ -61,22 +61,21 @@ export class Opening {
   }
 
   async begin() {
-    const lines = await opened;
-    if (!lines) {
+    const lines = linesIn(await opened ?? "");
+    if (!lines.length) {
       missing = true;
       this.leave();
       return undefined;
     }
-    const [facts, rest] = split(lines);
-    this.describe(facts);
-    this.race.feed(rest);
+    this.describe(factsIn(lines));
+    this.race.feed(lines);
     this.race.flush();
     this.watch(prefersCalm());
     if (!this.covers) this.pause();
     return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
   }
 
-  /** @param {PageFacts} facts */
+  /** @param {RaceFacts} facts */
   describe({ model, title, shows, machine }) {
     this.asks.replaceChildren(el("span", {}, `${model} is asked: `), `“${title}”`);
     this.why.textContent = [shows, machine].filter(Boolean).join(" ");
@@ -101,7 +100,7 @@ export class Opening {
     show(this.viewer.root, false);
     this.viewer.root.before(this.node);
     document.body.classList.add(OPENS);
-    show(this.live, this.viewer.hasLive);
+    show(this.live, this.viewer.live.begun);
     if (this.plays) this.race.change({ playing: true });
   }
 
@@ -118,7 +117,7 @@ export class Opening {
   // The run of its last lane, at the step to learn from.
   async stepping() {
     const { viewer } = this;
-    if (viewer.facts.run !== viewer.props.landing) return viewer.show(await landed ?? "");
+    if (viewer.facts.run !== viewer.props.landing) return viewer.show(linesIn(await landed ?? ""));
     viewer.player.goto({ step: viewer.facts.step });
     viewer.io.fill(viewer.facts.address ?? ""); // the form has had what suits a run of one's own
     viewer.reveal();

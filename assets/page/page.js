@@ -34,13 +34,5 @@ globalThis.SpecscopeApp = {
   landscape: showLandscape,
   debug: showDebug,
   theme: toggleTheme,
-  get viewers() {
-    return shown.viewer;
-  },
-  get races() {
-    return shown.race;
-  },
-  get debugs() {
-    return shown.debug;
-  },
+  shown,
 };

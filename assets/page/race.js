@@ -3,76 +3,66 @@ import { copyLink } from "../player/controls/save.js";
 import { el, prefersCalm } from "../player/dom/elements.js";
 import { Race } from "../player/race/race.js";
 import { addressOf, note } from "./address.js";
-import { busy, onceDrawn, stoppable } from "./busy.js";
 import { sayIn } from "./notice.js";
 import { shown } from "./shown.js";
-import { growing, pulse, split } from "./streams.js";
+import { JobStream, factsIn, linesIn } from "./streams.js";
 
 /** @import { Linked } from "../player/types.d.ts" */
-/** @import { Io, PageFacts, Server } from "./types.d.ts" */
+/** @import { Io, RaceFacts, RaceLines } from "./types.d.ts" */
 
 /**
  * @param {HTMLElement} element
  * @param {Io} io
  */
-export const showRace = (element, { props, server, watch }) => {
+export const showRace = (element, io) => {
   shown.race?.destroy();
   const head = el("div", { class: "app-bar app-race-head", hidden: true });
   const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
   element.replaceChildren(head, stage, after);
   const race = new Race(stage);
   shown.race = race;
-  /** @type {PageFacts} */
-  let known = {};
-  const takes = () => growing((tail, anew) => {
-    const [facts, rest] = split(tail);
-    if (anew) race.reset();
-    known = anew ? facts : { ...known, ...facts };
-    race.feed(rest);
-    head.hidden = !known.recorded;
-    head.replaceChildren(...beforeRace(known));
-    after.replaceChildren(...afterRace(race, known));
-    race.address = known.address;
-    if (facts.address && !known.recorded) note(stage, facts.address, {});
-    if (facts.done && known.recorded && prefersCalm()) {
+  /** @type {RaceFacts} */
+  let facts = {};
+  /**
+   * @param {RaceLines[]} lines
+   * @param {boolean} anew
+   */
+  const take = (lines, anew) => {
+    sayIn("#race-form", "");
+    if (anew) {
+      race.reset();
+      facts = factsIn(lines);
+      race.address = facts.address;
+      head.hidden = !facts.recorded;
+      head.replaceChildren(...beforeRace(facts));
+      if (facts.address && !facts.recorded) note(stage, facts.address, {});
+    }
+    race.feed(lines);
+    const done = lines.find((line) => line.kind === "done");
+    if (anew || done) after.replaceChildren(...afterRace(race, facts, done));
+    if (done && facts.recorded && prefersCalm()) {
       race.flush(); // its length is known once its lanes have grown
       race.change({ time: race.length });
-    } else if (facts.done) race.play();
-  });
-  let take = takes();
-  /** @param {boolean} going */
-  const goes = (going) => {
-    busy(["race-go"], going);
-    stoppable("race", going, "race-stop");
+    } else if (done) race.play();
   };
-  const beat = pulse(() => server.run_lives(known.run), (sentence) => {
-    race.lose(sentence);
-    goes(false);
-    take = takes(); // should lines come after all, they are heard from the beginning
+  /** @type {JobStream<RaceLines>} */
+  const stream = new JobStream(io, {
+    name: "race", starts: ["race-go"], stop: "race-stop", take,
+    refused: (sentence) => sayIn("#race-form", sentence),
+    lost: (sentence) => race.lose(sentence),
   });
-  const hear = () => {
-    const [{ refused }] = split(`${String(props.value ?? "").split("\n", 1)[0]}\n`);
-    sayIn("#race-form", refused ?? "");
-    if (refused) return;
-    take(props.value);
-    beat(!race.over);
-    goes(!race.over);
-  };
-  hear();
-  onceDrawn("race-stop", () => goes(Boolean(props.value) && !race.over));
-  watch("value", hear);
-  if (!props.value) landRace(server).then((lines) => lines && !props.value && race === shown.race && take(lines));
+  if (io.props.value) return stream.read();
+  // The recorded race is seen until one is run; without an answer there is none.
+  io.server.open_race("").catch(() => null).then((answer) => {
+    const lines = linesIn(answer?.lines ?? "");
+    if (lines.length && !io.props.value && race === shown.race) take(lines, true);
+  });
+  return undefined;
 };
 
 /**
- * The lines of the recorded race, which is seen until one is run; without an answer there is none.
- * @param {Server} server
- */
-const landRace = (server) => server.open_race("").then((answer) => answer?.lines ?? "").catch(() => "");
-
-/**
  * What is said above a race that was not run here.
- * @param {PageFacts} facts
+ * @param {RaceFacts} facts
  */
 const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div", { class: "app-what" },
   el("p", { class: "app-title" }, title ?? ""), el("p", { class: "app-shows" }, shows ?? ""),
@@ -81,9 +71,10 @@ const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div"
 /**
  * What a race leaves: its address, and every run of it to be looked at step by step.
  * @param {Race} race
- * @param {PageFacts} facts
+ * @param {RaceFacts} facts
+ * @param {Partial<Extract<RaceLines, { kind: "done" }>>} [done]
  */
-const afterRace = (race, { address, runs, notice, left_out: text }) => {
+const afterRace = (race, { address, left_out: text }, { runs = [], notice } = {}) => {
   if (!address) return [];
   const copy = el("button", { type: "button", class: "app-button", onclick: () => copyLink(link) }, "Copy link");
   /** @type {Linked} */
@@ -93,7 +84,7 @@ const afterRace = (race, { address, runs, notice, left_out: text }) => {
     place: () => null, root: race.root,
     announce: (said) => { copy.textContent = said; },
   };
-  const open = (runs ?? []).map(([label, run]) =>
+  const open = runs.map(([label, run]) =>
     el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));
   return [copy, ...open, ...(notice ? [el("span", { class: "app-shows" }, notice)] : [])];
 };

@@ -1,75 +1,111 @@
-// Lines that grow: what of a stream is for this page, what of it is new, and whether it still lives.
+// The growing text of a job, as Gradio brings it: whoever shows the job gets its new lines, and hears how it ends.
+import { LineReader } from "../player/stream/line_reader.js";
+import { busy, onceDrawn, stoppable } from "./busy.js";
 
-/** @import { PageFacts } from "./types.d.ts" */
+/** @import { Io, JobShower, StreamLine } from "./types.d.ts" */
 
 const QUIET_MS = 4000;
 const LATE_MS = 10_000;
-const HEARD = 300; // of a text's beginning: its first line holds an id of its own
+const BEGINNING = 300; // characters that tell two texts apart: the first line holds an id of its own
+const LAST = new Set(["end", "done", "fault"]); // kinds of lines after which another job can be started
 
 /**
- * Lines for this page are taken out of a stream; the rest goes to the player as it is.
+ * All lines of a text.
  * @param {string} text
- * @returns {[PageFacts, string]}
+ * @returns {any[]}
  */
-export const split = (text) => {
-  /** @type {PageFacts} */
-  const facts = {};
-  const rest = text.replace(/^\{"kind":"host",.*\n/gm, (line) => {
-    Object.assign(facts, JSON.parse(line));
-    return "";
-  });
-  return [facts, rest];
-};
+export const linesIn = (text) => new LineReader().read(text);
 
 /**
- * A text that only grows, or another one: calls back with what is new, and whether all before it is void.
- * @param {(tail: string, anew: boolean) => void} take
- * @returns {(whole: string | null | undefined) => void}
+ * What lines for the page around the player say.
+ * @template {object} F
+ * @param {(StreamLine | ({ kind: "host" } & F))[]} lines
+ * @returns {Partial<F>}
  */
-export const growing = (take) => {
-  let heard = "";
-  return (whole) => {
-    const text = String(whole ?? "");
-    const grown = heard !== "" && text.length >= heard.length && text.startsWith(heard.slice(0, HEARD));
-    if (grown && text.length === heard.length) return;
-    const tail = grown ? text.slice(heard.length) : text;
-    heard = text;
-    take(tail, !grown);
-  };
-};
+export const factsIn = (lines) => Object.assign({}, ...lines.filter(({ kind }) => kind === "host"));
 
-/**
- * A stream that breaks says nothing: where lines stay away, the server is asked twice whether more will come.
- * @param {() => Promise<{ lives: boolean } | null>} lives
- * @param {(sentence: string) => void} lost
- * @returns {(waits: boolean) => void}
- */
-export const pulse = (lives, lost) => {
-  let timer = 0;
-  const late = () => new Promise((_, fail) => setTimeout(fail, LATE_MS));
-  /** @param {boolean} missed */
-  const wait = (missed) => {
-    const mine = (timer = setTimeout(async () => {
-      const more = await Promise.race([lives(), late()]).then((answer) => answer?.lives === true, () => false);
-      if (mine !== timer) return; // lines came, or none are waited for any more
-      if (more || !missed) wait(!more);
-      else lost("The connection was lost: this is what came before. Reload the page to start again.");
-    }, QUIET_MS));
-  };
-  return (waits) => {
-    clearTimeout(timer);
-    timer = 0;
-    if (waits) wait(false);
-  };
-};
+/** @template {StreamLine} L */
+export class JobStream {
+  /**
+   * @param {Io} io
+   * @param {JobShower<L>} shower
+   */
+  constructor(io, shower) {
+    this.io = io;
+    this.shower = shower;
+    this.text = ""; // what was read
+    this.reader = new LineReader();
+    /** @type {string | undefined} the server's name for the job */
+    this.id = undefined;
+    this.over = true;
+    this.timer = 0;
+    onceDrawn(shower.stop, () => this.mark());
+    io.watch("value", () => this.read());
+  }
 
-/**
- * What a run that has not begun waits for, or why it cannot begin.
- * @param {string} text
- */
-export const waiting = (text) => {
-  const last = text.trimEnd().split("\n").at(-1) ?? "";
-  const { kind, sentence = "", share } = last ? JSON.parse(last) : { kind: "" };
-  if (kind !== "state" && kind !== "fault") return "";
-  return typeof share === "number" ? `${sentence} ${Math.round(100 * share)} %` : sentence;
-};
+  read() {
+    const text = String(this.io.props.value ?? "");
+    if (!text) return;
+    const anew = !this.text || text.length < this.text.length || !text.startsWith(this.text.slice(0, BEGINNING));
+    const reader = anew ? new LineReader() : this.reader;
+    /** @type {L[]} */
+    const lines = reader.read(anew ? text : text.slice(this.text.length));
+    const [first] = lines;
+    if (anew && first?.kind === "refused") return this.refuse(first.sentence ?? "");
+    this.text = text;
+    this.reader = reader;
+    if (anew) this.id = first?.run;
+    this.over = (!anew && this.over) || !this.id || lines.some(({ kind, lane }) => lane === undefined && LAST.has(kind));
+    if (lines.length) this.shower.take(lines, anew);
+    this.mark();
+  }
+
+  // The job was asked for: its lines are on their way.
+  expect() {
+    this.text = "";
+    this.id = undefined;
+    this.over = false;
+    this.mark();
+  }
+
+  /** @param {string} sentence why there is no such job; one before it goes on */
+  refuse(sentence) {
+    this.over ||= !this.text;
+    this.shower.refused(sentence);
+    this.mark();
+  }
+
+  /** @param {string} sentence */
+  lose(sentence) {
+    this.text = ""; // should lines come after all, they are read from the beginning
+    this.over = true;
+    this.shower.lost(sentence);
+    this.mark();
+  }
+
+  mark() {
+    const { name, starts, stop } = this.shower;
+    busy(starts, !this.over);
+    stoppable(name, !this.over, stop);
+    this.listen();
+  }
+
+  /**
+   * A stream that breaks says nothing: where lines stay away, the server is asked twice whether more will come.
+   * @param {boolean} [missed]
+   */
+  listen(missed = false) {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.over) return;
+    const timer = setTimeout(async () => {
+      const late = new Promise((_, fail) => setTimeout(fail, LATE_MS));
+      const lives = await Promise.race([this.io.server.run_lives(this.id), late])
+        .then((answer) => answer?.lives === true, () => false);
+      if (timer !== this.timer) return; // lines came, or none are waited for any more
+      if (lives || !missed) this.listen(!lives);
+      else this.lose("The connection was lost: this is what came before. Reload the page to start again.");
+    }, QUIET_MS);
+    this.timer = timer;
+  }
+}

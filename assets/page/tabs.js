@@ -10,7 +10,7 @@ const TAB = "#app-tabs [role=tab]";
 const ADDRESS = {
   run: () => {
     const { player, address, opening } = /** @type {Viewer} */ (shown.viewer);
-    return opening?.covers || !player.record.play ? addressOf("", {}) : addressOf(address, player.place());
+    return opening?.covers || !player.record.play ? addressOf("", {}) : addressOf(address.query, player.place());
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
   debug: () => addressOf(shown.debug?.address ?? "screen=debug", {}),
@@ -23,7 +23,7 @@ export const followHome = () => {
     const link = target instanceof Element && target.closest(".app-home");
     if (!link || !shown.viewer || button || ctrlKey || metaKey || shiftKey || altKey) return;
     event.preventDefault();
-    shown.viewer.home();
+    shown.viewer.address.home();
   });
 };
 

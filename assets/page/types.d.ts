@@ -1,12 +1,19 @@
 // What the page's own scripts get: from Gradio, from the server, and from the lines of a stream that are for the page.
-import type { Layout, PlotTrace } from "../player/types.js";
+import type { AnyLine, FaultLine, LaneLine, Layout, Line, PlotTrace, RaceLine, StateLine } from "../player/types.js";
 import type { Race } from "../player/race/race.js";
 import type { Viewer } from "./viewer.js";
 import type { Debug } from "./debug/debug.js";
 import type { DebugIo } from "./debug/types.d.ts";
 
-/** What lines of the kind "host" have said of a run or a race. */
-export interface PageFacts {
+/** A line of a job's stream, before its kind is known. */
+export interface StreamLine extends AnyLine {
+  lane?: number;
+  run?: string;
+  sentence?: string;
+}
+
+/** What lines of the kind "host" say of a run. */
+export interface RunFacts {
   run?: string;
   title?: string;
   shows?: string;
@@ -14,16 +21,37 @@ export interface PageFacts {
   address?: string; // the query that names it
   step?: number; // the one that a recording opens at
   notice?: string;
-  refused?: string; // why settings make no run
-  left_out?: string; // of a run's texts, what is too long for the address
+  left_out?: string; // what is too long for the address
   branch?: string; // of a run that goes on from another one: what the address says of it beside the other
   live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
-  recorded?: boolean; // of a race
-  model?: string; // of the opening race
-  done?: boolean; // of a race
-  runs?: [label: string, run: string][]; // of a race
-  report?: Report; // of an examination
-  of?: string; // of a landscape: the run that is measured
+}
+
+/** And of a race. */
+export interface RaceFacts {
+  run?: string;
+  address?: string;
+  left_out?: string;
+  title?: string;
+  shows?: string;
+  machine?: string;
+  model?: string;
+  recorded?: boolean;
+}
+
+export type RunLine = StreamLine & (Line | ({ kind: "host" } & RunFacts));
+export type RaceLines = StreamLine & (LaneLine | RaceLine | ({ kind: "host" } & RaceFacts)
+  | { kind: "done"; runs: [label: string, run: string][]; notice?: string });
+export type ExaminationLine = StreamLine & (StateLine | FaultLine | { kind: "host"; run: string; title: string }
+  | { kind: "done"; report: Report });
+
+/** What shows a job: it gets the job's lines, and hears why none come. */
+export interface JobShower<L> {
+  name: string; // what goes on
+  starts: string[]; // the buttons that start it
+  stop: string; // the button that ends it
+  take(lines: L[], anew: boolean): void;
+  refused(sentence: string): void;
+  lost(sentence: string): void;
 }
 
 /** A token of a landscape, and whether it is the target's own choice. */
@@ -43,9 +71,9 @@ export interface StripRow {
   words: string[];
 }
 
-export type LandscapeLine = ({ kind: "host" } & PageFacts) | ({ kind: "row" } & StripRow)
+export type LandscapeLine = StreamLine & ({ kind: "host"; run: string; of: string } | ({ kind: "row" } & StripRow)
   | { kind: "columns"; columns: StripColumn[]; legend: string }
-  | { kind: "state"; what: string; sentence: string; share: number | null } | { kind: "done" | "fault"; sentence: string };
+  | StateLine | { kind: "done" | "fault"; sentence: string });
 
 /** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
 export interface Report {
@@ -127,8 +155,6 @@ declare global {
     landscape(element: HTMLElement, io: LandscapeIo): void;
     debug(element: HTMLElement, io: DebugIo): void;
     theme(): void;
-    readonly viewers: Viewer | null;
-    readonly races: Race | null;
-    readonly debugs: Debug | null;
+    readonly shown: Shown;
   };
 }

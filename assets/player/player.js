@@ -22,7 +22,7 @@ import { TextView } from "./text/text_view.js";
 import { Tooltip } from "./text/tooltip.js";
 
 /** @import { Jump } from "./stream/jumps.js" */
-/** @import { Change, Host, Phase, Place, Source, State } from "./types.d.ts" */
+/** @import { AnyLine, Change, Host, Phase, Place, Source, State } from "./types.d.ts" */
 
 const NARROW = 700;
 
@@ -156,12 +156,12 @@ export class Player {
   }
 
   /**
-   * Take in new lines. A live run is followed until the visitor goes elsewhere in it.
-   * @param {string} text
+   * Take in new lines, or a text of them. A live run is followed until the visitor goes elsewhere in it.
+   * @param {string | AnyLine[]} lines
    */
-  feed(text) {
+  feed(lines) {
     const before = this.record.last;
-    const kinds = this.record.feed(text);
+    const kinds = this.record.feed(lines);
     const { record } = this;
     if (kinds.has("play")) {
       this.frames.clear();

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.landscape import measure_landscape
 from app.jobs import landscape
-from app.jobs.landscape import Landscape, landscape_of
+from app.jobs.landscape import RunLandscape, landscape_of
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.trace_store import StoredRun, replay
@@ -189,7 +189,7 @@ def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) 
     text = ""
     for text in started(app_state, stored(app_state, trace)):
         if '"row"' in text:
-            app_state.jobs.stop("tab", Landscape)
+            app_state.jobs.stop("tab", RunLandscape)
     *_, last = got = lines(text)
     labels = [line["label"] for line in got if line["kind"] == "row"]
     assert 1 <= len(labels) < len(MEASURED) and last["kind"] == "done"
@@ -202,7 +202,7 @@ def test_it_waits_its_turn_and_can_be_stopped_there(app_state: AppState, trace: 
         text = ""
         for text in started(app_state, stored(app_state, trace)):
             if '"queued"' in text:
-                app_state.jobs.stop("tab", Landscape)
+                app_state.jobs.stop("tab", RunLandscape)
     *_, waits, last = lines(text)
     assert waits["sentence"] == "1 run is before yours."
     assert last == {"kind": "fault", "sentence": "Stopped before it began."}

@@ -28,7 +28,7 @@ def race(jobs: JobRunner, *names: str) -> list[dict[str, Any]]:
 
 def test_every_lane_is_told_whole_and_all_write_the_same(jobs: JobRunner) -> None:
     got = race(jobs, *NAMES)
-    assert got[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and got[-1]["done"]
+    assert got[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and got[-1]["kind"] == "done"
     for (label, run), name in zip(got[-1]["runs"], NAMES, strict=True):
         kept = jobs.store.get(run)
         assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name

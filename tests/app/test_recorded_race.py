@@ -36,7 +36,7 @@ def test_it_has_the_recordings_lanes_at_their_times() -> None:
     names = [line["header"]["label"] for line in got if line["kind"] == "play"]
     assert names == race["labels"] and 2 <= len(names) <= 6
     runs = dict(got[-1]["runs"])
-    assert got[-1]["done"] and list(runs) == names
+    assert got[-1]["kind"] == "done" and list(runs) == names
     for lane, run in enumerate(runs.values()):
         trace = Recordings().trace(run)
         assert trace is not None

@@ -20,7 +20,7 @@ test("lines may come in any pieces", () => {
   for (const letter of whole) for (const kind of record.feed(letter)) kinds.add(kind);
   assert.deepEqual([...kinds], ["play", "step"]);
   assert.equal(record.last, 1);
-  assert.equal(record.rest, "");
+  assert.equal(record.reader.rest, "");
 });
 
 test("what has no line end yet waits for the rest", () => {

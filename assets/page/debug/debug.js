@@ -6,6 +6,7 @@ import { addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
 import { base64, save } from "../files.js";
 import { shown } from "../shown.js";
+import { linesIn } from "../streams.js";
 import { turnTo } from "../tabs.js";
 import { ChartCards } from "./cards.js";
 import { Chooser } from "./chooser.js";
@@ -217,7 +218,7 @@ export class Debug {
     turnTo("run");
     viewer.opening?.leave();
     await seen(viewer.root);
-    viewer.show(lines);
+    viewer.show(linesIn(lines));
     viewer.root.scrollIntoView({ block: "start" });
   }
 

@@ -6,6 +6,7 @@ import { el, show, write } from "../dom/elements.js";
 import { Lane } from "./lane.js";
 import { clockOf, PACES, paceSentence, slowing, timeWords } from "./pace.js";
 import { drawResults, outcome } from "./results.js";
+import { LineReader } from "../stream/line_reader.js";
 import { footer } from "../text/status.js";
 
 const NARROW = 700;
@@ -13,6 +14,7 @@ const LONGEST_MS = 250;
 const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
 /** @import { Pace } from "./pace.js" */
+/** @import { AnyLine, LaneLine, RaceLine } from "../types.d.ts" */
 /**
  * Without a speed a race plays at its clock's, or more slowly if it is short.
  * @typedef {{ time: number, playing: boolean, speed: number | null, aligned: boolean, pace: Pace }} RaceState
@@ -33,7 +35,7 @@ export class Race {
     this.changed = new Set();
     /** @type {Lane[]} */
     this.list = [];
-    this.rest = ""; // of what was fed: what has no line end yet
+    this.reader = new LineReader();
     /** @type {string[]} of the lanes that the host has announced */
     this.labels = [];
     this.fault = "";
@@ -91,7 +93,7 @@ export class Race {
   // A frame that was asked for stays so, and draws the new race.
   reset() {
     this.list = [];
-    this.rest = "";
+    this.reader = new LineReader();
     this.labels = [];
     this.fault = "";
     this.state = { time: 0, playing: false, speed: this.chosenSpeed, aligned: false, pace: this.state.pace };
@@ -100,18 +102,15 @@ export class Race {
   }
 
   /**
-   * Take in whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
-   * @param {string} text
+   * Take in lines, or a text of them. Most have the number of a lane; {"kind":"race","labels":[...]} announces the lanes.
+   * @param {string | AnyLine[]} given
    */
-  feed(text) {
-    const lines = (this.rest + text).split("\n");
-    this.rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (!line.trim()) continue;
-      const fields = JSON.parse(line);
-      if (fields.kind === "race") this.announce(fields.labels);
-      else if (fields.kind === "fault" && fields.lane === undefined) this.lose(fields.sentence);
-      else this.lane(fields.lane ?? 0).record.take(fields);
+  feed(given) {
+    for (const line of /** @type {(LaneLine | RaceLine)[]} */ (this.reader.read(given))) {
+      if (line.kind === "race") this.announce(line.labels);
+      else if (line.lane !== undefined) this.lane(line.lane).record.take(line);
+      else if (line.kind === "fault") this.lose(line.sentence);
+      else if (line.kind === "state") this.lane(0).record.take(line); // all wait for the same
     }
     this.change({ record: true });
   }

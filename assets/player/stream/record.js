@@ -1,10 +1,11 @@
 // A run as its lines describe it: it only grows, and everything shown is read from it.
+import { LineReader } from "./line_reader.js";
 import { LruCache } from "./lru_cache.js";
 import { nodeColumns } from "./nodes.js";
 import { spot } from "./spot.js";
 
 /**
- * @import { CheckLine, DetailLine, Details, Emitted, EndLine, FaultLine, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
+ * @import { AnyLine, CheckLine, DetailLine, Details, Emitted, EndLine, FaultLine, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
  * StepLine, StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
  */
 
@@ -20,8 +21,8 @@ export class RunRecord {
   }
 
   reset() {
-    /** @type {string} what has no line end yet */
-    this.rest = "";
+    /** @type {LineReader} */
+    this.reader = new LineReader();
     /** @type {PlayLine | null} */
     this.play = null;
     /** @type {View[]} */
@@ -60,23 +61,17 @@ export class RunRecord {
   }
 
   /**
-   * Take in whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds of the lines.
-   * @param {string} text
+   * Take in lines, or a text of them in any pieces. Returns the kinds of the lines.
+   * @param {string | AnyLine[]} given
    * @returns {Set<string>}
    */
-  feed(text) {
-    const lines = (this.rest + text).split("\n");
-    const rest = lines.pop() ?? "";
-    const kinds = new Set();
-    for (const line of lines) {
-      if (!line.trim()) continue;
-      const fields = JSON.parse(line);
-      kinds.add(fields.kind);
-      this.take(fields);
-    }
-    this.rest = rest;
+  feed(given) {
+    const { reader } = this; // stays the same where another run begins
+    const lines = reader.read(given);
+    for (const line of lines) this.take(/** @type {Line} */ (line));
+    this.reader = reader;
     this.watched ||= this.live;
-    return kinds;
+    return new Set(lines.map(({ kind }) => kind));
   }
 
   /**

@@ -183,7 +183,7 @@ export interface EndLine extends Omit<CheckLine, "kind"> {
 }
 
 export interface FaultLine {
-  kind?: "fault";
+  kind: "fault";
   sentence: string;
 }
 
@@ -192,6 +192,11 @@ export interface StateLine {
   what: string;
   sentence: string;
   share?: number | null;
+}
+
+/** A line of any stream, before anybody has looked at its kind. */
+export interface AnyLine {
+  kind: string;
 }
 
 export type Line = PlayLine | TextsLine | StringsLine | ValuesLine | StepLine | DetailLine | RowsLine | EndLine

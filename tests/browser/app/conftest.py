@@ -34,13 +34,13 @@ class Served:
         with page.expect_response(lambda response: "/run/predict" in response.url):  # which fills the form
             self.land(page, query)
         if form:
-            page.evaluate("SpecscopeApp.viewers.fold.set(false)")
+            page.evaluate("SpecscopeApp.shown.viewer.fold.set(false)")
         return page
 
     def land(self, page: Any, query: str = "") -> Any:
         """Open it as a visitor does, and wait until a run is there."""
         page.goto(f"{self.address}{query}")
-        page.wait_for_function("globalThis.SpecscopeApp?.viewers?.player.record.last >= 0")
+        page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer?.player.record.last >= 0")
         return page
 
 

@@ -21,9 +21,9 @@ __all__ = ["slow"]
 GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-PLAYER = "SpecscopeApp.viewers.player"
+PLAYER = "SpecscopeApp.shown.viewer.player"
 # A race that was run here, and not the recorded one that stands there before.
-RACED = "SpecscopeApp.races.address?.includes('methods=') && SpecscopeApp.races.ready"
+RACED = "SpecscopeApp.shown.race.address?.includes('methods=') && SpecscopeApp.shown.race.ready"
 DROP = """async ([selector, text]) => {
   const files = new DataTransfer(), target = document.querySelector(selector);
   files.items.add(new File([text], "run.jsonl"));
@@ -60,12 +60,12 @@ def test_a_run_that_was_started_with_the_mouse_has_the_keys(new_page: NewPage, s
     page = served.open(new_page())
     page.fill("#run-length input", "24")
     run_to_the_end(page)
-    run = page.evaluate("SpecscopeApp.viewers.facts.run")
+    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
     page.keyboard.press("Home")
     page.wait_for_function(f"{PLAYER}.state.step === 0")
     page.keyboard.press("Space")
     page.wait_for_function(f"{PLAYER}.state.step > 0")
-    assert page.evaluate("SpecscopeApp.viewers.facts.run") == run
+    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == run
 
 
 def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page: NewPage, served: Served) -> None:
@@ -90,7 +90,7 @@ def test_a_recording_that_was_opened_has_the_keys(new_page: NewPage, served: Ser
     page.keyboard.press("Enter")
     page.focus('.app-card[data-run="jacobi-defaults"]')
     page.keyboard.press("Enter")
-    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'jacobi-defaults'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'jacobi-defaults'")
     page.keyboard.press("End")
     page.wait_for_function(f"{PLAYER}.state.step === {PLAYER}.record.last")
     page.keyboard.press("Home")
@@ -104,13 +104,13 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
     page = served.open(new_page(height=1400), "?screen=race&methods=jacobi,lookahead&length=24&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
     page.click("#race-go")
-    page.wait_for_function(f"{RACED} && SpecscopeApp.races.state.time > 0")
-    page.evaluate("SpecscopeApp.races.finish(); SpecscopeApp.races.change({ speed: 0.001 })")
+    page.wait_for_function(f"{RACED} && SpecscopeApp.shown.race.state.time > 0")
+    page.evaluate("SpecscopeApp.shown.race.finish(); SpecscopeApp.shown.race.change({ speed: 0.001 })")
     for plays in ("true", "false"):
         page.keyboard.press("Space")
-        page.wait_for_function(f"SpecscopeApp.races.state.playing === {plays}")
+        page.wait_for_function(f"SpecscopeApp.shown.race.state.playing === {plays}")
     foot = page.inner_text("#race .ss-foot").split(" · ")
-    header = page.evaluate("SpecscopeApp.races.list[0].record.play.header")
+    header = page.evaluate("SpecscopeApp.shown.race.list[0].record.play.header")
     assert [foot.count(header[name]) for name in ("device", "dtype", "attention")] == [1] * 3
     assert f"torch {header['versions']['torch']}" in foot[-1]
     page.click("text=Align by token")  # the pointer stays on it
@@ -133,7 +133,7 @@ def test_a_trace_can_be_dropped_anywhere_on_the_page(new_page: NewPage, served: 
     page = served.open(new_page())
     page.wait_for_selector("#run-go")
     assert page.evaluate(DROP, [where, (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     assert page.inner_text(".ss-title") == "Medusa"
     page.evaluate(DROP, [where, "\0 no trace"])
     page.wait_for_selector(".app-notice:not([hidden])")
@@ -155,7 +155,7 @@ def test_the_address_names_the_tab_that_is_seen(new_page: NewPage, served: Serve
     page.reload()
     page.wait_for_selector("#race-go", state="visible")
     page.get_by_role("tab", name="Run").click()
-    page.wait_for_function("location.search.includes(`run=${SpecscopeApp.viewers.facts.run}`)")
+    page.wait_for_function("location.search.includes(`run=${SpecscopeApp.shown.viewer.facts.run}`)")
     assert "screen" not in query(page)
     page.get_by_role("tab", name="Race").click()
     page.fill("#race-length input", "16")
@@ -258,7 +258,7 @@ def test_a_race_that_cannot_begin_says_why_beside_its_button(new_page: NewPage, 
     assert page.get_by_text(sentence).count() == 1
     page.fill("#race-length input", "16")
     page.click("#race-go")
-    page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.length === 2")
+    page.wait_for_function("SpecscopeApp.shown.race.ready && SpecscopeApp.shown.race.list.length === 2")
     assert page.inner_text("#race-form .app-said") == ""
     page.click("#race button[aria-label='Show the result']")
     page.wait_for_selector("#race .ss-verdict:has-text('lossless runs')")
@@ -280,7 +280,7 @@ def test_a_prompt_that_is_too_long_is_told_of_and_leaves_no_address(new_page: Ne
     assert page.locator(".app-notice").is_hidden()
     page.get_by_role("tab", name="Race").click()
     page.get_by_role("tab", name="Run").click()
-    assert query(page)["run"] == [page.evaluate("SpecscopeApp.viewers.props.landing")]  # which is still shown
+    assert query(page)["run"] == [page.evaluate("SpecscopeApp.shown.viewer.props.landing")]  # which is still shown
 
 
 @pytest.mark.slow  # a nicety of one menu

@@ -19,7 +19,7 @@ from .test_page import PLAYER
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-SECOND = "SpecscopeApp.viewers.beside.player"
+SECOND = "SpecscopeApp.shown.viewer.second.beside.player"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def decoded(page: Any) -> None:
-    page.wait_for_function(f"SpecscopeApp.viewers.beside && {SECOND}.record.end")
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.second.beside && {SECOND}.record.end")
 
 
 @pytest.mark.parametrize("width", choose([1280, 390], [1280]))
@@ -50,7 +50,7 @@ def test_a_rejected_guess_is_pressed(new_page: NewPage, served: Served, trace: P
         ".app-verdict"
     )
     branch = page.evaluate(f"{SECOND}.record.head.header.branch")
-    assert branch["step"] == 2 and branch["run"] == page.evaluate("SpecscopeApp.viewers.facts.run")
+    assert branch["step"] == 2 and branch["run"] == page.evaluate("SpecscopeApp.shown.viewer.facts.run")
     marks = page.locator(".app-ways mark").all_text_contents()
     assert len(marks) == 2 and marks[0] != marks[1]
     assert page.locator(".app-counters tbody tr").count() == 4
@@ -88,10 +88,10 @@ def test_an_address_of_a_branch_asks_before_it_decodes(new_page: NewPage, served
     """A link must not start anything by itself; and one that names no place is answered in a sentence."""
     page = served.open(new_page())
     open_trace(page, trace)
-    run = page.evaluate("SpecscopeApp.viewers.facts.run")
+    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
     served.open(page, f"?run={run}&branch=2k0&force=Sunday&step=2")
     page.wait_for_selector(".app-asks-fork")
-    assert page.evaluate("SpecscopeApp.viewers.beside") is None
+    assert page.evaluate("SpecscopeApp.shown.viewer.second.beside") is None
     page.click(".app-asks-fork button")
     page.wait_for_selector(".app-verdict:has-text('had written “Sunday” instead')")
     page = served.open(new_page(), f"?run={run}&branch=2n999&step=2")  # to leave a page aborts what Gradio has open

@@ -13,7 +13,7 @@ from .conftest import Served
 
 HOSTILE = "%3Cimg%20src=x%20onerror=alert(1)%3E"
 BOTH = "?run=smollm2-rain-lookahead&step=9&beside=smollm2-rain-medusa"
-SECOND = "SpecscopeApp.viewers.beside?.player"
+SECOND = "SpecscopeApp.shown.viewer.second.beside?.player"
 TOPS = """[...document.querySelectorAll(".app-lead, .app-beside")].map((pane) =>
   [".ss-slim", ".ss-say", ".ss-text", ".ss-stage", ".ss-legend", "[data-view=tree]"].map((part) =>
     Math.round(pane.querySelector(part).getBoundingClientRect().top)))"""
@@ -24,7 +24,7 @@ def test_an_address_opens_two_runs_at_the_same_height(new_page: Callable[..., An
     page = new_page(1440, 900)
     served.open(page, BOTH, form=False)
     page.wait_for_function(f"{SECOND}?.record.end && globalThis.Plotly")
-    page.evaluate("SpecscopeApp.viewers.player.cards.goto('tree')")
+    page.evaluate("SpecscopeApp.shown.viewer.player.cards.goto('tree')")
     page.wait_for_selector(".app-beside [data-view=tree]")
     page.wait_for_function(f"(([one, other]) => one.every((top, i) => Math.abs(top - other[i]) <= 1))({TOPS})")
     assert page.evaluate(STEPS)[0] == "Step 9 of 68"
@@ -38,7 +38,7 @@ def test_an_address_opens_two_runs_at_the_same_height(new_page: Callable[..., An
     page.go_back()
     page.wait_for_function(f"{SECOND}?.record.end")
     page.go_forward()
-    page.wait_for_function("!SpecscopeApp.viewers.beside")
+    page.wait_for_function("!SpecscopeApp.shown.viewer.second.beside")
 
 
 @pytest.mark.parametrize("named", choose(["not-here", HOSTILE], [HOSTILE]))
@@ -49,4 +49,4 @@ def test_a_second_run_that_is_missing_is_said_in_one_sentence(
     served.open(page, f"?run=smollm2-rain-lookahead&beside={named}", form=False)
     page.wait_for_selector(".app-notice:visible")
     assert "second run of this address is not here" in page.inner_text(".app-notice")
-    assert page.evaluate("SpecscopeApp.viewers.player.record.last") > 0
+    assert page.evaluate("SpecscopeApp.shown.viewer.player.record.last") > 0

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this pr
 SAMPLES = Path(__file__).parents[3] / "assets" / "samples"
 POCKET = {"folder": "pocket", "f.method": "draft_model", "f.setting": "default"}
 SIZE = {"width": 1280, "height": 900}
-CARD = "SpecscopeApp.debugs.cards.cards.find(({ facts }) => facts.key === '%s')"
+CARD = "SpecscopeApp.shown.debug.cards.cards.find(({ facts }) => facts.key === '%s')"
 DROP = """([files]) => {
   const dropped = new DataTransfer();
   for (const [name, content] of files) {
@@ -60,15 +60,15 @@ class DebugPage:
     def land(self) -> None:
         """As a visitor does who knows no address but the page's."""
         self.page.goto(self.address)
-        self.wait("globalThis.SpecscopeApp?.viewers?.player.record.last >= 0")
+        self.wait("globalThis.SpecscopeApp?.shown.viewer?.player.record.last >= 0")
 
     def open(self, **query: str) -> None:
         """Another view, as an address names it."""
         self.page.get_by_role("tab", name="Debug").click()
-        self.wait("SpecscopeApp.debugs.opened.facts")  # of what it opens by itself
+        self.wait("SpecscopeApp.shown.debug.opened.facts")  # of what it opens by itself
         given = urlencode({"screen": "debug"} | query)
-        self.page.evaluate("(query) => SpecscopeApp.debugs.load(query, true)", given)
-        self.page.wait_for_function("SpecscopeApp.debugs.root.offsetParent")
+        self.page.evaluate("(query) => SpecscopeApp.shown.debug.load(query, true)", given)
+        self.page.wait_for_function("SpecscopeApp.shown.debug.root.offsetParent")
 
     def unfold(self, opens: bool) -> None:
         """Show filters and SQL, or hide them."""
@@ -98,7 +98,7 @@ class DebugPage:
         card = self.page.locator(f".app-debug-card[data-key={key}]")
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         self.wait(f"{CARD % key}.found && (!{CARD % key}.found.figure || {CARD % key}.figure.listens)")
-        self.wait("!SpecscopeApp.debugs.cards.asking")  # those around it have their height
+        self.wait("!SpecscopeApp.shown.debug.cards.asking")  # those around it have their height
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         return card
 
@@ -109,8 +109,10 @@ class DebugPage:
 
     def plays(self, step: int) -> None:
         """Wait until the player shows a step of a run of a folder."""
-        self.wait("SpecscopeApp.viewers.facts.title?.startsWith('A run of')")
-        self.wait(f"SpecscopeApp.viewers.player.state.step === {step} && SpecscopeApp.viewers.root.offsetParent")
+        self.wait("SpecscopeApp.shown.viewer.facts.title?.startsWith('A run of')")
+        self.wait(
+            f"SpecscopeApp.shown.viewer.player.state.step === {step} && SpecscopeApp.shown.viewer.root.offsetParent"
+        )
 
     def drop(self, *files: tuple[str, bytes]) -> None:
         """Drop files on it."""
@@ -250,9 +252,9 @@ def test_an_address_restores_the_view(debug: DebugPage) -> None:
     link = debug.page.evaluate("navigator.clipboard.readText()")
     debug.page.goto("about:blank")
     debug.page.goto(link)
-    debug.wait("globalThis.SpecscopeApp?.debugs?.cards.cards.length")
+    debug.wait("globalThis.SpecscopeApp?.shown.debug?.cards.cards.length")
     assert debug.query == {"screen": "debug", "chart": "step_time"} | view
-    debug.wait(f"{CARD % 'step_time'}.figure.listens && !SpecscopeApp.debugs.cards.asking")
+    debug.wait(f"{CARD % 'step_time'}.figure.listens && !SpecscopeApp.shown.debug.cards.asking")
     top, bottom, focused = debug.page.evaluate(
         f"[...['top', 'bottom'].map((side) => {CARD % 'step_time'}.node.getBoundingClientRect()[side]), "
         "document.activeElement.dataset.key]"

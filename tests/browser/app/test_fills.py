@@ -16,7 +16,7 @@ from .conftest import Served
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-PLAYER = "SpecscopeApp.viewers.player"
+PLAYER = "SpecscopeApp.shown.viewer.player"
 STEP = 15
 
 

@@ -72,7 +72,7 @@ def test_head_tabs_and_title_leave_the_screen_to_the_player(
     title, details = (page.locator(part).bounding_box() for part in (".app-title", ".app-details"))
     assert details["x"] > title["x"] + title["width"] and abs(details["y"] - title["y"]) < 8
     assert page.locator(".ss-sticky").bounding_box()["y"] <= 110
-    settings = page.evaluate("SpecscopeApp.viewers.bar.about.textContent")
+    settings = page.evaluate("SpecscopeApp.shown.viewer.bar.about.textContent")
     assert "greedy" in settings and settings in page.locator(".app-details").get_attribute("title")
     page.click(".app-details")
     assert page.locator(".app-details").bounding_box()["width"] > width / 2

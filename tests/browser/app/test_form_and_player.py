@@ -41,7 +41,7 @@ def has(page: Any, selector: str, value: str) -> None:
 
 def open_trace(page: Any, trace: Path) -> None:
     page.set_input_files(".app-bar input[type=file]", trace)
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
 
 
 def test_what_is_opened_fills_the_form(new_page: NewPage, served: Served, trace: Path) -> None:
@@ -72,17 +72,17 @@ def test_the_settings_of_a_record_run_again_with_one_press(new_page: NewPage, se
     has(page, WINDOW, "6")
     page.fill(WINDOW, "9")  # which is no setting of the record
     page.click("#run-again")
-    page.wait_for_function(f"SpecscopeApp.viewers.facts.live && {PLAYER}.record.check")
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.facts.live && {PLAYER}.record.check")
     assert page.evaluate(f"{PLAYER}.record.steps.map((step) => step.emitted)") == recorded
     has(page, WINDOW, "6")
 
 
 def test_a_record_that_no_model_here_can_run_says_so(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
-    run = page.evaluate("SpecscopeApp.viewers.facts.run")
+    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
     page.click("#run-again")
     page.wait_for_selector("#run-form .app-said:has-text('does not have the run')")
-    assert page.evaluate("SpecscopeApp.viewers.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
+    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
 
 
 @pytest.mark.parametrize("width", choose([1440, 390], [390]))
@@ -95,11 +95,13 @@ def test_one_setting_is_changed_and_two_players_go_in_step(
     page.click(".app-compare")
     page.fill(WINDOW, "3")
     page.click("#run-beside")
-    second = "SpecscopeApp.viewers.beside.player"
-    page.wait_for_function(f"SpecscopeApp.viewers.beside && {second}.record.end")
+    second = "SpecscopeApp.shown.viewer.second.beside.player"
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.second.beside && {second}.record.end")
     page.wait_for_selector(".app-verdict:has-text('W 6 → 3')")
     assert "the same text" in page.inner_text(".app-verdict")
-    assert page.evaluate("SpecscopeApp.viewers.facts.title") == "Your file" and page.locator(".app-back").is_hidden()
+    assert (
+        page.evaluate("SpecscopeApp.shown.viewer.facts.title") == "Your file" and page.locator(".app-back").is_hidden()
+    )
     first, beside = (page.locator(part).bounding_box() for part in (".app-lead", ".app-beside"))
     assert beside["y"] > first["y"] if width == 390 else beside["x"] > first["x"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -127,7 +129,7 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
     page = served.open(new_page(height=720))
     page.wait_for_selector("#run-go")
     page.evaluate("scrollTo(0, 200)")
-    before = page.evaluate(f"[SpecscopeApp.viewers.facts.run, {PLAYER}.root.dataset.at]")
+    before = page.evaluate(f"[SpecscopeApp.shown.viewer.facts.run, {PLAYER}.root.dataset.at]")
     words = "document.querySelector('.ss-words').getBoundingClientRect().top"
     page.fill("#run-prompt textarea", " ")
     page.wait_for_function("document.querySelector('#run-form .app-hint').innerText.trim() === ''")  # of the example
@@ -141,7 +143,7 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
         assert box["y"] >= 0 and box["y"] + box["height"] <= 720
         on_top = "([x, y, part]) => Boolean(document.elementFromPoint(x, y)?.closest(part))"
         assert page.evaluate(on_top, [box["x"] + 20, box["y"] + box["height"] / 2, part])
-    assert page.evaluate(f"[SpecscopeApp.viewers.facts.run, {PLAYER}.root.dataset.at]") == before
+    assert page.evaluate(f"[SpecscopeApp.shown.viewer.facts.run, {PLAYER}.root.dataset.at]") == before
     assert page.evaluate(words) == place
 
 
@@ -150,7 +152,7 @@ def test_a_run_that_ends_stays_at_its_answer(new_page: NewPage, served: Served) 
     page = served.open(new_page())
     page.fill("#run-length input", "24")
     run_to_the_end(page)
-    last, step = page.evaluate(f"[{PLAYER}.record.last, SpecscopeApp.viewers.facts.step]")
+    last, step = page.evaluate(f"[{PLAYER}.record.last, SpecscopeApp.shown.viewer.facts.step]")
     assert 0 < step < last
     page.wait_for_function(f"location.search.includes('step={last}')")
     assert page.inner_text(".ss-headline").startswith(f"{last + 1} passes wrote 24 tokens: ")

@@ -15,7 +15,7 @@ from .test_page import PLAYER, run_to_the_end
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-RUN = "SpecscopeApp.viewers.facts.run"
+RUN = "SpecscopeApp.shown.viewer.facts.run"
 
 
 def choose(page: Any, run: str) -> None:
@@ -76,7 +76,7 @@ def test_back_finds_a_run_of_ones_own_and_a_file(new_page: NewPage, served: Serv
     own, last = page.evaluate(f"[{RUN}, {PLAYER}.record.last]")
     page.wait_for_function(f"location.search.includes('run={own}') && {PLAYER}.state.step === {last}")
     assert page.evaluate(DROP, [".ss-text", (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     file = page.evaluate(RUN)
     choose(page, "jacobi-defaults")
     page.go_back()
@@ -96,7 +96,7 @@ def test_back_turns_to_the_tab_that_was_seen(new_page: NewPage, served: Served) 
     assert page.evaluate("location.search") == "?screen=race"
 
 
-FRAME = "getComputedStyle(SpecscopeApp.viewers.player.root).outlineStyle !== 'none'"
+FRAME = "getComputedStyle(SpecscopeApp.shown.viewer.player.root).outlineStyle !== 'none'"
 
 
 @pytest.mark.slow  # a look of the focus
@@ -105,7 +105,7 @@ def test_only_who_moves_by_keys_sees_that_the_player_has_them(new_page: NewPage,
     page = served.open(new_page())
     choose(page, "jacobi-defaults")
     assert page.evaluate(DROP, [".ss-text", (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     page.keyboard.press("Home")
     page.wait_for_function(f"{PLAYER}.state.step === 0")
     assert page.evaluate(f"document.activeElement === {PLAYER}.root")

@@ -68,18 +68,19 @@ def step_of(trace: Trace, place: int) -> int:
 def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     opened: Any, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, real = opened, engine.landscape
-    monkeypatch.setattr(engine, "landscape", lambda *given, **options: named(real(*given, **options)))
+    page = opened
 
-    def named(found: Landscape) -> Landscape:
-        """The same with a text that is no markup."""
-        return {**found, "texts": {**found["texts"], str(trace.ids[3]): MARKUP}}
+    def named(*given: Any, **options: Any) -> Landscape:
+        """Measure a landscape, and give a token a text that is no markup."""
+        landscape = measure_landscape(*given, **options)
+        return {**landscape, "texts": {**landscape["texts"], str(trace.ids[3]): MARKUP}}
 
+    monkeypatch.setattr("analysis.landscape.measure_landscape", named)
     said(page, "What if a step began here?")
     page.click("#landscape-go")
     said(page, "Measured in")
-    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
-    tokens, methods = columns(found), rows(found)
+    landscape = named(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
+    tokens, methods = columns(landscape), rows(landscape)
     assert page.locator(".app-strip tbody th").all_text_contents() == [row.label for row in methods]
     assert [page.inner_text(cell(2, place)) for place in range(8)] == methods[2].signs[:8]
     settings = [f"{row.label}: {row.settings or 'none'}" for row in methods]
@@ -134,7 +135,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(f"document.querySelector('{BOX}').scrollWidth > document.querySelector('{BOX}').clientWidth")
 
-    page.evaluate("SpecscopeApp.viewers.recording('lookahead')")  # a strip stands below its own run alone
+    page.evaluate("SpecscopeApp.shown.viewer.files.recording('lookahead')")  # a strip stands below its own run alone
     page.wait_for_selector(".app-strip", state="hidden")
     page.click("#landscape-go")
     said(page, "This page does not have the run's model")
@@ -143,15 +144,15 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
 @pytest.mark.parametrize("button", choose([OWN, "#run-stop"], [OWN]))  # the form's has its tests with runs
 def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.MonkeyPatch, button: str) -> None:
     """By its own button and by that of the form; then it can be asked for again."""
-    page, real = opened, engine.landscape
+    page, real = opened, measure_landscape
 
-    def slow(text: Any, methods: Any, *, cancel: threading.Event, **options: Any) -> Any:
+    def slow(engine: Engine, text: Any, methods: Any, *, cancel: threading.Event, **options: Any) -> Any:
         while methods != ["jacobi"] and not cancel.is_set():
             cancel.wait(0.05)
-        return real(text, methods, cancel=cancel, **options)
+        return real(engine, text, methods, cancel=cancel, **options)
 
-    monkeypatch.setattr(engine, "landscape", slow)
-    page.evaluate("SpecscopeApp.viewers.fold.set(false)")
+    monkeypatch.setattr("analysis.landscape.measure_landscape", slow)
+    page.evaluate("SpecscopeApp.shown.viewer.fold.set(false)")
     page.click("#landscape-go")
     page.wait_for_selector(cell(0, 0))  # the first row is seen while the second one is measured
     said(page, "Measuring Lookahead.")
@@ -160,7 +161,7 @@ def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.Monk
     page.click(button)
     said(page, "Left out since it was stopped: Lookahead")
     assert page.locator(".app-strip tbody tr").count() == 1
-    monkeypatch.setattr(engine, "landscape", real)
+    monkeypatch.setattr("analysis.landscape.measure_landscape", real)
     page.click("#landscape-go")
     said(page, "Left out for lack of parts")
     assert page.locator(".app-strip tbody tr").count() == 8

@@ -22,9 +22,9 @@ __all__ = ["slow"]
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-PLAYER = "SpecscopeApp.viewers.player"
-RACE = "SpecscopeApp.viewers.opening.race"
-GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.viewers.opening?.covers"
+PLAYER = "SpecscopeApp.shown.viewer.player"
+RACE = "SpecscopeApp.shown.viewer.opening.race"
+GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.shown.viewer.opening?.covers"
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_it_is_stepped_through_by_keyboard_before_its_end(new_page: NewPage, ser
     assert landing is not None and landing.id == OPENING.runs[-1]
     page.wait_for_function(GONE)
     assert f"run={landing.id}" in page.url
-    assert page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.facts.run]") == [landing.step, landing.id]
+    assert page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.shown.viewer.facts.run]") == [landing.step, landing.id]
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Player"
     # The text is where it is written, although it could not scroll while it was hidden.
     page.wait_for_function(
@@ -124,7 +124,7 @@ def test_without_motion_it_shows_its_end_at_once(new_page: NewPage, served: Serv
     page = new_page(alone=True, reduced_motion="reduce")
     page.add_init_script(
         "addEventListener('DOMContentLoaded', () => new MutationObserver(() => {"
-        " if (globalThis.SpecscopeApp?.viewers?.opening?.race.state.playing) globalThis.played = true;"
+        " if (globalThis.SpecscopeApp?.shown.viewer?.opening?.race.state.playing) globalThis.played = true;"
         "}).observe(document.body, { subtree: true, childList: true }));"
     )
     served.land(page)
@@ -149,7 +149,7 @@ def test_other_ways_lead_on(new_page: NewPage, served: Served) -> None:
     served.land(page)
     page.click(".app-opening >> text=Recorded runs")
     page.click('.app-card[data-run="jacobi-defaults"]')
-    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'jacobi-defaults'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'jacobi-defaults'")
     assert page.evaluate(GONE) and page.is_visible(".app-root")
 
 
@@ -160,12 +160,12 @@ def test_back_from_what_it_led_to_shows_it_as_it_was(new_page: NewPage, served: 
     page.click("text=Step through it")
     page.wait_for_function(GONE)
     page.go_back()
-    page.wait_for_function(f"SpecscopeApp.viewers.opening.covers && {RACE}.state.playing")
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.opening.covers && {RACE}.state.playing")
     end_of(page)
     page.go_forward()
-    page.wait_for_function(f"{GONE} && {PLAYER}.state.step === SpecscopeApp.viewers.facts.step")
+    page.wait_for_function(f"{GONE} && {PLAYER}.state.step === SpecscopeApp.shown.viewer.facts.step")
     page.go_back()
-    page.wait_for_function(f"SpecscopeApp.viewers.opening.covers && {RACE}.ended && !{RACE}.state.playing")
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.opening.covers && {RACE}.ended && !{RACE}.state.playing")
     page.click(".app-opening >> text=Your own prompt")
     page.reload()
     page.wait_for_selector("#run-prompt textarea", state="visible")
@@ -200,19 +200,19 @@ def test_a_live_run_goes_on_behind_it(new_page: NewPage, served: Served, slow: t
     page = served.open(new_page(), "?method=autoregressive&length=60&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '60'")
     begin(page)
-    run = page.evaluate("SpecscopeApp.viewers.facts.run")
+    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
     page.click(".app-home")
     page.wait_for_selector(".app-opening", state="visible")
     slow.set()
     page.wait_for_function(f"{PLAYER}.record.check")
     page.go_back()
-    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run === '{run}'")
+    page.wait_for_function(f"{GONE} && SpecscopeApp.shown.viewer.facts.run === '{run}'")
     page.click(".app-home")
     page.click("text=Step through it")
-    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run !== '{run}'")
+    page.wait_for_function(f"{GONE} && SpecscopeApp.shown.viewer.facts.run !== '{run}'")
     page.click(".app-home")
     page.click(".app-opening >> text=Back to your run")
-    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run === '{run}'")
+    page.wait_for_function(f"{GONE} && SpecscopeApp.shown.viewer.facts.run === '{run}'")
     nobody_is_left(served)
 
 

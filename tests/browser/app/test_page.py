@@ -18,18 +18,18 @@ from .conftest import Served
 GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-PLAYER = "SpecscopeApp.viewers.player"
+PLAYER = "SpecscopeApp.shown.viewer.player"
 
 
 def shown(page: Any) -> tuple[int, str]:
     """The step on the screen, and of which run."""
-    got = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.facts.run]")
+    got = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.shown.viewer.facts.run]")
     return got[0], got[1]
 
 
 def run_to_the_end(page: Any) -> None:
     page.click("#run-go")
-    page.wait_for_function(f"!SpecscopeApp.viewers.facts.title && {PLAYER}.record.check")
+    page.wait_for_function(f"!SpecscopeApp.shown.viewer.facts.title && {PLAYER}.record.check")
 
 
 def test_a_recorded_run_is_opened_at_a_step_worth_seeing(new_page: NewPage, served: Served) -> None:
@@ -85,7 +85,7 @@ def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewP
     assert query["method"] == ["lookahead"] and query["prompt"] == ["Monday: high <tide> & `low`"]
     first = page.evaluate(f"JSON.stringify({PLAYER}.record.steps.map((step) => step.emitted))")
     again = served.open(new_page(), "?" + urlsplit(page.url).query)
-    again.wait_for_function("!SpecscopeApp.viewers.facts.title")
+    again.wait_for_function("!SpecscopeApp.shown.viewer.facts.title")
     assert again.evaluate(f"{PLAYER}.state.step") == 0
     assert again.input_value("#run-prompt textarea") == "Monday: high <tide> & `low`"
     assert again.input_value("#run-length input") == "24"
@@ -107,7 +107,7 @@ def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Se
     page.wait_for_function("document.body.innerText.includes('no longer stores')")
     page.click(".app-recorded")
     page.click('.app-card[data-run="prompt-lookup-defaults"]')
-    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'prompt-lookup-defaults'")
     assert "run=prompt-lookup-defaults" in page.url
 
 
@@ -127,7 +127,7 @@ def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
     )
     assert shown(page) == before
     page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     assert page.locator(".app-notice").is_hidden()
     assert page.inner_text(".ss-title") == "Medusa"
 
@@ -146,7 +146,7 @@ def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Pa
     path.write_text("".join(json.dumps(line) + "\n" for line in golden))
     page = served.open(new_page())
     page.set_input_files(".app-bar input[type=file]", path)
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     for step in range(6, 12):
         page.evaluate(f"{PLAYER}.goto({{ step: {step} }})")
         page.wait_for_function(f"{PLAYER}.root.dataset.at === '{step}/commit'")
@@ -189,7 +189,7 @@ def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served)
         page.wait_for_selector("#run-form .app-said:has-text('The prompt is empty')")
         page.click(".app-recorded")
         page.click('.app-card[data-run="prompt-lookup-defaults"]')
-        page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
+        page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'prompt-lookup-defaults'")
         page.wait_for_function("document.querySelector('#run-prompt textarea').value.length > 1")  # the recording's
 
 
@@ -197,7 +197,7 @@ def test_a_reference_is_copied_from_and_travels(new_page: NewPage, served: Serve
     page = served.open(new_page(), "?method=prompt_lookup&length=24&prompt=Monday%3A&reference=A%20tide%20table.")
     page.wait_for_function("document.querySelector('#p-prompt-lookup-reference textarea')?.value === 'A tide table.'")
     run_to_the_end(page)
-    assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.viewers.facts.address")
+    assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.shown.viewer.facts.address")
 
 
 def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served) -> None:
@@ -213,7 +213,7 @@ def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served)
 def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> None:
     """The key only led to the race, which stood there with a prompt of its own."""
     page = served.open(new_page(), "?run=draft-model-names")
-    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'draft-model-names'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'draft-model-names'")
     page.click(".app-title")
     page.keyboard.press("c")
     asked = "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?"
@@ -318,7 +318,7 @@ def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, serve
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     run_to_the_end(page)
     seen = """(last) => {
-      const text = document.querySelector('.ss-text'), { tokens, until } = SpecscopeApp.viewers.player.text;
+      const text = document.querySelector('.ss-text'), { tokens, until } = SpecscopeApp.shown.viewer.player.text;
       const box = text.getBoundingClientRect(), at = tokens[until - 1].span.getBoundingClientRect();
       const inside = at.top >= box.top && at.bottom <= box.bottom + 1;
       return inside && (last ? text.scrollTop > 0 : text.scrollTop === 0);

@@ -43,7 +43,7 @@ def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_it
     page = served.open(new_page(width=width, height=844))
     page.get_by_role("tab", name="Race").click()
     page.wait_for_selector(".app-race-head:has-text('A recorded race')")
-    page.wait_for_function("SpecscopeApp.races.state.time > 0")
+    page.wait_for_function("SpecscopeApp.shown.race.state.time > 0")
     page.click("#race button[aria-label='Show the result']")
     page.wait_for_function("document.querySelector('#race .ss-verdict').textContent.includes('wrote the same')")
     lanes = page.locator("#race .ss-lane").count()
@@ -62,8 +62,10 @@ def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_it
 
 def test_a_visitor_who_wants_no_motion_sees_the_end_of_the_recorded_race(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(reduced_motion="reduce"), "?screen=race")
-    page.wait_for_function("SpecscopeApp.races?.length && SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
-    assert not page.evaluate("SpecscopeApp.races.state.playing")
+    page.wait_for_function(
+        "SpecscopeApp.shown.race?.length && SpecscopeApp.shown.race.state.time >= SpecscopeApp.shown.race.length"
+    )
+    assert not page.evaluate("SpecscopeApp.shown.race.state.playing")
 
 
 def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, tmp_path: Any) -> None:
@@ -73,7 +75,7 @@ def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, t
     path.write_text(f"{json.dumps(header)}\n{rest}")
     page = served.open(new_page())
     page.set_input_files(".app-bar input[type=file]", path)
-    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     words = "Recorded on another machine (<b>Abacus</b> 9, 2 threads, float64)."
     assert page.inner_text(".app-what .app-machine") == words
     assert "<b>Abacus</b> 9 · 2 threads" in page.inner_text(".ss-foot >> nth=0")
@@ -100,7 +102,7 @@ def test_a_replay_page_offers_what_needs_no_model(new_page: NewPage) -> None:
         page.wait_for_selector(".app-root", state="visible")
         seen += page.locator(visible).all_inner_texts()
         page.get_by_role("tab", name="Race").click()
-        page.wait_for_function("SpecscopeApp.races?.length > 0")
+        page.wait_for_function("SpecscopeApp.shown.race?.length > 0")
         seen += page.locator(visible).all_inner_texts()
         assert "Recorded runs" in seen
         assert not [words for words in seen for name in MODEL if name in words]

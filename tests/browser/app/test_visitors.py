@@ -17,7 +17,7 @@ from .conftest import Served
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
-PLAYER = "SpecscopeApp.viewers.player"
+PLAYER = "SpecscopeApp.shown.viewer.player"
 _STEP = 0.03  # seconds that a step takes here, so that a test can be in the middle of a run
 
 
@@ -53,7 +53,9 @@ def held(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> threading.Ev
 def begin(page: Any) -> None:
     """Start a long run and see its first steps."""
     page.click("#run-go")
-    page.wait_for_function(f"!SpecscopeApp.viewers.facts.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live")
+    page.wait_for_function(
+        f"!SpecscopeApp.shown.viewer.facts.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live"
+    )
 
 
 def nobody_is_left(served: Served) -> None:
@@ -129,11 +131,11 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     page = served.open(new_page(), QUERY)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
-    page.wait_for_function("SpecscopeApp.viewers.moving")
+    page.wait_for_function("SpecscopeApp.shown.viewer.address.moving")
     followed, left = page.evaluate(
         """() => {
-          const viewer = SpecscopeApp.viewers, noted = () => {
-            viewer.note();
+          const viewer = SpecscopeApp.shown.viewer, noted = () => {
+            viewer.address.note();
             return new URLSearchParams(location.search).get("run") === viewer.facts.run;
           };
           const followed = noted();
@@ -146,7 +148,7 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     )
     assert (followed, left) == (False, True)
     held.set()
-    page.wait_for_function("new URLSearchParams(location.search).get('run') === SpecscopeApp.viewers.facts.run")
+    page.wait_for_function("new URLSearchParams(location.search).get('run') === SpecscopeApp.shown.viewer.facts.run")
     assert page.evaluate(f"{PLAYER}.record.end.finish") == "length"
     nobody_is_left(served)
 
@@ -179,7 +181,9 @@ def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held
     assert not live and last >= before  # a burst may have been on its way
     held.set()
     page.wait_for_function(f"{PLAYER}.record.check && !{PLAYER}.record.fault")
-    page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.every((lane) => lane.record.end)")
+    page.wait_for_function(
+        "SpecscopeApp.shown.race.ready && SpecscopeApp.shown.race.list.every((lane) => lane.record.end)"
+    )
     nobody_is_left(served)
 
 
@@ -290,7 +294,7 @@ def test_a_link_that_lacks_the_conversation_says_so_and_offers_the_trace(new_pag
     page = served.open(new_page(), f"?method=lookahead&length=8&chat={quote(json.dumps(chat))}")
     page.wait_for_function(f"{SAID}.length === 2")
     page.click("#run-go")
-    page.wait_for_function(f"SpecscopeApp.viewers.live && {ENDED} && {SAID}.length === 4")
+    page.wait_for_function(f"SpecscopeApp.shown.viewer.live.run && {ENDED} && {SAID}.length === 4")
     page.evaluate(f"{PLAYER}.copyLink()")
     page.wait_for_selector(".ss-dialog[open]:has-text('The conversation is too long for a link')")
     assert "chat=" not in page.input_value(".ss-dialog[open] input")
@@ -322,10 +326,10 @@ def test_a_recording_that_is_opened_during_a_run_stays(
     begin(page)
     page.click(".app-recorded")
     page.click('.app-card[data-run="prompt-lookup-defaults"]')
-    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
+    page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'prompt-lookup-defaults'")
     held.set()
-    page.wait_for_function("/.kind.:.check./.test(SpecscopeApp.viewers.props.value)")
-    assert page.evaluate("SpecscopeApp.viewers.facts.run") == "prompt-lookup-defaults"
+    page.wait_for_function("/.kind.:.check./.test(SpecscopeApp.shown.viewer.props.value)")
+    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == "prompt-lookup-defaults"
     assert page.evaluate(f"{PLAYER}.record.play.header.method") == "prompt_lookup"
     page.click(".app-back")
     page.wait_for_function(f"{ENDED}?.checked > 0 && {PLAYER}.record.play.header.method === 'autoregressive'")
