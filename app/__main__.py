@@ -83,10 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
             _find_temporary_folder()
-            from .ui import Launch, serve
+            from .ui import LaunchOptions, serve
 
         own_root = None if given.bring_your_own is None else Path(given.bring_your_own)
-        launch = Launch(given.replay_only, given.models, given.model, given.download, own_root, given.runs)
+        launch = LaunchOptions(given.replay_only, given.models, given.model, given.download, own_root, given.runs)
         serve(given.host, port, launch, owner)
     except SpecscopeError as error:
         sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")

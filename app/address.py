@@ -26,9 +26,18 @@ from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON
 
-from .controls import Order, Prompt, check_prompt, check_reference, preset_name, presets, whole, without_surrogates
+from .controls import (
+    CheckedPrompt,
+    Order,
+    check_prompt,
+    check_reference,
+    preset_name,
+    presets,
+    whole,
+    without_surrogates,
+)
 from .examples import EXAMPLES
-from .models.catalog import Entry, choose
+from .models.catalog import CatalogEntry, choose
 from .server.limits import LIMITS
 from .store.trace_store import ID
 
@@ -71,7 +80,7 @@ class PageState:
     presets: dict[str, str] = field(default_factory=dict)  # of `methods`
     sampling: dict[str, JSON] = field(default_factory=dict)
     example: str | None = None
-    prompt: Prompt | None = None
+    prompt: CheckedPrompt | None = None
     raw: bool = False  # whether the prompt is fed without the model's chat template
     reference: str = ""
     length: int | None = None
@@ -79,7 +88,7 @@ class PageState:
     problems: list[str] = field(default_factory=list)
 
 
-def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
+def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> PageState:
     """Parse an address. Invalid fields are left out, each with a sentence in `problems`."""
     state = PageState()
     given = {str(key): str(value) for key, value in list(query.items())[:_MAX_KEYS]}
@@ -217,7 +226,7 @@ def _methods(text: str) -> tuple[str, ...]:
     return tuple(find_method(name).name for name in names)
 
 
-def _chat(text: str) -> Prompt:
+def _chat(text: str) -> CheckedPrompt:
     try:
         messages = json.loads(text)
     except (ValueError, RecursionError):

@@ -14,8 +14,8 @@ from decoding.request import find_sampling
 from decoding.types import Trace
 
 from .address import Fork, parse
-from .controls import Order, Origin, runnable
-from .models.catalog import Entry, entry_of
+from .controls import BranchOrigin, Order, runnable
+from .models.catalog import CatalogEntry, entry_of
 from .server.limits import LIMITS
 from .state import AppState
 
@@ -43,7 +43,7 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
         sampling=find_sampling(header.sampling),
         prompt="",
         max_new_tokens=min(header.max_new_tokens, LIMITS.new_tokens),
-        origin=Origin(state.run, trace, fork.step, fork.node, fork.keep, fork.text),
+        origin=BranchOrigin(state.run, trace, fork.step, fork.node, fork.keep, fork.text),
     )
     return made, fork
 
@@ -62,7 +62,7 @@ def _bounded(trace: Trace, step: int) -> Trace:
     return replace(trace, header=replace(header, max_new_tokens=min(header.max_new_tokens, most), prefill_chunk=chunk))
 
 
-def _entry(app_state: AppState, trace: Trace) -> Entry:
+def _entry(app_state: AppState, trace: Trace) -> CatalogEntry:
     """The catalog's entry for the run's model, if the method can run on it here."""
     entry = entry_of(app_state.catalog, trace.header)
     if entry is None or not entry.at_hand:

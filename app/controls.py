@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.tuned import tuned_preset
+from decoding.codec import Message
 from decoding.errors import ParamError
 from decoding.methods import METHODS, Method, find_method
 from decoding.params import Params, check_count, shown
@@ -15,18 +16,17 @@ from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON, Trace
 
-from .models.catalog import Entry, choose
+from .models.catalog import CatalogEntry, choose
 from .server.limits import LIMITS
 from .server.machine import device_of
 
-Message = dict[str, str]
-Prompt = str | tuple[Message, ...]
+CheckedPrompt = str | tuple[Message, ...]
 DEFAULTS = "defaults"  # the name of the settings that are a method's own
 ROLES = ("system", "user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BranchOrigin:
     """Where another run shall go on otherwise, as `Engine.branch` takes it."""
 
     run: str
@@ -41,25 +41,25 @@ class Origin:
 class Order:
     """The checked settings of one run."""
 
-    entry: Entry
+    entry: CatalogEntry
     method: type[Method]
     params: Params
     sampling: Sampling
-    prompt: Prompt
+    prompt: CheckedPrompt
     max_new_tokens: int
     raw: bool = False  # whether a prompt that is a text is fed as it is, and not as a turn of a chat
     reference: str = ""  # a document to copy from
-    origin: Origin | None = None  # the run that it goes on from, instead of a prompt
+    origin: BranchOrigin | None = None  # the run that it goes on from, instead of a prompt
     compare: bool = False  # whether to decode the prompt again autoregressively, to measure the speedup
 
 
-def runnable(entry: Entry) -> list[str]:
+def runnable(entry: CatalogEntry) -> list[str]:
     """The names of all methods whose parts a model has."""
     return [name for name, method in METHODS.items() if method.needs <= entry.parts]
 
 
 def order(
-    catalog: Mapping[str, Entry],
+    catalog: Mapping[str, CatalogEntry],
     *,
     model: object,
     method: object,
@@ -92,7 +92,7 @@ def order(
     )
 
 
-def check_prompt(prompt: object) -> Prompt:
+def check_prompt(prompt: object) -> CheckedPrompt:
     """Check a prompt: a text, or the messages of a conversation that ends with the user's."""
     if isinstance(prompt, str):
         if not prompt.strip():
@@ -149,7 +149,7 @@ def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
     }
 
 
-def best_preset(method: str, entry: Entry) -> str:
+def best_preset(method: str, entry: CatalogEntry) -> str:
     """Return the preset that is fastest for this model on its kind of device, as measured; else the defaults."""
     return tuned_preset(method, entry.model, device_of(entry.device)) or DEFAULTS
 

@@ -15,11 +15,11 @@ from decoding.types import Header, Trace
 from viz import token_text
 
 from .address import PageState, parse
-from .controls import Order, Prompt, check_prompt, check_reference, order, runnable
+from .controls import CheckedPrompt, Order, check_prompt, check_reference, order, runnable
 from .conversation import conversation_of
 from .examples import EXAMPLES
 from .jobs.streaming import as_sentence
-from .models.catalog import Entry, entry_of
+from .models.catalog import CatalogEntry, entry_of
 from .server.limits import LIMITS
 from .state import AppState
 
@@ -86,7 +86,7 @@ def _copy_settings(app_state: AppState, state: PageState, remarks: list[str]) ->
         _copy_prompt(app_state, state, remarks)
 
 
-def _copy_method(header: Header, state: PageState, entry: Entry | None, remarks: list[str]) -> None:
+def _copy_method(header: Header, state: PageState, entry: CatalogEntry | None, remarks: list[str]) -> None:
     setting = METHODS[header.method].Params.parse(dict(header.params))
     state.method = header.method
     if setting.nodes > LIMITS.nodes:
@@ -133,19 +133,19 @@ def _trace(app_state: AppState, run: str | None) -> Trace | None:
     return None if stored is None else stored.trace
 
 
-def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> Prompt:
+def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> CheckedPrompt:
     """A prompt as a visitor writes it: a chat of one turn is a message."""
     if isinstance(prompt, str):
         return prompt
     return prompt[0]["content"] if len(prompt) == 1 else tuple(dict(message) for message in prompt)
 
 
-def _example(prompt: Prompt) -> str | None:
+def _example(prompt: CheckedPrompt) -> str | None:
     """The id of the example that has this prompt."""
     return next((each.id for each in EXAMPLES.values() if _as_written(each.prompt or each.messages) == prompt), None)
 
 
-def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[Prompt, bool] | None:
+def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[CheckedPrompt, bool] | None:
     """The prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
     if messages := conversation_of(codec, ids):
         return _as_written(messages), False

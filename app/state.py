@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .models.catalog import EMBEDDED, POCKET, Entry, choose, entry_of
+from .models.catalog import EMBEDDED, POCKET, CatalogEntry, choose, entry_of
 from .models.own_models import OwnModels
 from .models.tokenizers import Tokenizers
 from .pages.server_calls import ServerCalls
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class AppState:
     """Everything that the pages share; one instance for each server."""
 
-    catalog: MutableMapping[str, Entry] = field(default_factory=lambda: dict(EMBEDDED))
+    catalog: MutableMapping[str, CatalogEntry] = field(default_factory=lambda: dict(EMBEDDED))
     default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
     own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not

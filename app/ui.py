@@ -154,7 +154,7 @@ def _sentences(problems: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchOptions:
     """What the owner of a page launches it with."""
 
     replay_only: bool = False
@@ -165,7 +165,7 @@ class Launch:
     runs: str | None = None  # run folders that the Debug page lists
 
 
-def make_state(launch: Launch) -> AppState:
+def make_state(launch: LaunchOptions) -> AppState:
     """The application state for the arguments of the command line."""
     model = launch.model
     catalog = default_catalog(launch.download) if launch.models is None else read_catalog(launch.models)
@@ -178,7 +178,7 @@ def make_state(launch: Launch) -> AppState:
     return app_state
 
 
-def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -> None:
+def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_OWNER) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
     log.configure()
     malloc.limit_arenas()

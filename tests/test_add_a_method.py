@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from app.controls import order
-from app.models.catalog import Entry
+from app.models.catalog import CatalogEntry
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.ui import build
@@ -36,7 +36,7 @@ from .viz.records import expanded, parsed
 EXAMPLE = next(block for block in blocks("CONTRIBUTING.md", "python") if "class Echo(Method)" in block)
 PROMPT = [1, 2, 3, 3, 4, 5, 5]
 WIDE_OF_TWO = round(42 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
-TOY = {"toy": Entry("toy", "toy", draft="toy")}
+TOY = {"toy": CatalogEntry("toy", "toy", draft="toy")}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs.opening_step import opening_step
 from app.models.catalog import POCKET, SMOLLM2
-from app.store.recordings import FOLDER, INDEX, MOST_BYTES, Recording, read_index, speedup_over, write_index
+from app.store.recordings import FOLDER, INDEX, MOST_BYTES, RecordedRun, read_index, speedup_over, write_index
 from decoding import smollm2
 from decoding.errors import ParamError, SpecscopeError
 from decoding.trace.file import read_trace, write_trace
@@ -33,7 +33,7 @@ _THREADS = {smollm2.NAME: 2}
 _ROUNDS = 5
 
 
-def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[Recording, Trace]]:
+def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[RecordedRun, Trace]]:
     """Run the recipes of one prompt and autoregressive decoding in turn, for some rounds, and rescore them.
 
     The machine's own speed swings, so all take their turn in every round. Of each the run of median speed is kept, and
@@ -49,7 +49,7 @@ def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[Recording, Tra
     base = runs[group.index(plain)] if plain else _median([other for _, other in rounds if other])
     return [
         (
-            Recording(
+            RecordedRun(
                 id=recipe.id,
                 title=recipe.title,
                 shows=recipe.shows,
@@ -173,7 +173,7 @@ def _task(recipe: Recipe) -> str:
     return repr((recipe.model, recipe.prompt, recipe.length, recipe.sampling))
 
 
-def _compared(folder: Path, made: Mapping[str, Recording], recipe: Recipe) -> dict[str, Recording]:
+def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: Recipe) -> dict[str, RecordedRun]:
     """The entries of a recipe's prompt with the speedups that a race of their files shows.
 
     Some of them may be older than others, where only some were recorded.
@@ -190,7 +190,7 @@ def _compared(folder: Path, made: Mapping[str, Recording], recipe: Recipe) -> di
     }
 
 
-def _indexed(folder: Path) -> dict[str, Recording]:
+def _indexed(folder: Path) -> dict[str, RecordedRun]:
     """The entries that the folder's index has already."""
     return {each.id: each for each in read_index(folder)} if (folder / INDEX).exists() else {}
 

@@ -18,7 +18,7 @@ from decoding.errors import ParamError, TraceError
 from viz.palette import THEMES
 
 from ..jobs.streaming import as_sentence, page_line
-from ..pages.server_calls import Answer
+from ..pages.server_calls import ServerAnswer
 from ..server.limits import LIMITS
 from ..server.middleware.session_tracker import CLIENT
 from ..store.brought_files import read_files
@@ -45,9 +45,9 @@ class DebugCalls:
         self._folders, self._store, self._codec_of = folders, store, codec_of
         self._pool = QueryPool()
 
-    def call(self, name: str, asked: Any) -> Answer:
+    def call(self, name: str, asked: Any) -> ServerAnswer:
         """One of the functions by its name, when its turn has come."""
-        made: Callable[[Any], Answer] = getattr(self, name)
+        made: Callable[[Any], ServerAnswer] = getattr(self, name)
         with self._pool.place():
             return made(asked)
 
@@ -74,7 +74,7 @@ class DebugCalls:
         settled = state.settled(state.folder or self._folders.first(), folder.methods(), others)
         return DebugView(settled, folder, against)
 
-    def open(self, asked: Any) -> Answer:
+    def open(self, asked: Any) -> ServerAnswer:
         """What an address shows at once: folders, filters, query, and how many steps it chooses."""
         listed = self._folders.listed()
         try:
@@ -82,7 +82,7 @@ class DebugCalls:
         except TraceError as error:
             return {"folders": listed, "notice": as_sentence(error)}
         state = view.state
-        found: Answer = {
+        found: ServerAnswer = {
             "folders": listed,
             "folder": state.folder,
             "address": state.address(),
@@ -109,7 +109,7 @@ class DebugCalls:
         except (ParamError, TraceError) as error:  # the query, which is then shown to be mended
             return found | {"refused": as_sentence(error)}
 
-    def chart(self, asked: Any) -> Answer:
+    def chart(self, asked: Any) -> ServerAnswer:
         """A metric of the selections, with its figure."""
         query, key = _listed(asked, 2)
         if key in (COMPARED, QUESTIONS):
@@ -118,14 +118,14 @@ class DebugCalls:
             raise TraceError("there is no such chart")
         return self._view(query).measure(key)
 
-    def steps(self, asked: Any) -> Answer:
+    def steps(self, asked: Any) -> ServerAnswer:
         """Some of the steps behind a row of a metric."""
         query, key, row, second, offset = _listed(asked, 5)
         if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in METRICS):
             raise TraceError("there is no such chart")
         return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 
-    def export(self, asked: Any) -> Answer:
+    def export(self, asked: Any) -> ServerAnswer:
         """The chosen steps as a file."""
         query, form = _listed(asked, 2)
         if not isinstance(form, str) or form not in _TYPES:
@@ -133,12 +133,12 @@ class DebugCalls:
         table = self._view(query).table(LIMITS.exported_rows)
         return {"name": f"specscope-steps.{form}", "type": _TYPES[form]} | _FORMS[form](table)
 
-    def bring(self, asked: Any) -> Answer:
+    def bring(self, asked: Any) -> ServerAnswer:
         """The id of a run folder that a visitor dropped."""
         name, folder = read_files(asked)
         return {"folder": self._folders.bring(name, folder)}
 
-    def play(self, asked: Any) -> Answer:
+    def play(self, asked: Any) -> ServerAnswer:
         """The lines of a run for the player, which opens at a step."""
         folder, number, step = _listed(asked, 3)
         if not isinstance(folder, str):
@@ -158,19 +158,19 @@ class DebugCalls:
         return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end(), "run": run}
 
 
-def _csv(table: pa.Table) -> Answer:
+def _csv(table: pa.Table) -> ServerAnswer:
     file = io.BytesIO()
     pacsv.write_csv(table, file)
     return {"text": file.getvalue().decode("utf-8")}
 
 
-def _parquet(table: pa.Table) -> Answer:
+def _parquet(table: pa.Table) -> ServerAnswer:
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")
     return {"bytes": base64.b64encode(file.getvalue()).decode("ascii")}
 
 
-_FORMS: Mapping[str, Callable[[pa.Table], Answer]] = {"csv": _csv, "parquet": _parquet}
+_FORMS: Mapping[str, Callable[[pa.Table], ServerAnswer]] = {"csv": _csv, "parquet": _parquet}
 
 
 def _listed(asked: Any, count: int) -> list[Any]:

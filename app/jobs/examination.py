@@ -18,7 +18,7 @@ from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import runnable
-from ..models.catalog import Entry
+from ..models.catalog import CatalogEntry
 from ..server.limits import LIMITS
 from .doctor_chart import figures
 from .runner import StartedJob
@@ -39,7 +39,7 @@ KINDS = {"eagle3": "eagle", "medusa": "medusa", "kangaroo": "kangaroo", "draft_m
 class Examination:
     """The drafter that a method uses beside a model, to be examined."""
 
-    entry: Entry
+    entry: CatalogEntry
     method: str
 
     def __post_init__(self) -> None:
@@ -59,7 +59,9 @@ class Examination:
         yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
 
 
-def _examined(engine: Engine, entry: Entry, method: str, started: StartedJob) -> Generator[str, None, Report | None]:
+def _examined(
+    engine: Engine, entry: CatalogEntry, method: str, started: StartedJob
+) -> Generator[str, None, Report | None]:
     """Examine the drafter; returns None if the job was cancelled."""
     from analysis.doctor.examine import examine, refused, sample
     from analysis.doctor.texts import write_texts
@@ -101,7 +103,7 @@ def _reported(progress: Reporting[_Result], started: StartedJob) -> Generator[st
         yield player.state("examining", as_sentence(what), round(share, 3))
 
 
-def _open(engine: Engine, entry: Entry, method: str) -> Examined:
+def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
     """Open the drafter that the model's engine was loaded with."""
     from analysis.doctor.drafters import open_draft, open_drafter
 

@@ -24,7 +24,7 @@ from viz.wording import count
 
 from ..address import parse
 from ..controls import runnable
-from ..models.catalog import Entry, entry_of
+from ..models.catalog import CatalogEntry, entry_of
 from ..server.limits import LIMITS
 from ..state import AppState
 from .runner import StartedJob
@@ -67,7 +67,7 @@ class RunLandscape:
 
     run: str
     trace: Trace
-    entry: Entry
+    entry: CatalogEntry
     measured: Sequence[int] = ()  # the new tokens that have a column
     columns: list[words.Column] = field(default_factory=list)
     rows: list[words.LandscapeRow] = field(default_factory=list)

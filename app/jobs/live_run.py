@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from viz.stream import play as player
 
 from ..controls import Order
-from ..models.catalog import Entry
+from ..models.catalog import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun
 from .opening_step import opening_step
 from .run_from_order import begin, measure_speedup
 from .runner import StartedJob
 from .streaming import EVICTED, UNBEGUN, Lines, RunWriter, batches, page_line
-from .tab_memory import Conversation
+from .tab_memory import TabConversation
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -37,10 +37,10 @@ class LiveRun:
     beside: bool = False  # the page shows it beside the run on the screen
     branch: str = ""  # what the address of the other run has beside it, if this goes on from that one
     left_out: str = ""  # names what the address lacks
-    conversation: Conversation = field(init=False, default_factory=Conversation)
+    conversation: TabConversation = field(init=False, default_factory=TabConversation)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> CatalogEntry:
         return self.order.entry
 
     @property

@@ -15,7 +15,7 @@ from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import Order
-from ..models.catalog import Entry
+from ..models.catalog import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun, new_id
 from .live_run import decode
@@ -87,7 +87,7 @@ class Race:
     evicted: bool = False  # whether earlier runs of the visitor were evicted for these
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> CatalogEntry:
         return self.orders[0].entry
 
     @property

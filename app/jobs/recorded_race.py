@@ -12,7 +12,7 @@ from viz.stream.play import Play
 
 from ..examples import EXAMPLES
 from ..server.machine import elsewhere
-from ..store.recordings import Recording, Recordings, task
+from ..store.recordings import RecordedRun, Recordings, task
 from .streaming import page_line
 
 
@@ -73,9 +73,9 @@ def recorded_race(recordings: Recordings, live: bool = True) -> str:
     return ""
 
 
-def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[Recording, Trace]]:
+def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[RecordedRun, Trace]]:
     """Return the recordings that can be read, and that answer the same prompt as the first of them."""
-    lanes = list[tuple[Recording, Trace]]()
+    lanes = list[tuple[RecordedRun, Trace]]()
     for run in runs:
         recording, trace = recordings.get(run), recordings.trace(run)
         if recording is not None and trace is not None and (not lanes or task(trace) == task(lanes[0][1])):
@@ -83,13 +83,13 @@ def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[Recording,
     return lanes
 
 
-def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]], advice: str) -> str:
+def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[RecordedRun, Trace]], advice: str) -> str:
     shows = f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}.{advice}"
     machine = next(filter(None, (elsewhere(trace.header) for _, trace in lanes)), "")
     return _lines(lanes, title="A recorded race", shows=shows, machine=machine, address="screen=race", recorded=True)
 
 
-def _lines(lanes: Sequence[tuple[Recording, Trace]], **facts: object) -> str:
+def _lines(lanes: Sequence[tuple[RecordedRun, Trace]], **facts: object) -> str:
     """Write the lines of a race; what the page shows about it comes first."""
     text = page_line(**facts) + line("race", labels=[recording.label for recording, _ in lanes])
     for lane, (recording, trace) in enumerate(lanes):
@@ -97,7 +97,7 @@ def _lines(lanes: Sequence[tuple[Recording, Trace]], **facts: object) -> str:
     return text + line("done", runs=[(recording.label, recording.id) for recording, _ in lanes])
 
 
-def _lane(recording: Recording, trace: Trace, lane: int) -> str:
+def _lane(recording: RecordedRun, trace: Trace, lane: int) -> str:
     """Write the lines of a recording, all steps thin and without views: a race shows texts and times only."""
     play = Play(trace.header, recording.id, cap=0, views={}, lane=lane)
     begin = play.begin(trace.texts)

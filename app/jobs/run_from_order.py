@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decoding.run import Run
     from decoding.types import Summary
 
-    from ..controls import Order, Origin
+    from ..controls import BranchOrigin, Order
 
 _ROUNDS = 3
 
@@ -68,7 +68,7 @@ def measure_speedup(
     return credible_speedup(speedup(ours, plain), run.summary.mean_acceptance_length)
 
 
-def _branch(engine: Engine, origin: Origin, options: DecodeOptions) -> Run:
+def _branch(engine: Engine, origin: BranchOrigin, options: DecodeOptions) -> Run:
     return engine.branch(
         origin.trace, origin.step, node=origin.node, token=origin.token, keep=origin.keep, name=origin.run, **options
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from viz.stream import play as player
 
-from ..models.catalog import Entry
+from ..models.catalog import CatalogEntry
 from ..models.model_pool import Loading, ModelPool
 from ..server.limits import LIMITS
 from ..server.middleware.session_tracker import SessionTracker
@@ -34,7 +34,7 @@ class Job(Protocol):
     """What a visitor starts and waits for. Each kind is a class in a file of its own, and an instance starts once."""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> CatalogEntry:
         """The model that it needs."""
 
     @property
@@ -76,7 +76,9 @@ class StartedJob:
         """Whether it was cancelled, or its time is up."""
         return self.cancel.is_set() or self.left <= 0
 
-    def prepare(self, entry: Entry, engine: Engine, method: str, lane: int | None = None) -> Generator[str, None, bool]:
+    def prepare(
+        self, entry: CatalogEntry, engine: Engine, method: str, lane: int | None = None
+    ) -> Generator[str, None, bool]:
         """Load the parts that a method needs; returns whether they were loaded before the job was over."""
         return (yield from self.wait_for(self.runner.models.prepare(entry, engine, method), lane)) is not None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..controls import Message, Order
+from decoding.codec import Message
+
+from ..controls import Order
 from ..models.model_pool import ModelPool
 from ..server.limits import LIMITS
 from ..store.quota_cache import Quota, QuotaCache
@@ -13,14 +15,14 @@ from ..store.quota_cache import Quota, QuotaCache
 if TYPE_CHECKING:
     from decoding.chat import Chat
 
-Exchange = tuple[tuple[Message, ...], str]  # a conversation that ends with the user's message, and the answer
+AnsweredPrompt = tuple[tuple[Message, ...], str]  # a conversation that ends with the user's message, and the answer
 
 
 @dataclass(slots=True)
-class Conversation:
+class TabConversation:
     """A tab's conversation, until another one replaces it."""
 
-    exchange: Exchange | None = None  # of the last run
+    exchange: AnsweredPrompt | None = None  # of the last run
 
 
 class TabMemory:
@@ -28,7 +30,7 @@ class TabMemory:
 
     def __init__(self) -> None:
         tabs, tabs_each = Quota(LIMITS.sessions), Quota(LIMITS.sessions_each)
-        self._conversations: QuotaCache[Conversation] = QuotaCache(tabs, tabs_each)
+        self._conversations: QuotaCache[TabConversation] = QuotaCache(tabs, tabs_each)
         # The model, and the caches of the conversation's turns.
         self._chats: QuotaCache[tuple[str, Chat]] = QuotaCache(Quota(LIMITS.chats), Quota(LIMITS.chats_each))
         # The model, and what methods learnt with it.
@@ -44,13 +46,13 @@ class TabMemory:
         self._conversations.pop(tab)
         self._chats.pop(tab)
 
-    def conversation(self, tab: str, client: str) -> Conversation:
+    def conversation(self, tab: str, client: str) -> TabConversation:
         """Return a tab's conversation; it is created for the first run."""
-        conversation = self._conversations.get(tab) or Conversation()
+        conversation = self._conversations.get(tab) or TabConversation()
         self._conversations.put(client, tab, conversation)
         return conversation
 
-    def take_exchange(self, tab: str) -> Exchange | None:
+    def take_exchange(self, tab: str) -> AnsweredPrompt | None:
         """Return the prompt and the answer of a tab's last run, only once."""
         conversation = self._conversations.get(tab)
         if conversation is None:

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +33,9 @@ from ..server.limits import LIMITS
 if TYPE_CHECKING:
     from decoding.codec import Codec
     from decoding.engine import Engine
+    from decoding.model.session import ProgressCallback
     from decoding.types import Header
 
-Report = Callable[[str, float], None]  # takes the phase and the share of it that is done
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
 _PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
@@ -46,7 +46,7 @@ _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """A model of the catalog."""
 
     name: str
@@ -77,7 +77,7 @@ class Entry:
         """Whether its weights are on this machine, or may be fetched."""
         return self.download or self.model != smollm2.NAME or smollm2.here() is not None
 
-    def load(self, report: Report) -> Engine:
+    def load(self, report: ProgressCallback) -> Engine:
         """Load the engine; only this method imports torch."""
         import torch
         import transformers
@@ -118,7 +118,7 @@ class Entry:
         self._try_tokenizers(report, where)
         return find_codec(where, report, download=False)
 
-    def _place(self, place: str, revision: str | None, report: Report) -> str:
+    def _place(self, place: str, revision: str | None, report: ProgressCallback) -> str:
         """A folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
         if place in _SHIPPED or _is_local(place):
             return place
@@ -135,7 +135,7 @@ class Entry:
             )
         return str(found)
 
-    def _try_tokenizers(self, report: Report, *places: str | None) -> None:
+    def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
         """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
         if not self.own:
             return
@@ -163,20 +163,22 @@ class Entry:
                 made.about = f"{self.name} {made.about.rpartition(' ')[2]}"  # its hash stays
 
 
-POCKET = Entry(TARGET, TARGET)
-_WITH_HEADS = Entry(MEDUSA_2, MEDUSA_2)
+POCKET = CatalogEntry(TARGET, TARGET)
+_WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)
 EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
-SMOLLM2 = Entry("SmolLM2 135M", smollm2.NAME)
+SMOLLM2 = CatalogEntry("SmolLM2 135M", smollm2.NAME)
 # For machines that can hold them; their drafters speak the same tokens.
 _LARGE = {
-    Entry(
+    CatalogEntry(
         "SmolLM2 1.7B",
         "HuggingFaceTB/SmolLM2-1.7B-Instruct",
         "31b70e2e869a7173562077fd711b654946d38674",
         draft=smollm2.NAME,
     ): 3.4e9,
-    Entry("Mistral 7B", "mistralai/Mistral-7B-Instruct-v0.1", "73068f3702d050a2fd5aa2ca1e612e5036429398"): 14.5e9,
-    Entry(
+    CatalogEntry(
+        "Mistral 7B", "mistralai/Mistral-7B-Instruct-v0.1", "73068f3702d050a2fd5aa2ca1e612e5036429398"
+    ): 14.5e9,
+    CatalogEntry(
         "Qwen3 8B",
         "Qwen/Qwen3-8B",
         "b968826d9c46dd6066d109eabc6255188de91218",
@@ -187,7 +189,7 @@ _LARGE = {
 _ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
 
 
-def default_catalog(download: bool = False) -> dict[str, Entry]:
+def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
     """Return the models of a page whose owner lists none: those that ship, SmolLM2, and what this machine can hold.
 
     The page begins with the first: SmolLM2 where it and its parts are on this machine, else pocket. Without `download`
@@ -210,7 +212,7 @@ def _memory() -> float:
         return 0.0
 
 
-def read_catalog(path: str | Path) -> dict[str, Entry]:
+def read_catalog(path: str | Path) -> dict[str, CatalogEntry]:
     """The models of a TOML file, by name."""
     try:
         with Path(path).open("rb") as file:
@@ -235,7 +237,7 @@ def read_catalog(path: str | Path) -> dict[str, Entry]:
     return catalog
 
 
-def choose(catalog: Mapping[str, Entry], name: object) -> Entry:
+def choose(catalog: Mapping[str, CatalogEntry], name: object) -> CatalogEntry:
     """Look up a name that a visitor sent."""
     if not isinstance(name, str) or name not in catalog:
         raise ParamError(f"this page has no such model; choose one of {', '.join(catalog)}")
@@ -247,9 +249,9 @@ def without_paths(sentence: str) -> str:
     return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
 
 
-def _entry(row: object, number: int) -> Entry:
+def _entry(row: object, number: int) -> CatalogEntry:
     where = f"model {number} of the catalog"
-    known = [field.name for field in fields(Entry) if field.name not in ("download", "own")]
+    known = [field.name for field in fields(CatalogEntry) if field.name not in ("download", "own")]
     if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
         raise ParamError(f"{where} must be a table of texts")
     if unknown := sorted(set(row) - set(known)):
@@ -258,7 +260,7 @@ def _entry(row: object, number: int) -> Entry:
         raise ParamError(f"{where} needs a name and a model")
     if not _NAME.fullmatch(row["name"]):
         raise ParamError(f"{where}: a name consists of up to 64 letters, digits, dots, dashes and spaces")
-    return Entry(**_pinned(row, where))
+    return CatalogEntry(**_pinned(row, where))
 
 
 def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
@@ -299,7 +301,7 @@ def _is_local(place: str) -> bool:
         return False
 
 
-def entry_of(catalog: Mapping[str, Entry], header: Header) -> Entry | None:
+def entry_of(catalog: Mapping[str, CatalogEntry], header: Header) -> CatalogEntry | None:
     """The entry for the model that a trace names."""
     name = header.model.name
     return next((entry for entry in catalog.values() if name in (entry.name, entry.model)), None)

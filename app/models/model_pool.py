@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
 from ..server.limits import LIMITS
-from .catalog import Entry, without_paths
+from .catalog import CatalogEntry, without_paths
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class Loading:
     """Loads an engine, or the parts that a method needs, in a thread. It continues when nobody waits any longer."""
 
-    def __init__(self, entry: Entry, engine: Engine | None = None, method: str | None = None) -> None:
+    def __init__(self, entry: CatalogEntry, engine: Engine | None = None, method: str | None = None) -> None:
         self._entry, self._engine, self._method = entry, engine, method
         self._error: ModelError | None = None
         self._done = threading.Event()
@@ -84,7 +84,7 @@ class Loading:
 class ModelPool:
     """Holds a bounded number of engines by model name; the least recently used one is evicted. Thread-safe."""
 
-    def __init__(self, catalog: Mapping[str, Entry], capacity: int = LIMITS.models) -> None:
+    def __init__(self, catalog: Mapping[str, CatalogEntry], capacity: int = LIMITS.models) -> None:
         self.catalog, self._capacity = catalog, capacity
         self._engines: OrderedDict[str, Loading] = OrderedDict()
         self._parts: dict[tuple[str, str], Loading] = {}  # by model and method
@@ -94,7 +94,7 @@ class ModelPool:
         """Whether the model is loaded or loading."""
         return name in self._engines
 
-    def request(self, entry: Entry) -> Loading:
+    def request(self, entry: CatalogEntry) -> Loading:
         """Load the engine of an entry, unless it is loaded or loading already."""
         with self._lock:
             loading = self._engines.get(entry.name)
@@ -110,7 +110,7 @@ class ModelPool:
             evicted, _ = self._engines.popitem(last=False)
             self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
 
-    def prepare(self, entry: Entry, engine: Engine, method: str) -> Loading:
+    def prepare(self, entry: CatalogEntry, engine: Engine, method: str) -> Loading:
         """Load the parts that a method needs beside the weights, unless they are loaded or loading already."""
         with self._lock:
             loading = self._parts.get((entry.name, method))

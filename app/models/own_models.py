@@ -16,7 +16,7 @@ from decoding.errors import ParamError
 from decoding.hub import parse_id
 
 from ..server.limits import LIMITS
-from .catalog import Entry
+from .catalog import CatalogEntry
 
 PARTS = {  # fields of an entry, and how the page calls them
     "model": "Target",
@@ -33,7 +33,7 @@ _MOST_FILES = 10_000  # of a model's folder
 class OwnModels:
     """Adds models to a catalog, and takes those out again that cannot be loaded. Thread-safe."""
 
-    def __init__(self, root: Path, catalog: MutableMapping[str, Entry]) -> None:
+    def __init__(self, root: Path, catalog: MutableMapping[str, CatalogEntry]) -> None:
         """`root`: the folder that all named folders and files must be in."""
         try:
             self._root = root.resolve(strict=True)
@@ -43,7 +43,7 @@ class OwnModels:
             raise ParamError(f"--bring-your-own names no folder: {str(root)[:200]!r}")
         self._catalog, self._lock, self._added = catalog, threading.Lock(), 0
 
-    def add(self, given: Mapping[str, object]) -> Entry:
+    def add(self, given: Mapping[str, object]) -> CatalogEntry:
         """Put a model into the catalog; `given` says by the names of `PARTS` what of it is where. Raises ParamError."""
         places = {part: self._place(part, given.get(part)) for part in PARTS}
         named = {part: place for part, place in places.items() if place is not None}
@@ -59,11 +59,11 @@ class OwnModels:
             fields = _revisions(named) | {"name": name, "own": True, "download": True}
             if known is not None:  # other parts for a model of the page
                 fields |= {"model": known.model, "revision": known.revision}
-            entry = Entry(**fields) if known is None else replace(known, **fields)
+            entry = CatalogEntry(**fields) if known is None else replace(known, **fields)
             self._catalog[name] = entry
             return entry
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: CatalogEntry) -> None:
         """Take a model out again."""
         with self._lock:
             self._catalog.pop(entry.name, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from decoding.errors import SpecscopeError
 
-from .catalog import Entry
+from .catalog import CatalogEntry
 
 if TYPE_CHECKING:
     from decoding.codec import Codec
@@ -25,7 +25,7 @@ class Tokenizers:
         self._loading: dict[str, Future[Codec]] = {}
         self._lock = threading.Lock()
 
-    def of(self, entry: Entry) -> Codec | None:
+    def of(self, entry: CatalogEntry) -> Codec | None:
         """Load a model's tokenizer if it is not loaded yet; returns None if it is not on this machine."""
         with self._lock:
             loading = self._loading.get(entry.name)
@@ -37,7 +37,7 @@ class Tokenizers:
         except (SpecscopeError, TimeoutError):
             return None
 
-    def _load(self, entry: Entry, loading: Future[Codec]) -> None:
+    def _load(self, entry: CatalogEntry, loading: Future[Codec]) -> None:
         try:
             loading.set_result(entry.codec())
         except Exception as error:

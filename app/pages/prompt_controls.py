@@ -9,13 +9,14 @@ from typing import Any
 
 import gradio as gr
 
+from decoding.codec import Message
 from decoding.errors import ParamError
 from decoding.sampling import Sampling
 
 from ..address import PageState
-from ..controls import Message, Prompt
+from ..controls import CheckedPrompt
 from ..examples import EXAMPLES, Example, examples_for
-from ..models.catalog import Entry
+from ..models.catalog import CatalogEntry
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, tolerant
@@ -47,7 +48,7 @@ class PromptControls:
     fresh: gr.Button  # begins a new conversation
 
     @classmethod
-    def build(cls, prefix: str, entry: Entry, first: Example) -> PromptControls:
+    def build(cls, prefix: str, entry: CatalogEntry, first: Example) -> PromptControls:
         """Create the controls, with the examples that a model understands and the prompt of the first of them."""
         example = gr.Dropdown(_choices(entry), value=first.id, label="Example", elem_id=f"{prefix}-example")
         hint = gr.Markdown(first.shows, elem_classes="app-hint")
@@ -98,7 +99,7 @@ class PromptControls:
             written.change(None, [written, self.example], [self.example, self.hint], js=_LEAVE_EXAMPLE, **QUICK)
         self.fresh.click(lambda: ("[]", ""), None, [self.history, self.message], **QUICK)
 
-    def show(self, prompt: Prompt, example: str = "", raw: bool = False) -> Update:
+    def show(self, prompt: CheckedPrompt, example: str = "", raw: bool = False) -> Update:
         """Put a prompt into the controls."""
         known = EXAMPLES.get(example)
         hint = {self.hint: gr.update(value=known.shows if known else "", visible=known is not None)}
@@ -119,12 +120,12 @@ class PromptControls:
         shown = self.show(example.prompt or tuple(dict(message) for message in example.messages), name)
         return shown | {sampling.fields[key]: value for key, value in values.items()}
 
-    def choose_example(self, entry: Entry, name: str | None) -> Any:
+    def choose_example(self, entry: CatalogEntry, name: str | None) -> Any:
         """Offer the examples that a model understands, and select one of them, or none."""
         offered = any(example.id == name for example in examples_for(entry.model))
         return gr.update(choices=_choices(entry), value=name if offered else "")
 
-    def show_model(self, entry: Entry, sampling: SamplingControls, values: Mapping[str, Any]) -> Update:
+    def show_model(self, entry: CatalogEntry, sampling: SamplingControls, values: Mapping[str, Any]) -> Update:
         """Offer a model's examples; an unchanged example of another language gives way to the first of them."""
         examples, selected = examples_for(entry.model), EXAMPLES.get(values["example"])
         if selected is None or selected in examples:
@@ -144,7 +145,7 @@ class PromptControls:
         return [self.mode, self.hint, self.text, self.chat, self.system, self.history, self.message]
 
 
-def _choices(entry: Entry) -> list[tuple[str, str]]:
+def _choices(entry: CatalogEntry) -> list[tuple[str, str]]:
     return [_NO_EXAMPLE, *((example.label, example.id) for example in examples_for(entry.model))]
 
 
@@ -170,7 +171,7 @@ def _turns(history: object) -> list[Any]:
     return turns
 
 
-def entry_for(app_state: AppState, state: PageState) -> Entry:
+def entry_for(app_state: AppState, state: PageState) -> CatalogEntry:
     """Return the model that an address names, else the default, or another that understands the address's example."""
     default = app_state.catalog[app_state.default_model]
     if state.model is not None:

@@ -31,8 +31,8 @@ from ..store.recordings import Recordings
 from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack, replay
 
 _log = logging.getLogger(__name__)
-Answer = dict[str, Any]
-ServerFunction = Callable[[Any], Answer]
+ServerAnswer = dict[str, Any]
+ServerFunction = Callable[[Any], ServerAnswer]
 _GONE = "The server no longer stores this run: run it again, or open its file."
 _TYPES = {"jsonl.gz": "application/gzip", "html": "text/html", "csv": "text/csv", "json": "application/json"}
 
@@ -49,28 +49,28 @@ class ServerCalls:
     def functions(self) -> list[ServerFunction]:
         """Plain functions, under the names that the scripts use."""
 
-        def run_detail(asked: Any) -> Answer:
+        def run_detail(asked: Any) -> ServerAnswer:
             return answered(lambda: self._line(asked, "detail"))
 
-        def run_step(asked: Any) -> Answer:
+        def run_step(asked: Any) -> ServerAnswer:
             return answered(lambda: self._line(asked, "full"))
 
-        def run_rows(asked: Any) -> Answer:
+        def run_rows(asked: Any) -> ServerAnswer:
             return answered(lambda: self._line(asked, "rows"))
 
-        def run_lives(asked: Any) -> Answer:
+        def run_lives(asked: Any) -> ServerAnswer:
             return {"lives": isinstance(asked, str) and asked in self._store.streaming}
 
-        def run_export(asked: Any) -> Answer:
+        def run_export(asked: Any) -> ServerAnswer:
             return answered(lambda: self._export(asked))
 
-        def open_recording(asked: Any) -> Answer:
+        def open_recording(asked: Any) -> ServerAnswer:
             return answered(lambda: self.open_run(asked))
 
-        def open_trace(asked: Any) -> Answer:
+        def open_trace(asked: Any) -> ServerAnswer:
             return answered(lambda: self._open_upload(asked))
 
-        def open_race(asked: Any) -> Answer:
+        def open_race(asked: Any) -> ServerAnswer:
             return answered(lambda: {"lines": self.race_lines()})
 
         return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace, open_race]
@@ -82,7 +82,7 @@ class ServerCalls:
                 self._race = recorded_race(self._recordings, self._live)
             return self._race
 
-    def open_run(self, run: object) -> Answer:
+    def open_run(self, run: object) -> ServerAnswer:
         """The lines of a recording, or of a stored run."""
         recording = self._recordings.get(run)
         if recording is not None:
@@ -101,7 +101,7 @@ class ServerCalls:
         about |= {"machine": elsewhere(self._recordings.header(run))}
         return page_line(run=run, address=f"run={run}", **about) + self._recordings.lines(run)
 
-    def _line(self, asked: Any, what: str) -> Answer:
+    def _line(self, asked: Any, what: str) -> ServerAnswer:
         run, k = _pair(asked)
         if type(k) is not int or not 0 <= k <= LIMITS.detail_steps:
             raise TraceError(f"a step is a whole number from 0 to {LIMITS.detail_steps}, not {shown(k)}")
@@ -110,7 +110,7 @@ class ServerCalls:
             raise TraceError(f"this run has {len(stored.trace.steps)} steps: ask for an earlier one than {k}")
         return {"lines": getattr(stored.play, what)(k)}
 
-    def _export(self, asked: Any) -> Answer:
+    def _export(self, asked: Any) -> ServerAnswer:
         run, form = _pair(asked)
         if not isinstance(form, str) or form not in _FORMS:
             raise TraceError(f"choose one of {', '.join(_FORMS)} to download, not {shown(form)}")
@@ -119,10 +119,10 @@ class ServerCalls:
             ending, content = _FORMS[form](stored, recording.step if recording else None)
         name = f"specscope-{stored.trace.header.method}"[:40]
         name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-        answer: Answer = {"name": f"{name}-{form}.{ending}", "type": _TYPES[ending]}
+        answer: ServerAnswer = {"name": f"{name}-{form}.{ending}", "type": _TYPES[ending]}
         return answer | ({"text": content} if isinstance(content, str) else {"bytes": _base64(content)})
 
-    def _open_upload(self, asked: Any) -> Answer:
+    def _open_upload(self, asked: Any) -> ServerAnswer:
         if not isinstance(asked, str) or len(asked) > LIMITS.upload_bytes * 4 // 3 + 4:
             raise TraceError(f"the file is larger than {LIMITS.upload_bytes >> 20} MB: drop a smaller trace")
         try:
@@ -176,7 +176,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def answered(make: Callable[[], Answer]) -> Answer:
+def answered(make: Callable[[], ServerAnswer]) -> ServerAnswer:
     """An answer, or the sentence that says why there is none."""
     try:
         return make()

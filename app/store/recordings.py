@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedRun:
     """An entry of the gallery."""
 
     id: str
@@ -84,15 +84,15 @@ class Recordings:
         self._broken = set[str]()  # ids whose files turned out to be damaged
         self._replay_lock = threading.Lock()
 
-    def __iter__(self) -> Iterator[Recording]:
+    def __iter__(self) -> Iterator[RecordedRun]:
         return iter(self._known.values())
 
-    def get(self, run: object) -> Recording | None:
+    def get(self, run: object) -> RecordedRun | None:
         """A recording by its id."""
         return self._known.get(run) if isinstance(run, str) else None
 
     @cached_property
-    def landing(self) -> Recording | None:
+    def landing(self) -> RecordedRun | None:
         """The recording that the page opens with: the first that can be replayed to its end."""
         named = [self._known[run] for run in LANDINGS if run in self._known]
         return next((each for each in (*named, *self) if self._replays(each.id)), None)
@@ -202,7 +202,7 @@ class _Check:
     places: tuple[_Place, ...]
 
 
-def read_index(folder: Path) -> list[Recording]:
+def read_index(folder: Path) -> list[RecordedRun]:
     """The recordings that a folder's index names, whole entries only."""
     index = folder / INDEX
     try:
@@ -213,7 +213,7 @@ def read_index(folder: Path) -> list[Recording]:
     if not isinstance(rows, list) or not rows:
         _warn(index, "it is no list of recorded runs" if rows else "it lists no recorded runs")
         return []
-    found = dict[str, Recording]()
+    found = dict[str, RecordedRun]()
     for number, row in enumerate(rows, start=1):
         try:
             recording = _entry(row, f"entry {number}")
@@ -225,8 +225,8 @@ def read_index(folder: Path) -> list[Recording]:
     return list(found.values())
 
 
-def _entry(row: Any, where: str) -> Recording:
-    recording = from_json(Recording, row, where)
+def _entry(row: Any, where: str) -> RecordedRun:
+    recording = from_json(RecordedRun, row, where)
     if not ID.fullmatch(recording.id):
         raise TraceError(f"{where} has an id that is no plain name")
     if recording.step < 0:
@@ -240,7 +240,7 @@ def _warn(path: Path, reason: object) -> None:
     _log.warning("%s is left out: %s; %s", path, reason, _REMEDY)
 
 
-def write_index(folder: Path, recordings: list[Recording]) -> None:
+def write_index(folder: Path, recordings: list[RecordedRun]) -> None:
     """Write the index that `Recordings` reads."""
     rows = [asdict(recording) for recording in recordings]
     (folder / INDEX).write_text(json.dumps(rows, indent=1, ensure_ascii=True) + "\n", encoding="ascii")

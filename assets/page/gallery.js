@@ -1,10 +1,10 @@
 import { el } from "../player/dom/elements.js";
 
-/** @import { Recording } from "./types.d.ts" */
+/** @import { RecordedRun } from "./types.d.ts" */
 
 /**
  * The recorded runs to choose from, in the server's order: models, and below each its prompts or methods.
- * @param {Recording[]} recordings
+ * @param {RecordedRun[]} recordings
  * @param {(run: string) => void} open
  */
 export const gallery = (recordings, open) => {
@@ -13,12 +13,12 @@ export const gallery = (recordings, open) => {
     dialog.close();
     open(run);
   };
-  /** @param {Recording} each */
+  /** @param {RecordedRun} each */
   const card = (each) =>
     el("button", { type: "button", class: "app-card", "data-run": each.id, onclick: () => choose(each.id) },
       // Below the heading of a method, only the title says what is different.
       el("strong", {}, each.group === each.label ? each.title : each.label), el("span", {}, pace(each)));
-  /** @type {(group: [string, Recording[]]) => HTMLElement} */
+  /** @type {(group: [string, RecordedRun[]]) => HTMLElement} */
   const section = ([group, rows]) => el("section", {}, el("h4", {}, group), el("p", {}, rows[0].about),
     el("div", { class: "app-cards" }, ...rows.map(card)));
   const families = groupBy(recordings, ({ family }) => family).map(([family, rows]) =>
@@ -32,16 +32,16 @@ export const gallery = (recordings, open) => {
   return dialog;
 };
 
-/** @param {Recording} recording */
+/** @param {RecordedRun} recording */
 const pace = ({ tokens_per_step: tokens, speedup }) =>
   `${tokens.toFixed(2)} tokens per step${speedup ? `, speedup ${speedup.toFixed(2)}×` : ""}`;
 
 /**
- * @param {Recording[]} rows
- * @param {(row: Recording) => string} key
+ * @param {RecordedRun[]} rows
+ * @param {(row: RecordedRun) => string} key
  */
 const groupBy = (rows, key) => {
-  /** @type {Map<string, Recording[]>} */
+  /** @type {Map<string, RecordedRun[]>} */
   const groups = new Map();
   for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) ?? []), row]);
   return [...groups];

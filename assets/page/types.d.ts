@@ -88,7 +88,7 @@ export interface Report {
   charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };
 }
 
-export interface Recording {
+export interface RecordedRun {
   id: string;
   title: string;
   family: string; // of the model
@@ -101,13 +101,13 @@ export interface Recording {
 
 export interface Props {
   value?: string | null; // a run's lines, which only grow
-  gallery?: Recording[];
+  gallery?: RecordedRun[];
   landing?: string;
   largest: number; // bytes of a file
   live?: boolean; // whether runs can be made here
 }
 
-export interface Answer {
+export interface ServerAnswer {
   fault?: string;
   lines?: string;
 }
@@ -116,13 +116,13 @@ export type Saved = { name: string; type: string; fault?: string; text?: string;
 
 export interface Server {
   run_lives(run: string | undefined): Promise<{ lives: boolean } | null>;
-  run_detail(step: [run: string | undefined, k: number]): Promise<Answer | null>;
-  run_step(step: [run: string | undefined, k: number]): Promise<Answer | null>;
-  run_rows(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_detail(step: [run: string | undefined, k: number]): Promise<ServerAnswer | null>;
+  run_step(step: [run: string | undefined, k: number]): Promise<ServerAnswer | null>;
+  run_rows(step: [run: string | undefined, k: number]): Promise<ServerAnswer | null>;
   run_export(wanted: [run: string, form: string]): Promise<Saved | null>;
-  open_recording(run: string): Promise<Answer | null>;
-  open_race(which: string): Promise<Answer | null>;
-  open_trace(file: string): Promise<Answer | null>;
+  open_recording(run: string): Promise<ServerAnswer | null>;
+  open_race(which: string): Promise<ServerAnswer | null>;
+  open_trace(file: string): Promise<ServerAnswer | null>;
 }
 
 /** What Gradio hands to a component's script. */

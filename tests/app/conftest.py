@@ -9,12 +9,12 @@ import pytest
 
 from app.controls import Order, order
 from app.jobs.runner import JobRunner
-from app.models.catalog import Entry
+from app.models.catalog import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.state import AppState
 from app.store.trace_store import TraceStore
 
-TOY = Entry("toy", "toy", draft="toy")
+TOY = CatalogEntry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}
 TABLES = ("texts", "strings", "values")  # lines that other lines refer to
 

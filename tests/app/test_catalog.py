@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.models import catalog
-from app.models.catalog import Entry, default_catalog
+from app.models.catalog import CatalogEntry, default_catalog
 from app.models.model_pool import ModelPool
 from decoding import load, smollm2
 from decoding.errors import ModelError, ModelMissingError
@@ -51,7 +51,7 @@ def test_no_click_of_a_visitor_fetches_what_the_owner_did_not_allow(monkeypatch:
     entry = default_catalog()["SmolLM2 135M"]
     with pytest.raises(ModelMissingError, match="^SmolLM2 135M is not on this machine: get it with `make real`"):
         ModelPool({entry.name: entry}).request(entry).wait(60)
-    large = Entry("ours", "org/model", "0123456789" * 4, download=False)
+    large = CatalogEntry("ours", "org/model", "0123456789" * 4, download=False)
     with pytest.raises(ModelMissingError, match="ours is not on this machine"):
         large.load(QUIET)
 
@@ -80,7 +80,7 @@ def test_models_of_folders_are_named_without_them(tmp_path: Path) -> None:
 def test_a_file_that_is_no_model_is_refused_in_the_log_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What the owner must mend is in the owner's log."""
     (tmp_path / "bad.gguf").write_bytes(b"nonsense")
-    entry = Entry("ours", str(tmp_path / "bad.gguf"))
+    entry = CatalogEntry("ours", str(tmp_path / "bad.gguf"))
     with pytest.raises(ModelError, match="ours cannot be loaded on this server now"):
         ModelPool({"ours": entry}).request(entry).wait(60)
     assert "is no GGUF file" in caplog.text

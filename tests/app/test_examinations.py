@@ -12,7 +12,7 @@ import pytest
 from app.jobs import examination
 from app.jobs.examination import Examination
 from app.jobs.runner import JobRunner
-from app.models.catalog import POCKET, Entry
+from app.models.catalog import POCKET, CatalogEntry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
@@ -33,7 +33,7 @@ def few_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "LIMITS", few)
 
 
-def examined(jobs: JobRunner, model: Entry, method: str) -> list[dict[str, Any]]:
+def examined(jobs: JobRunner, model: CatalogEntry, method: str) -> list[dict[str, Any]]:
     return lines(deque(jobs.start(Examination(model, method), "tab"), maxlen=1).pop())
 
 
@@ -73,6 +73,6 @@ def test_an_examination_has_a_time_limit(doctor_jobs: JobRunner, monkeypatch: py
 
 
 @pytest.mark.parametrize(("model", "method"), [(POCKET, "lookahead"), (TOY, "medusa"), (POCKET, "no such method")])
-def test_what_has_no_drafter_is_refused(model: Entry, method: str) -> None:
+def test_what_has_no_drafter_is_refused(model: CatalogEntry, method: str) -> None:
     with pytest.raises(ParamError, match="no drafter"):
         Examination(model, method)

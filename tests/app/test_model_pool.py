@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.models.catalog import Entry
+from app.models.catalog import CatalogEntry
 from app.models.model_pool import ModelPool
 from decoding.engine import Engine
 from decoding.model import memory
@@ -17,7 +17,7 @@ from tests.families import machine
 
 
 @dataclass(frozen=True, slots=True)
-class Tiny(Entry):
+class Tiny(CatalogEntry):
     """A tiny random model."""
 
     def load(self, progress: Any) -> Engine:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.models.catalog import POCKET, Entry, without_paths
+from app.models.catalog import POCKET, CatalogEntry, without_paths
 from app.models.model_pool import ModelPool
 from app.models.own_models import OwnModels
 from app.pages.own import OwnForm
 from app.server.limits import LIMITS
 from app.server.middleware.bodies import Shapes
 from app.state import AppState
-from app.ui import Launch, build, make_state
+from app.ui import LaunchOptions, build, make_state
 from decoding.errors import ModelError, ParamError
 from tests.event_loops import discard_event_loops
 from tests.families import tiny
@@ -41,7 +41,7 @@ def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None
     own = OwnModels(root, catalog)
     first = own.add({"model": "mine/llama", "draft": f"org/small@{COMMIT}", "medusa": "", "eagle": None})
     folder = str((root / "mine" / "llama").resolve())
-    assert first == Entry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, own=True)
+    assert first == CatalogEntry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, own=True)
     second = own.add({"model": f"org/model@{COMMIT}", "eagle": f"org/drafter@{COMMIT}"})
     assert (second.model, second.revision, second.eagle) == ("org/model", COMMIT, f"org/drafter@{COMMIT}")
     third = own.add({"model": "pocket", "draft": "mine/llama"})
@@ -132,7 +132,7 @@ def test_what_lies_outside_looks_like_what_is_not_there(root: Path) -> None:
 
 def test_a_page_holds_only_so_many(root: Path) -> None:
     """A catalog that grows with every press would fill the memory and the menu."""
-    catalog: dict[str, Entry] = {}
+    catalog: dict[str, CatalogEntry] = {}
     own = OwnModels(root, catalog)
     for _ in range(LIMITS.own_models):
         own.add({"model": "mine/llama"})
@@ -192,7 +192,7 @@ def test_the_form_loads_a_model_and_offers_it(root: Path) -> None:
 
 def owned(root: Path | None) -> tuple[int, list[bool]]:
     """How many parts of a built page are the form's, and whether the request filter lets each of its events run."""
-    page = build(make_state(Launch(own_root=root)))
+    page = build(make_state(LaunchOptions(own_root=root)))
     discard_event_loops()
     ids = [block.elem_id for block in page.blocks.values() if str(getattr(block, "elem_id", "")).startswith("own")]
     events = [n for n, fn in page.fns.items() if getattr(fn.fn, "__qualname__", "").startswith("OwnForm")]

@@ -16,7 +16,7 @@ import pytest
 
 from app.controls import order
 from app.jobs.live_run import LiveRun
-from app.models.catalog import Entry, read_catalog
+from app.models.catalog import CatalogEntry, read_catalog
 from app.state import AppState
 from app.store.trace_store import StoredRun
 from decoding import load
@@ -43,7 +43,7 @@ def cellar(tmp_path: Path) -> Path:
     return home
 
 
-def entry(cellar: Path, **changes: Any) -> Entry:
+def entry(cellar: Path, **changes: Any) -> CatalogEntry:
     places = {part: str(cellar / f"{SECRET}-{part}") for part in ("medusa", "kangaroo")}
     got = {
         "model": str(cellar / f"{SECRET}-target"),
@@ -53,7 +53,7 @@ def entry(cellar: Path, **changes: Any) -> Entry:
         "dtype": "float32",
         **places,
     }
-    return Entry("ours", **(got | changes))
+    return CatalogEntry("ours", **(got | changes))
 
 
 def ran(app_state: AppState, method: str) -> str:
@@ -114,14 +114,14 @@ def test_models_of_the_hub_are_named_by_their_id(cellar: Path, monkeypatch: pyte
 
 
 def test_what_ships_keeps_its_name() -> None:
-    engine = Entry("pocket", "pocket").load(lambda what, share: None)
+    engine = CatalogEntry("pocket", "pocket").load(lambda what, share: None)
     assert engine.draft is not None
     assert (engine.model.card.name, engine.draft.card.name) == (TARGET, DRAFTER)
     assert str(engine.part("medusa").about).startswith("medusa ")
 
 
-def spoilt(place: str, change: Callable[[Path], Any]) -> Callable[[Path], Entry]:
-    def make(cellar: Path) -> Entry:
+def spoilt(place: str, change: Callable[[Path], Any]) -> Callable[[Path], CatalogEntry]:
+    def make(cellar: Path) -> CatalogEntry:
         change(cellar / place)
         return entry(cellar)
 
@@ -136,7 +136,7 @@ def other_tokens(path: Path) -> None:
 
 
 TARGET_FOLDER = f"{SECRET}-target"
-BROKEN: dict[str, Callable[[Path], Entry]] = {
+BROKEN: dict[str, Callable[[Path], CatalogEntry]] = {
     "no folder": lambda cellar: entry(cellar, model=str(cellar / "gone")),
     "relative": lambda cellar: entry(cellar, model=f"{SECRET}/gone"),
     "a file": lambda cellar: entry(cellar, model=str(cellar / f"{SECRET}.safetensors.packed")),
@@ -167,7 +167,7 @@ BROKEN: dict[str, Callable[[Path], Entry]] = {
 
 @pytest.mark.parametrize("make", BROKEN.values(), ids=BROKEN)
 def test_a_model_that_cannot_be_loaded_is_a_sentence(
-    cellar: Path, make: Callable[[Path], Entry], caplog: pytest.LogCaptureFixture
+    cellar: Path, make: Callable[[Path], CatalogEntry], caplog: pytest.LogCaptureFixture
 ) -> None:
     got = ran(AppState({"ours": make(cellar)}, "ours"), "autoregressive")
     faults = [line["sentence"] for line in lines(got) if line["kind"] == "fault"]
@@ -219,7 +219,7 @@ def test_the_host_is_told_why_a_model_did_not_come(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     with pytest.raises(ModelError, match=r"'org/model' could not be fetched \(401: a gated model sign in\)"):
-        Entry("ours", "org/model", "0123456789" * 4).load(lambda what, share: None)
+        CatalogEntry("ours", "org/model", "0123456789" * 4).load(lambda what, share: None)
 
 
 def test_a_name_that_no_file_system_takes_does_not_stop_the_start(tmp_path: Path) -> None:

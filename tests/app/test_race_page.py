@@ -7,7 +7,7 @@ import pytest
 
 from analysis.tuned import CPU
 from app.address import PageState
-from app.models.catalog import Entry
+from app.models.catalog import CatalogEntry
 from app.pages.race import RaceForm, build
 from app.state import AppState
 from tests.event_loops import discard_event_loops
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the eve
 
 @pytest.fixture
 def form(app_state: AppState) -> RaceForm:
-    app_state.catalog = {**app_state.catalog, "gpu": Entry("gpu", "toy", device="cuda")}
+    app_state.catalog = {**app_state.catalog, "gpu": CatalogEntry("gpu", "toy", device="cuda")}
     with gr.Blocks():
         made = build(app_state)
     discard_event_loops()

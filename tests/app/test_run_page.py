@@ -11,7 +11,7 @@ from analysis.tuned import CPU
 from analysis.tuned import POCKET as POCKET_ON_CPU
 from app.address import PageState
 from app.examples import EXAMPLES, examples_for
-from app.models.catalog import POCKET, SMOLLM2, Entry
+from app.models.catalog import POCKET, SMOLLM2, CatalogEntry
 from app.pages.prompt_controls import RAW
 from app.pages.run import RunForm, build
 from app.pages.viewer import viewer
@@ -20,7 +20,7 @@ from decoding import METHODS, smollm2
 from tests.event_loops import discard_event_loops
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind
-GPU = Entry("gpu", smollm2.NAME, device="cuda")
+GPU = CatalogEntry("gpu", smollm2.NAME, device="cuda")
 CATALOG = {entry.name: entry for entry in (SMOLLM2, POCKET, GPU)}
 
 
@@ -33,7 +33,7 @@ def form() -> RunForm:
     return made
 
 
-def chosen(form: RunForm, model: Entry, **changes: Any) -> dict[Any, Any]:
+def chosen(form: RunForm, model: CatalogEntry, **changes: Any) -> dict[Any, Any]:
     """What changes when a visitor chooses a model after having changed these controls of the prompt."""
     menus = [method.preset for method in form.methods.values() if method.preset is not None]
     given = {control: control.value for control in (*form.prompt.controls, *menus)}

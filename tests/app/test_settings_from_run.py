@@ -11,7 +11,7 @@ from analysis.store.folder import RunFolder
 from analysis.store.folder_traces import trace_of
 from analysis.store.tables import tables_of
 from app.examples import EXAMPLES
-from app.models.catalog import POCKET, SMOLLM2, Entry
+from app.models.catalog import POCKET, SMOLLM2, CatalogEntry
 from app.server.limits import LIMITS
 from app.settings_from_run import order_of, settings_from_run
 from app.state import AppState
@@ -156,7 +156,7 @@ def test_the_prompts_of_the_embedded_familys_recordings_are_theirs() -> None:
 
 def test_a_model_whose_weights_are_not_here_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.models.catalog.smollm2.here", lambda: None)
-    entry: Entry = replace(SMOLLM2, download=False)
+    entry: CatalogEntry = replace(SMOLLM2, download=False)
     app_state = AppState({"pocket": POCKET, entry.name: entry}, "pocket")
     state, remarks = settings_from_run(app_state, {"run": "smollm2-prime-lookahead"})
     assert state.model is None and "does not have the run's model" in remarks[0]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.models.catalog import Entry, read_catalog
+from app.models.catalog import CatalogEntry, read_catalog
 from app.server.serving import check_free
-from app.ui import Launch, build, make_state
+from app.ui import LaunchOptions, build, make_state
 from decoding.errors import ParamError
 from decoding.parts import CAPABILITIES
 from tests.event_loops import discard_event_loops
@@ -92,9 +92,9 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
         f"[[model]]\nname='short'\nmodel='org/model@{'0123456789' * 4}'\nkangaroo='org/adapter@{'a' * 40}'\n"
     )
     catalog = read_catalog(path)
-    assert catalog["small"] == Entry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
+    assert catalog["small"] == CatalogEntry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
     assert catalog["small"].parts == {"tables", *CAPABILITIES}
-    short = Entry("short", "org/model", "0123456789" * 4, kangaroo=f"org/adapter@{'a' * 40}")
+    short = CatalogEntry("short", "org/model", "0123456789" * 4, kangaroo=f"org/adapter@{'a' * 40}")
     assert catalog["short"] == short and "kangaroo" in short.parts
     assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
 
@@ -105,8 +105,8 @@ def test_replaying_needs_no_torch() -> None:
     Nor does it import what reads and queries run folders before its Debug tab is opened.
     """
     code = (
-        "import sys; from app.ui import Launch, build, make_state; from app.server.serving import Site\n"
-        "app_state = make_state(Launch(replay_only=True)); page = build(app_state)\n"
+        "import sys; from app.ui import LaunchOptions, build, make_state; from app.server.serving import Site\n"
+        "app_state = make_state(LaunchOptions(replay_only=True)); page = build(app_state)\n"
         "landing = app_state.recordings.landing; Site(app_state.calls.recording_lines(landing.id))\n"
         "heavy = ('torch', 'transformers', 'duckdb', 'pyarrow.parquet', 'analysis.evaluate', 'analysis.metrics')\n"
         "print([name for name in heavy if name in sys.modules])\n"
@@ -127,7 +127,7 @@ def test_a_space_starts_the_file_itself() -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind
 def test_the_whole_page_has_its_forms_and_events() -> None:
     """Replaying leaves them out, so nothing else here would notice a form that cannot be built."""
-    page = build(make_state(Launch()))
+    page = build(make_state(LaunchOptions()))
     discard_event_loops()
     targets = {target for event in page.fns.values() for target, _ in event.targets}
     events = {page.blocks[target].elem_id for target in targets & page.blocks.keys()}  # the page itself is a target too
