@@ -27,10 +27,7 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
     state = parse(query, app_state.catalog)
     if state.fork is None or state.run is None:
         raise ParamError(next(iter(state.problems), "name a run, and the place where it goes on otherwise"))
-    stored = app_state.store.get(state.run)
-    if stored is None:
-        raise ParamError("the server no longer stores this run: run it again, or open its file")
-    fork, trace = state.fork, _bounded(stored.trace, state.fork.step)
+    fork, trace = state.fork, _bounded(app_state.store.find(state.run).trace, state.fork.step)
     header = trace.header
     entry = _entry(app_state, trace)
     setting = METHODS[header.method].Params.parse(dict(header.params))

@@ -43,10 +43,7 @@ def landscape_of(app_state: AppState, query: Mapping[str, str]) -> RunLandscape:
     run = parse(query, app_state.catalog).run
     if run is None:
         raise ParamError("name a run whose text is to be measured")
-    stored = app_state.store.get(run)
-    if stored is None:
-        raise ParamError("the server no longer stores this run: run it again, or open its file")
-    trace = stored.trace
+    trace = app_state.store.find(run).trace
     entry = entry_of(app_state.catalog, trace.header)
     if entry is None or not entry.at_hand:
         raise ParamError("this page does not have the run's model, so its text cannot be measured")

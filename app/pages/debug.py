@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gradio as gr
 
 from ..server.limits import LIMITS
 from ..state import AppState
-from .server_calls import ServerAnswer, ServerFunction, answered
+from .server_calls import ServerFunction, answering
 
 
 def build(app_state: AppState) -> gr.HTML:
@@ -24,24 +22,9 @@ def build(app_state: AppState) -> gr.HTML:
 
 
 def functions(app_state: AppState) -> list[ServerFunction]:
-    """Plain functions, under the names that the script uses."""
+    """Return plain functions, under the names that the script uses."""
 
-    def debug_open(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("open", asked))
+    def function(name: str) -> ServerFunction:
+        return answering(f"debug_{name}", lambda asked: app_state.debug.call(name, asked))
 
-    def debug_chart(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("chart", asked))
-
-    def debug_steps(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("steps", asked))
-
-    def debug_export(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("export", asked))
-
-    def debug_bring(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("bring", asked))
-
-    def debug_play(asked: Any) -> ServerAnswer:
-        return answered(lambda: app_state.debug.call("play", asked))
-
-    return [debug_open, debug_chart, debug_steps, debug_export, debug_bring, debug_play]
+    return [function(name) for name in ("open", "chart", "steps", "export", "bring", "play")]

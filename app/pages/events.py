@@ -11,13 +11,20 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import gradio as gr
 
+from decoding.errors import SpecscopeError
+
+from ..jobs.streaming import refusal_line
 from ..server.limits import LIMITS
+from ..state import AppState
+
+if TYPE_CHECKING:
+    from ..jobs.runner import Job
 
 _log = logging.getLogger(__name__)
 _NO_PROGRESS: dict[str, Any] = {
@@ -38,7 +45,7 @@ DECODES: dict[str, Any] = {
 
 
 def event_address(event: gr.EventData) -> dict[str, str]:
-    """The query of the address that an event of the page's scripts brings; it is untrusted."""
+    """Return the query of the address that an event of the page's scripts brings; it is untrusted."""
     sent = getattr(event, "address", "")
     return dict(parse_qsl(sent.removeprefix("?"))) if isinstance(sent, str) else {}
 
@@ -46,6 +53,16 @@ def event_address(event: gr.EventData) -> dict[str, str]:
 def tab_of(request: gr.Request) -> str:
     """Return the name of the browser's tab."""
     return str(request.session_hash)
+
+
+def start_job(app_state: AppState, make: Callable[[], Job], request: gr.Request) -> Iterator[str]:
+    """Start the job that a visitor asks for, or say why there is none; yields the growing value of its viewer."""
+    try:
+        job = make()
+    except SpecscopeError as error:
+        yield refusal_line(str(error))
+        return
+    yield from app_state.jobs.start(job, tab_of(request))
 
 
 def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 
-from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
@@ -16,10 +15,10 @@ from ..address import PageState
 from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, runnable
 from ..examples import examples_for
 from ..jobs.race import Race, check_lanes
-from ..jobs.streaming import refusal_line
+from ..jobs.runner import Job
 from ..server.limits import LIMITS
 from ..state import AppState
-from .events import QUICK, tab_of, tolerant
+from .events import QUICK, start_job, tab_of, tolerant
 from .form import SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
@@ -109,16 +108,14 @@ class RaceForm:
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a race; yields the growing value of the viewer."""
-        try:
+
+        def race() -> Job:
             given = parse_values(form, self.inputs)
-            orders = self.orders(given)
-        except SpecscopeError as error:
-            yield refusal_line(str(error))
-            return
-        chosen = given[self.prompt.example]
-        example = chosen if isinstance(chosen, str) else None
-        query, lacks = address.write_race(orders, example), address.left_out(orders[0], example)
-        yield from self.app_state.jobs.start(Race(orders, query, lacks), tab_of(request))
+            orders, chosen = self.orders(given), given[self.prompt.example]
+            example = chosen if isinstance(chosen, str) else None
+            return Race(orders, address.write_race(orders, example), address.left_out(orders[0], example))
+
+        yield from start_job(self.app_state, race, request)
 
     def end(self, request: gr.Request) -> None:
         """Cancel the race: it ends after the current step."""

@@ -9,7 +9,6 @@ from typing import Any
 import gradio as gr
 
 from analysis.tuned import TUNED
-from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
@@ -22,11 +21,10 @@ from ..jobs.examination import Examination
 from ..jobs.landscape import RunLandscape, landscape_of
 from ..jobs.live_run import LiveRun
 from ..jobs.runner import Job
-from ..jobs.streaming import refusal_line
 from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
-from .events import DECODES, QUICK, event_address, tab_of, tolerant
+from .events import DECODES, QUICK, event_address, start_job, tab_of, tolerant
 from .form import MethodControls, SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
@@ -128,11 +126,11 @@ class RunForm:
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a live run; yields the growing value of the viewer."""
-        yield from self._start(lambda: self._from_controls(form), request)
+        yield from start_job(self.app_state, lambda: self._from_controls(form), request)
 
     def start_beside(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a live run that is shown beside the one on the screen."""
-        yield from self._start(lambda: self._from_controls(form, fresh=True, beside=True), request)
+        yield from start_job(self.app_state, lambda: self._from_controls(form, fresh=True, beside=True), request)
 
     def start_again(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Start a live run with the settings of the run that an address names."""
@@ -141,7 +139,7 @@ class RunForm:
             state, _ = settings_from_run(self.app_state, event_address(event))
             return self._live_run(order_of(self.app_state, state), state.example, fresh=True)
 
-        yield from self._start(again, request)
+        yield from start_job(self.app_state, again, request)
 
     def start_branch(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Start a run beside the one that an address names: it goes on from the position that the address names too."""
@@ -150,16 +148,7 @@ class RunForm:
             chosen, fork = branch_of(self.app_state, event_address(event))
             return LiveRun(chosen, "", fresh=True, beside=True, branch=fork.query)
 
-        yield from self._start(branch, request)
-
-    def _start(self, make: Callable[[], Job], request: gr.Request) -> Iterator[str]:
-        """Start the job that a visitor asks for, or say why there is none."""
-        try:
-            job = make()
-        except SpecscopeError as error:
-            yield refusal_line(str(error))
-            return
-        yield from self.app_state.jobs.start(job, tab_of(request))
+        yield from start_job(self.app_state, branch, request)
 
     def _from_controls(self, form: object, fresh: bool = False, beside: bool = False) -> Job:
         given = parse_values(form, self.inputs)
@@ -186,13 +175,13 @@ class RunForm:
             def examination() -> Job:
                 return Examination(choose(self.app_state.catalog, parse_values(form, [self.model])[self.model]), method)
 
-            yield from self._start(examination, request)
+            yield from start_job(self.app_state, examination, request)
 
         return start
 
     def measure(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Measure the landscape of the run that an address names; yields the growing value of its viewer."""
-        yield from self._start(lambda: landscape_of(self.app_state, event_address(event)), request)
+        yield from start_job(self.app_state, lambda: landscape_of(self.app_state, event_address(event)), request)
 
     def end(self, request: gr.Request) -> None:
         """Cancel the run, the examination and the landscape: they end after the current step."""

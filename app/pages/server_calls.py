@@ -33,7 +33,6 @@ from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack,
 _log = logging.getLogger(__name__)
 ServerAnswer = dict[str, Any]
 ServerFunction = Callable[[Any], ServerAnswer]
-_GONE = "The server no longer stores this run: run it again, or open its file."
 _TYPES = {"jsonl.gz": "application/gzip", "html": "text/html", "csv": "text/csv", "json": "application/json"}
 
 
@@ -47,33 +46,18 @@ class ServerCalls:
         self._race_lock = threading.Lock()
 
     def functions(self) -> list[ServerFunction]:
-        """Plain functions, under the names that the scripts use."""
-
-        def run_detail(asked: Any) -> ServerAnswer:
-            return answered(lambda: self._line(asked, "detail"))
-
-        def run_step(asked: Any) -> ServerAnswer:
-            return answered(lambda: self._line(asked, "full"))
-
-        def run_rows(asked: Any) -> ServerAnswer:
-            return answered(lambda: self._line(asked, "rows"))
-
-        def run_lives(asked: Any) -> ServerAnswer:
-            return {"lives": isinstance(asked, str) and asked in self._store.streaming}
-
-        def run_export(asked: Any) -> ServerAnswer:
-            return answered(lambda: self._export(asked))
-
-        def open_recording(asked: Any) -> ServerAnswer:
-            return answered(lambda: self.open_run(asked))
-
-        def open_trace(asked: Any) -> ServerAnswer:
-            return answered(lambda: self._open_upload(asked))
-
-        def open_race(asked: Any) -> ServerAnswer:
-            return answered(lambda: {"lines": self.race_lines()})
-
-        return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace, open_race]
+        """Return plain functions, under the names that the scripts use."""
+        calls: dict[str, ServerFunction] = {
+            "run_detail": lambda asked: self._line(asked, "detail"),
+            "run_step": lambda asked: self._line(asked, "full"),
+            "run_rows": lambda asked: self._line(asked, "rows"),
+            "run_lives": lambda asked: {"lives": isinstance(asked, str) and asked in self._store.streaming},
+            "run_export": self._export,
+            "open_recording": self.open_run,
+            "open_trace": self._open_upload,
+            "open_race": lambda asked: {"lines": self.race_lines()},
+        }
+        return [answering(name, call) for name, call in calls.items()]
 
     def race_lines(self) -> str:
         """The lines of the recorded race; made when they are first asked for, once."""
@@ -87,7 +71,7 @@ class ServerCalls:
         recording = self._recordings.get(run)
         if recording is not None:
             return {"lines": self.recording_lines(recording.id)}
-        stored = self._stored(run)
+        stored = self._store.find(run)
         with self._store.reading():
             _, lines = replay(stored.trace, str(run))
         machine = elsewhere(stored.trace.header)
@@ -105,7 +89,7 @@ class ServerCalls:
         run, k = _pair(asked)
         if type(k) is not int or not 0 <= k <= LIMITS.detail_steps:
             raise TraceError(f"a step is a whole number from 0 to {LIMITS.detail_steps}, not {shown(k)}")
-        stored = self._stored(run)
+        stored = self._store.find(run)
         if k >= len(stored.trace.steps):
             raise TraceError(f"this run has {len(stored.trace.steps)} steps: ask for an earlier one than {k}")
         return {"lines": getattr(stored.play, what)(k)}
@@ -114,7 +98,7 @@ class ServerCalls:
         run, form = _pair(asked)
         if not isinstance(form, str) or form not in _FORMS:
             raise TraceError(f"choose one of {', '.join(_FORMS)} to download, not {shown(form)}")
-        stored, recording = self._stored(run), self._recordings.get(run)
+        stored, recording = self._store.find(run), self._recordings.get(run)
         with self._store.reading():
             ending, content = _FORMS[form](stored, recording.step if recording else None)
         name = f"specscope-{stored.trace.header.method}"[:40]
@@ -145,12 +129,6 @@ class ServerCalls:
         about |= {"notice": EVICTED} if evicted else {}
         return {"lines": page_line(**about) + lines + stored.end()}
 
-    def _stored(self, run: object) -> StoredRun:
-        stored = self._store.get(run)
-        if stored is None:
-            raise TraceError(_GONE)
-        return stored
-
 
 def _html(stored: StoredRun, step: int | None) -> tuple[str, str]:
     proof = stored.proof
@@ -176,12 +154,17 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def answered(make: Callable[[], ServerAnswer]) -> ServerAnswer:
-    """An answer, or the sentence that says why there is none."""
-    try:
-        return make()
-    except SpecscopeError as error:
-        return {"fault": as_sentence(str(error)[:500])}
-    except Exception:
-        _log.exception("an answer failed")
-        return {"fault": "The server could not answer that: try again."}
+def answering(name: str, call: ServerFunction) -> ServerFunction:
+    """Return a function of this name that answers a call, or says in a sentence why it cannot."""
+
+    def answer(asked: Any) -> ServerAnswer:
+        try:
+            return call(asked)
+        except SpecscopeError as error:
+            return {"fault": as_sentence(str(error)[:500])}
+        except Exception:
+            _log.exception("an answer failed")
+            return {"fault": "The server could not answer that: try again."}
+
+    answer.__name__ = name
+    return answer

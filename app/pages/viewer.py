@@ -6,6 +6,7 @@ scripts insert it as text. The components are not subclasses of gr.HTML: Gradio 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -15,34 +16,37 @@ from ..state import AppState
 
 
 def viewer(app_state: AppState) -> gr.HTML:
-    """The player of one run, with the gallery, the upload of a trace, and downloads; the caller renders it."""
+    """Create the player of one run, with the gallery, the upload of a trace, and downloads."""
     landing = app_state.recordings.landing
-    return _without_postprocess(
-        gr.HTML(
-            html_template='<div class="app-viewer"></div>',
-            js_on_load="SpecscopeApp.viewer(element, { props, server, watch, "
-            "race: (address) => trigger('race', { address }), fill: (address) => trigger('fill', { address }), "
-            "again: (address) => trigger('again', { address }), "
-            "branch: (address) => trigger('branch', { address }) });",
-            apply_default_css=False,
-            server_functions=app_state.calls.functions(),
-            elem_id="viewer",
-            render=False,
-            gallery=app_state.recordings.gallery(),
-            landing=landing.id if landing else "",
-            largest=LIMITS.upload_bytes,
-            live=not app_state.replay_only,
-        )
+    return _drawn(
+        app_state,
+        "viewer",
+        '<div class="app-viewer"></div>',
+        ("race", "fill", "again", "branch"),
+        gallery=app_state.recordings.gallery(),
+        landing=landing.id if landing else "",
+        largest=LIMITS.upload_bytes,
+        live=not app_state.replay_only,
     )
 
 
 def race_viewer(app_state: AppState) -> gr.HTML:
-    """The players of a race, side by side; the caller renders them."""
-    return _watching(app_state, "race", '<div class="app-race"></div>')
+    """Create the players of a race, side by side."""
+    return _drawn(app_state, "race", '<div class="app-race"></div>')
+
+
+def doctor_viewer(app_state: AppState) -> gr.HTML:
+    """Create what shows an examination; before the first one it takes no room."""
+    return _drawn(app_state, "doctor")
+
+
+def landscape_viewer(app_state: AppState) -> gr.HTML:
+    """Create what shows the landscape of the run on the screen, with the button that has it measured."""
+    return _drawn(app_state, "landscape", acts=("measure", "end"))
 
 
 def conversation(elem_id: str) -> gr.HTML:
-    """The turns of a conversation so far. Its value is their JSON, which events bring back."""
+    """Create what shows the turns of a conversation so far. Its value is their JSON, which events bring back."""
     return _without_postprocess(
         gr.HTML(
             "[]",
@@ -54,45 +58,28 @@ def conversation(elem_id: str) -> gr.HTML:
     )
 
 
-def doctor_viewer(app_state: AppState) -> gr.HTML:
-    """What an examination finds; the caller renders it. Before the first one it takes no room."""
-    return _watching(app_state, "doctor", "<div></div>")
+def _drawn(
+    app_state: AppState, name: str, template: str = "<div></div>", acts: Sequence[str] = (), **props: Any
+) -> gr.HTML:
+    """Create a component that a function of the page's scripts draws; the caller renders it.
 
-
-def _watching(app_state: AppState, name: str, template: str) -> gr.HTML:
-    """A component that one function of the page's scripts draws, and that asks for nothing by itself."""
+    The scripts trigger its `acts`, events that bring an address.
+    """
+    events = "".join(f", {act}: (address) => trigger('{act}', {{ address }})" for act in acts)
     return _without_postprocess(
         gr.HTML(
             html_template=template,
-            js_on_load=f"SpecscopeApp.{name}(element, {{ props, server, watch }});",
+            js_on_load=f"SpecscopeApp.{name}(element, {{ props, server, watch{events} }});",
             apply_default_css=False,
             server_functions=app_state.calls.functions(),
-            elem_id=f"{name}-viewer",
+            elem_id=name if name == "viewer" else f"{name}-viewer",
             render=False,
-        )
-    )
-
-
-def landscape_viewer(app_state: AppState) -> gr.HTML:
-    """The landscape of the run on the screen, with the button that has it measured; the caller renders it."""
-    return _without_postprocess(
-        gr.HTML(
-            html_template="<div></div>",
-            js_on_load="SpecscopeApp.landscape(element, { props, server, watch, "
-            "measure: (address) => trigger('measure', { address }), end: () => trigger('end') });",
-            apply_default_css=False,
-            server_functions=app_state.calls.functions(),
-            elem_id="landscape-viewer",
-            render=False,
+            **props,
         )
     )
 
 
 def _without_postprocess(component: gr.HTML) -> gr.HTML:
     """Make a component send its values unchanged: they are not markup, so Gradio need not parse them."""
-
-    def identity(value: Any) -> Any:
-        return value
-
-    component.postprocess = identity  # type: ignore[method-assign]
+    component.postprocess = lambda value: value  # type: ignore[method-assign]
     return component

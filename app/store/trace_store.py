@@ -176,6 +176,13 @@ class TraceStore:
         with self.reading() if own else self._find_lock:
             return self._get_unpacked(run) or self._unpack(run, packed)
 
+    def find(self, run: object) -> StoredRun:
+        """Return a run by its id; raises TraceError if it is unknown or evicted."""
+        stored = self.get(run)
+        if stored is None:
+            raise TraceError("the server no longer stores this run: run it again, or open its file")
+        return stored
+
     def _get_unpacked(self, run: str) -> StoredRun | None:
         with self._lock:
             self._packed.get(run)  # counts as a use

@@ -13,7 +13,7 @@ from app.jobs.live_run import LiveRun
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.trace_store import StoredRun, replay
-from decoding.errors import ParamError
+from decoding.errors import ParamError, SpecscopeError
 from decoding.types import Trace
 
 from .conftest import lines
@@ -87,7 +87,7 @@ def test_a_text_is_forced(app_state: AppState, trace: Trace) -> None:
 )
 def test_what_names_no_place_is_refused(app_state: AppState, trace: Trace, query: Any, sentence: str) -> None:
     stored(app_state, trace)
-    with pytest.raises(ParamError, match=sentence):
+    with pytest.raises(SpecscopeError, match=sentence):
         branch_of(app_state, query)
 
 
@@ -107,7 +107,7 @@ def test_a_file_cannot_ask_for_more_than_a_visitor(
     """A trace may come from anybody: its header is an order."""
     wrong = replace(trace, header=replace(trace.header, **changes))
     app_state.store.get = lambda run: StoredRun(wrong, replay(trace, "dropped")[0])  # type: ignore[method-assign]
-    with pytest.raises(ParamError, match=sentence):
+    with pytest.raises(SpecscopeError, match=sentence):
         branch_of(app_state, {"run": "dropped", "branch": "1n1"})
 
 
