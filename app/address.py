@@ -4,7 +4,7 @@ screen=run|race|debug (Gradio has a "page" of its own; app/debug/state.py reads 
 run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 beside=ID of a second run, recorded or made here, which the page shows in step with the first
-branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (behind the first 2 tokens of the step)
+branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (after the first 2 tokens of the step)
 model, method, methods (of a race)
 p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
 example=ID, or prompt=TEXT, or raw=TEXT without the model's chat template, or chat=JSON messages   reference=TEXT
@@ -55,7 +55,7 @@ class Fork:
 
     step: int
     node: int | None
-    keep: int | None = None  # tokens of the step in front of the text
+    keep: int | None = None  # tokens of the step before the text
     text: str | None = None
 
     @property
@@ -134,7 +134,7 @@ def write(order: Order, example: str | None = None) -> str:
 
 
 def write_race(orders: Sequence[Order], example: str | None = None) -> str:
-    """The query of a race."""
+    """Return the query of a race."""
     methods = [order.method for order in orders]
     fields: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
     fields |= {"methods": ",".join(method.name for method in methods)}
@@ -162,10 +162,10 @@ def left_out(order: Order, example: str | None = None) -> str:
 
 
 def _prompt_field(order: Order, example: str | None) -> dict[str, str]:
-    known, prompt = EXAMPLES.get(example or ""), order.prompt
-    conversation = None if known is None else tuple(dict(message) for message in known.messages)
-    if known is not None and not order.raw and prompt in (known.prompt, conversation):
-        return {"example": known.id}
+    chosen, prompt = EXAMPLES.get(example or ""), order.prompt
+    conversation = None if chosen is None else tuple(dict(message) for message in chosen.messages)
+    if chosen is not None and not order.raw and prompt in (chosen.prompt, conversation):
+        return {"example": chosen.id}
     if isinstance(prompt, str):
         return {"raw" if order.raw else "prompt": prompt}
     return {"chat": json.dumps(prompt, ensure_ascii=False, separators=(",", ":"))}
@@ -208,15 +208,15 @@ def _run(text: str) -> str:
 
 
 def _fork(text: str, forced: str | None) -> Fork:
-    found = _FORK.fullmatch(text)
-    if found is None:
+    named = _FORK.fullmatch(text)
+    if named is None:
         raise ParamError("a branch is a step and a node, as 12n3, or a step and a number of tokens, as 12k2")
-    step = check_count("the step", int(found[1]), 0, LIMITS.detail_steps)
-    if found[2] == "n":
-        return Fork(step, int(found[3]))
+    step = check_count("the step", int(named[1]), 0, LIMITS.detail_steps)
+    if named[2] == "n":
+        return Fork(step, int(named[3]))
     if not forced or len(forced) > LIMITS.forced_characters:
         raise ParamError(f"the text that is forced must have 1 to {LIMITS.forced_characters} characters")
-    return Fork(step, None, int(found[3]), without_surrogates(forced))
+    return Fork(step, None, int(named[3]), without_surrogates(forced))
 
 
 def _methods(text: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _LARGEST_CHUNK = 512  # of a prompt: the page's own runs read no more at once
 
 
 def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, Fork]:
-    """The order of a branch, and the place where it leaves the other run."""
+    """Return the order of a branch, and the place where it leaves the other run."""
     state = parse(query, app_state.catalog)
     if state.fork is None or state.run is None:
         raise ParamError(next(iter(state.problems), "name a run, and the place where it goes on otherwise"))
@@ -46,7 +46,7 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
 
 
 def _bounded(trace: Trace, step: int) -> Trace:
-    """The trace of a run that would go on no longer than this page allows."""
+    """Return the trace of a run that would go on no longer than this page allows."""
     if step >= len(trace.steps):
         raise ParamError(f"this run has {len(trace.steps)} steps: choose an earlier one than {step}")
     header = trace.header
@@ -60,7 +60,7 @@ def _bounded(trace: Trace, step: int) -> Trace:
 
 
 def _entry(app_state: AppState, trace: Trace) -> CatalogEntry:
-    """The catalog's entry for the run's model, if the method can run on it here."""
+    """Return the catalog's entry for the run's model, if the method can run on it here."""
     entry = entry_of(app_state.catalog, trace.header)
     if entry is None or not entry.at_hand:
         raise ParamError("this page does not have the run's model, so nothing can go on from it")

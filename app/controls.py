@@ -54,7 +54,7 @@ class Order:
 
 
 def runnable(entry: CatalogEntry) -> list[str]:
-    """The names of all methods whose parts a model has."""
+    """Return the names of all methods whose parts a model has."""
     return [name for name, method in METHODS.items() if method.needs <= entry.parts]
 
 
@@ -74,8 +74,8 @@ def order(
     """Check all settings; raises ParamError for the first that is invalid."""
     entry, kind = choose(catalog, model), find_method(method if isinstance(method, str) else None)
     if kind.name not in runnable(entry):
-        known = ", ".join(runnable(entry))
-        raise ParamError(f"{entry.name} lacks the parts that {kind.name} needs; choose one of {known}")
+        names = ", ".join(runnable(entry))
+        raise ParamError(f"{entry.name} lacks the parts that {kind.name} needs; choose one of {names}")
     setting = kind.Params.parse({} if params is None else params)
     if setting.nodes > LIMITS.nodes:
         raise ParamError(f"with these settings a step has {setting.nodes} tokens, above {LIMITS.nodes}: lower them")
@@ -142,7 +142,7 @@ def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
 
 
 def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
-    """The settings of a method by the name of the preset, the defaults first."""
+    """Return the settings of a method by the name of the preset, the defaults first."""
     plain = kind.Params().to_json()
     return {DEFAULTS: plain} | {
         name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()
@@ -155,16 +155,16 @@ def best_preset(method: str, entry: CatalogEntry) -> str:
 
 
 def preset_name(kind: type[Method], values: Mapping[str, object]) -> str:
-    """The name of the preset that has these settings, or an empty string."""
+    """Return the name of the preset that has these settings, or an empty string."""
     return next((name for name, settings in presets(kind).items() if settings == values), "")
 
 
 def preset(kind: type[Method], name: object) -> dict[str, JSON]:
-    """The settings of a preset."""
-    known = presets(kind)
-    if not isinstance(name, str) or name not in known:
-        raise ParamError(f"{kind.label} has no preset {shown(name)}; choose one of {', '.join(known)}")
-    return known[name]
+    """Return the settings of a preset."""
+    settings = presets(kind)
+    if not isinstance(name, str) or name not in settings:
+        raise ParamError(f"{kind.label} has no preset {shown(name)}; choose one of {', '.join(settings)}")
+    return settings[name]
 
 
 def _object(what: str, value: object) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _OWN_SETTINGS = "A race uses presets only: the method's own settings in the run 
 
 
 def race_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
-    """The state of a race from the run that an address names, and a remark on each setting that was not copied."""
+    """Return the state of a race for the run that an address names, and a remark on each setting that was left."""
     state, remarks = settings_from_run(app_state, query)
     if state.method is not None:
         _set_method(state, remarks)

@@ -36,7 +36,7 @@ _SHORTER = f"The run was longer than this page allows: the length is set to {LIM
 
 
 def settings_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
-    """The state that filling in a form with a run's settings needs, and a sentence on each that could not be copied.
+    """Return the state that fills a form with a run's settings, and a sentence on each that could not be copied.
 
     A prompt is copied only if exactly the run's tokens come of it, which the tokenizer of the run's model decides.
     """
@@ -49,7 +49,7 @@ def settings_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[Pa
 
 
 def order_of(app_state: AppState, state: PageState) -> Order:
-    """The order of a run with these settings. Raises ParamError if the page cannot run it."""
+    """Return the order of a run with these settings. Raises ParamError if the page cannot run it."""
     if state.model is None:
         raise ParamError("this page does not have the run's model: choose another one in the form, and press Run")
     if state.prompt is None:
@@ -121,7 +121,7 @@ def _copy_prompt(app_state: AppState, state: PageState, remarks: list[str]) -> N
 
 
 def _header(app_state: AppState, run: str | None) -> Header | None:
-    """A run's header; that of a recording is in memory already."""
+    """Return a run's header; that of a recording is in memory already."""
     if run is not None and app_state.recordings.get(run) is not None:
         return app_state.recordings.header(run)
     trace = _trace(app_state, run)
@@ -134,19 +134,19 @@ def _trace(app_state: AppState, run: str | None) -> Trace | None:
 
 
 def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> CheckedPrompt:
-    """A prompt as a visitor writes it: a chat of one turn is a message."""
+    """Return a prompt as a visitor writes it: a chat of one turn is a message."""
     if isinstance(prompt, str):
         return prompt
     return prompt[0]["content"] if len(prompt) == 1 else tuple(dict(message) for message in prompt)
 
 
 def _example(prompt: CheckedPrompt) -> str | None:
-    """The id of the example that has this prompt."""
+    """Return the id of the example that has this prompt."""
     return next((each.id for each in EXAMPLES.values() if _as_written(each.prompt or each.messages) == prompt), None)
 
 
 def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[CheckedPrompt, bool] | None:
-    """The prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
+    """Return the prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
     if messages := conversation_of(codec, ids):
         return _as_written(messages), False
     pieces = [codec.piece(token) for token in ids]

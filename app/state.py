@@ -62,7 +62,7 @@ class AppState:
             return self._debug
 
     def codec_of(self, header: Header) -> Codec | None:
-        """The tokenizer of a run's model, if it is at hand; a page that only replays loads none."""
+        """Return the tokenizer of a run's model, if it is at hand; a page that only replays loads none."""
         entry = None if self.replay_only else entry_of(self.catalog, header)
         return None if entry is None else self.tokenizers.of(entry)
 

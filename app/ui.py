@@ -58,7 +58,7 @@ def build(app_state: AppState) -> gr.Blocks:
 
 
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
-    """The page for recorded runs, the recorded race, uploaded traces and run folders."""
+    """Lay out the page for recorded runs, the recorded race, uploaded traces and run folders."""
     from .pages import debug
     from .pages.viewer import race_viewer
 
@@ -82,7 +82,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 
 
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
-    """The page with live runs and races."""
+    """Lay out the page with live runs and races."""
     from .address import parse
     from .pages import debug, race, run
     from .race_from_run import race_from_run
@@ -137,7 +137,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
 
 
 def _open_run(app_state: AppState, run: str | None, problems: list[str]) -> Any:
-    """The lines of the run that an address names, and its problems. The page loads the landing run by itself."""
+    """Return the lines of the run that an address names, and its problems. The page loads the landing run by itself."""
     landing, lines = app_state.recordings.landing, ""
     if run is not None and (landing is None or run != landing.id):
         try:
@@ -166,7 +166,7 @@ class LaunchOptions:
 
 
 def make_state(launch: LaunchOptions) -> AppState:
-    """The application state for the arguments of the command line."""
+    """Create the application state for the arguments of the command line."""
     model = launch.model
     catalog = default_catalog(launch.download) if launch.models is None else read_catalog(launch.models)
     if model is not None and model not in catalog:
@@ -174,7 +174,7 @@ def make_state(launch: LaunchOptions) -> AppState:
     folder = Path(launch.runs) if launch.runs else None
     app_state = AppState(catalog, model or next(iter(catalog)), launch.replay_only, launch.own_root, folder)
     if folder:
-        _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be heard of at once
+        _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be reported at once
     return app_state
 
 
@@ -202,7 +202,7 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
 
 
 def _end_signals() -> set[signal.Signals]:
-    """The signals that end the server: of Ctrl-C, of kill, and of a terminal that is closed (unless nohup is used)."""
+    """Return the signals of Ctrl-C, of kill, and of a terminal that is closed (unless nohup is used)."""
     signals = {signal.SIGINT, signal.SIGTERM}
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not on Windows
         signals.add(signal.SIGHUP)

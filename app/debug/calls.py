@@ -46,17 +46,17 @@ class DebugCalls:
         self._pool = QueryPool()
 
     def call(self, name: str, asked: Any) -> ServerAnswer:
-        """One of the functions by its name, when its turn has come."""
+        """Call one of the functions by its name, when its turn has come."""
         made: Callable[[Any], ServerAnswer] = getattr(self, name)
         with self._pool.place():
             return made(asked)
 
     def _view(self, query: object) -> DebugView:
-        """The view that an address names; a folder that has several methods is opened at one of them."""
+        """Return the view that an address names; a folder that has several methods is opened at one of them."""
         return self._view_of(DebugState.parse(query))
 
     def _what_is_left(self, query: object) -> tuple[DebugView, str]:
-        """The view that an address names as far as its folders are there, and a sentence on what is not."""
+        """Return the view that an address names as far as its folders are there, and a sentence on what is not."""
         state = DebugState.parse(query)
         try:
             return self._view_of(state), ""
@@ -75,14 +75,14 @@ class DebugCalls:
         return DebugView(settled, folder, against)
 
     def open(self, asked: Any) -> ServerAnswer:
-        """What an address shows at once: folders, filters, query, and how many steps it chooses."""
+        """Return what an address shows at once: folders, filters, query, and how many steps it chooses."""
         listed = self._folders.listed()
         try:
             view, gone = self._what_is_left(asked)
         except TraceError as error:
             return {"folders": listed, "notice": as_sentence(error)}
         state = view.state
-        found: ServerAnswer = {
+        answer: ServerAnswer = {
             "folders": listed,
             "folder": state.folder,
             "address": state.address(),
@@ -103,14 +103,14 @@ class DebugCalls:
             "notice": " ".join(filter(None, (gone, *map(as_sentence, state.problems[:3])))),
         }
         if view.against is not None:
-            found["against_facts"] = view.against.facts()
+            answer["against_facts"] = view.against.facts()
         try:
-            return found | view.head()
+            return answer | view.head()
         except (ParamError, TraceError) as error:  # the query, which is then shown to be mended
-            return found | {"refused": as_sentence(error)}
+            return answer | {"refused": as_sentence(error)}
 
     def chart(self, asked: Any) -> ServerAnswer:
-        """A metric of the selections, with its figure."""
+        """Return a metric of the selections, with its figure."""
         query, key = _listed(asked, 2)
         if key in (COMPARED, QUESTIONS):
             return self._view(query).compare(key)
@@ -119,14 +119,14 @@ class DebugCalls:
         return self._view(query).measure(key)
 
     def steps(self, asked: Any) -> ServerAnswer:
-        """Some of the steps behind a row of a metric."""
+        """Return some of the steps that a row of a metric counts."""
         query, key, row, second, offset = _listed(asked, 5)
         if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in METRICS):
             raise TraceError("there is no such chart")
         return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 
     def export(self, asked: Any) -> ServerAnswer:
-        """The chosen steps as a file."""
+        """Return the chosen steps as a file."""
         query, form = _listed(asked, 2)
         if not isinstance(form, str) or form not in _TYPES:
             raise TraceError(f"choose one of {', '.join(_TYPES)} to download")
@@ -134,12 +134,12 @@ class DebugCalls:
         return {"name": f"specscope-steps.{form}", "type": _TYPES[form]} | _FORMS[form](table)
 
     def bring(self, asked: Any) -> ServerAnswer:
-        """The id of a run folder that a visitor dropped."""
+        """Store a run folder that a visitor dropped; returns its id."""
         name, folder = read_files(asked)
         return {"folder": self._folders.bring(name, folder)}
 
     def play(self, asked: Any) -> ServerAnswer:
-        """The lines of a run for the player, which opens at a step."""
+        """Return the lines of a run for the player, which opens at a step."""
         folder, number, step = _listed(asked, 3)
         if not isinstance(folder, str):
             raise TraceError("there is no such run folder")

@@ -77,7 +77,7 @@ class DebugState:
         )
 
     def address(self) -> str:
-        """The query that `parse` reads."""
+        """Return the query that `parse` reads."""
         filters = {f"{_FILTER}{name}": value for name, value in asdict(self.filters).items() if value is not None}
         if self.every_method and "f.method" not in filters:
             filters["f.method"] = EVERY
@@ -90,7 +90,7 @@ class DebugState:
     def settled(
         self, folder: str, methods: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]] = ()
     ) -> DebugState:
-        """The same with a folder, and looking at one method and setting where none was chosen.
+        """Return the same with a folder, and with one method and setting where none was chosen.
 
         `methods` are the folder's, the most telling first; mixed numbers would be nobody's. `others` are those of the
         folder to compare with: the same method in another folder, another one in the same.
@@ -110,7 +110,7 @@ class DebugState:
         return replace(state, against_method=other[0], against_setting=other[1])
 
     def shown(self) -> dict[str, Any]:
-        """The filters that ask for something, by name."""
+        """Return the filters that ask for something, by name."""
         return {name: value for name, value in asdict(self.filters).items() if value is not None}
 
     @property

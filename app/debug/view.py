@@ -1,4 +1,4 @@
-"""One view of the Debug page: the selections that its address names, their metrics, and the steps behind a bar."""
+"""One view of the Debug page: the selections that its address names, their metrics, and the steps that a bar counts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Selected:
         return answer
 
     def measure(self, metric: str) -> Result:
-        """A metric of these steps."""
+        """Return a metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
     def _ask(self) -> Selection | Shown:
@@ -57,7 +57,7 @@ class Selected:
         return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
     def steps(self, conditions: Sequence[Condition] = (), slowest: str = "") -> np.ndarray[Any, Any]:
-        """The places in the table of steps that were chosen, those alone of which some conditions hold.
+        """Return the positions of the chosen steps in the table, those alone of which some conditions hold.
 
         The slowest come first by the column that `slowest` names.
         """
@@ -73,7 +73,7 @@ class Selected:
 
 
 def conditions_sql(conditions: Sequence[Condition]) -> str:
-    """The query for steps of which conditions hold; those on nodes must hold of one node together."""
+    """Return the query for steps of which conditions hold; those on nodes must hold of one node together."""
     of_steps, of_nodes = list[str](), list[str]()
     for table, column, sign, value in conditions:
         assert sign in _SIGNS and column.isidentifier(), "conditions are written by the metrics"
@@ -98,7 +98,7 @@ class DebugView:
             self.second = Selected(against, state.against_query, *state.against_choice)
 
     def head(self) -> dict[str, Any]:
-        """What the page shows at once: how much was chosen, or the table that the query answers with."""
+        """Return what the page shows at once: how much was chosen, or the table that the query answers with."""
         answer = self.first.answer
         if isinstance(answer, Shown):
             return {"table": asdict(answer)}
@@ -108,7 +108,7 @@ class DebugView:
         return facts
 
     def names(self) -> list[str]:
-        """What the selections are called in legends."""
+        """Name the selections for legends."""
         names = [self._name(self.folder, self.state.filters.method, self.state.filters.setting)]
         if self.against is not None:
             names.append(self._name(self.against, *self.state.against_choice))
@@ -121,7 +121,7 @@ class DebugView:
         return named or "all methods"
 
     def measure(self, key: str) -> dict[str, Any]:
-        """A metric's answer for the page: the results, and a figure of them."""
+        """Return a metric's answer for the page: the results, and a figure of them."""
         metric = METRICS[key]
         sides = [side for side in (self.first, self.second) if side is not None]
         results = [side.measure(key) for side in sides]
@@ -134,7 +134,7 @@ class DebugView:
         return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
 
     def compare(self, key: str) -> dict[str, Any]:
-        """What differs between the two selections on the questions that both have."""
+        """Return what differs between the two selections on the questions that both have."""
         result = self._compared(key)
         drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
         return {"key": key, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
@@ -148,13 +148,13 @@ class DebugView:
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: Result) -> dict[str, Any]:
-        """A result without what says which steps are behind its rows, which stays here."""
+        """Return a result without what says which steps each row counts, which stays here."""
         rows = result["rows"][:_ROWS]
         facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
-        """Some of the steps behind a row of a metric, or behind all of it."""
+        """Return some of the steps that a row of a metric counts, or all rows."""
         side = self.second if second else self.first
         if side is None:
             raise ParamError("there is no second selection to look into: choose a folder to compare with")
@@ -177,7 +177,7 @@ class DebugView:
         }
 
     def table(self, most: int) -> pa.Table:
-        """The steps of the first selection with what is known of their runs."""
+        """Return the steps of the first selection with what is known of their runs."""
         places = self.first.steps()
         if len(places) > most:
             raise ParamError(f"{len(places):,} steps are chosen, above the {most:,} of a file: narrow the filters")
@@ -189,7 +189,7 @@ class DebugView:
 
 
 def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
-    """A step as the list of steps shows it; `at` is its place in the table."""
+    """Return a step as the list of steps shows it; `at` is its position in the table."""
     steps, runs = folder.folder.steps, folder.folder.runs
     row = {name: steps[name][at].as_py() for name in ("run", "step", "start", "accepted", "drafted", "written", "text")}
     row["ms"] = steps["total_ms"][at].as_py()
@@ -227,7 +227,7 @@ def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(value: object, most: int) -> int:
-    """A number that a browser sent."""
+    """Return a number that a browser sent."""
     if type(value) is not int or not -1 <= value <= most:
         raise TraceError(f"a row is a whole number up to {most}")
     return value

@@ -1,9 +1,9 @@
 """Which step a recording opens at.
 
 A visitor who sees one step must see guesses pay off, in something that reads as language, and soon: the further on, the
-more text stands in front of it. So a step is worth one for each accepted token that is a word (at least two letters
+more text comes before it. So a step is worth one for each accepted token that is a word (at least two letters
 and nothing else: no digits, no punctuation, no variables of one letter), half of one more if it also rejects a guess
-and so shows both fates, and a tenth less for each step in front of it. The recording opens at the step worth most.
+and so shows both fates, and a tenth less for each step before it. The recording opens at the step worth most.
 
 A run that accepts no word (autoregressive decoding accepts nothing at all) opens at the first step that writes one.
 """
@@ -17,7 +17,7 @@ _MIXED, _LATER = 0.5, 0.1  # in words
 
 
 def opening_step(trace: Trace) -> int:
-    """The number of the step to open a recording at."""
+    """Return the number of the step to open a recording at."""
 
     def worth(step: Step) -> tuple[bool, bool, float]:
         words = [is_word(trace.texts.get(token, "")) for token in step.emitted]
@@ -29,6 +29,6 @@ def opening_step(trace: Trace) -> int:
 
 
 def is_word(text: str) -> bool:
-    """Whether a token's text is a word, or a piece of one."""
+    """Return True if a token's text is a word, or a piece of one."""
     letters = text.strip()
     return len(letters) > 1 and letters.isalpha()

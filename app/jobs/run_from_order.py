@@ -26,7 +26,7 @@ _ROUNDS = 3
 
 
 def begin(engine: Engine, order: Order, options: DecodeOptions) -> Run:
-    """The run that an order asks for: that of its prompt, or one that goes on from another run."""
+    """Return the run that an order asks for: that of its prompt, or one that goes on from another run."""
     if order.origin is not None:
         return _branch(engine, order.origin, options)
     prompt = engine.encode(_prompt(engine, order))

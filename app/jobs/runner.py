@@ -197,6 +197,6 @@ class JobRunner:
             yield from job.lines(started, engine)
 
     def _is_unread(self, tab: str) -> bool:
-        """Whether nobody has read the events of a tab for some seconds; False where no request filter notes it."""
+        """Return True if nobody has read a tab's events for some seconds; False where no request filter notes it."""
         tracker = self._tracker
         return tracker is not None and tracker.knows(tab) and tracker.away(tab) > LIMITS.unread_seconds

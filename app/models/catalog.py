@@ -62,7 +62,7 @@ class CatalogEntry:
     draft_device: str | None = None
     dtype: str | None = None
     download: bool = True  # whether the hub may be asked; a file's entries always may
-    own: bool = False  # whether a visitor brought it, who is told why it cannot be loaded
+    own: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
 
     @property
     def parts(self) -> frozenset[str]:
@@ -119,7 +119,7 @@ class CatalogEntry:
         return find_codec(where, report, download=False)
 
     def _place(self, place: str, revision: str | None, report: ProgressCallback) -> str:
-        """A folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
+        """Return a folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
         if place in _SHIPPED or _is_local(place):
             return place
         if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
@@ -128,12 +128,12 @@ class CatalogEntry:
             )
         if self.download:
             return str(fetch(place, report, revision=revision))
-        found = fetched(place, revision=revision)
-        if found is None:
+        folder = fetched(place, revision=revision)
+        if folder is None:
             raise ModelMissingError(
                 f"{self.name} is not on this machine, and the hub does not send {place!r} now: try again later"
             )
-        return str(found)
+        return str(folder)
 
     def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
         """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
@@ -205,7 +205,7 @@ def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
 
 
 def _memory() -> float:
-    """Bytes of this machine's memory; 0 where the system does not say."""
+    """Return the bytes of this machine's memory; 0 where the system does not say."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
@@ -213,7 +213,7 @@ def _memory() -> float:
 
 
 def read_catalog(path: str | Path) -> dict[str, CatalogEntry]:
-    """The models of a TOML file, by name."""
+    """Return the models of a TOML file, by name."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -245,17 +245,17 @@ def choose(catalog: Mapping[str, CatalogEntry], name: object) -> CatalogEntry:
 
 
 def without_paths(sentence: str) -> str:
-    """A sentence with nothing of this machine's folders: of a path only the last part stays."""
+    """Return a sentence with nothing of this machine's folders: of a path only the last part stays."""
     return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
 
 
 def _entry(row: object, number: int) -> CatalogEntry:
     where = f"model {number} of the catalog"
-    known = [field.name for field in fields(CatalogEntry) if field.name not in ("download", "own")]
+    keys = [field.name for field in fields(CatalogEntry) if field.name not in ("download", "own")]
     if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
         raise ParamError(f"{where} must be a table of texts")
-    if unknown := sorted(set(row) - set(known)):
-        raise ParamError(f"{where} has an unknown key {unknown[0][:40]!r}; known ones: {', '.join(known)}")
+    if unknown := sorted(set(row) - set(keys)):
+        raise ParamError(f"{where} has an unknown key {unknown[0][:40]!r}; known ones: {', '.join(keys)}")
     if not {"name", "model"} <= set(row):
         raise ParamError(f"{where} needs a name and a model")
     if not _NAME.fullmatch(row["name"]):
@@ -264,8 +264,8 @@ def _entry(row: object, number: int) -> CatalogEntry:
 
 
 def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
-    """The row with the commits of its models apart; ParamError where a hub id names none."""
-    found: dict[str, Any] = dict(row)
+    """Return the row with the commits of its models apart; ParamError where a hub id names none."""
+    pinned: dict[str, Any] = dict(row)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
         hub_id = _hub_id(row.get(part))
         if hub_id is None:
@@ -275,33 +275,33 @@ def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
         one = HubId(hub_id.name, hub_id.revision or row.get(revision))
         if not one.pinned:
             raise ParamError(f"{where}: {part} is a hub id, so {revision} must name its commit by 40 hex digits")
-        found |= {part: one.name, revision: str(one.revision)}
+        pinned |= {part: one.name, revision: str(one.revision)}
     for part in _PARTS:
         hub_id = _hub_id(row.get(part))
         if hub_id is not None and not hub_id.pinned:
             raise ParamError(
-                f"{where}: {part} is nothing on this machine, and as a hub id it must name its commit behind an @, "
+                f"{where}: {part} is nothing on this machine, and as a hub id it must name its commit after an @, "
                 "by 40 hex digits"
             )
-    return found
+    return pinned
 
 
 def _hub_id(place: str | None) -> HubId | None:
-    """What a place means on the hub; None if it is on this machine."""
+    """Return what a place means on the hub; None if it is on this machine."""
     if place is None or place in _SHIPPED or _is_local(place):
         return None
     return parse_id(place, owned=True)
 
 
 def _is_local(place: str) -> bool:
-    """Whether it is a folder or a file, as of a GGUF model or a datastore."""
+    """Return True if it is a folder or a file, as of a GGUF model or a datastore."""
     try:
         return Path(place).exists()
-    except OSError:  # a name that no file system takes, or behind a folder that may not be read
+    except OSError:  # a name that no file system takes, or in a folder that may not be read
         return False
 
 
 def entry_of(catalog: Mapping[str, CatalogEntry], header: Header) -> CatalogEntry | None:
-    """The entry for the model that a trace names."""
+    """Return the entry for the model that a trace names."""
     name = header.model.name
     return next((entry for entry in catalog.values() if name in (entry.name, entry.model)), None)

@@ -64,7 +64,7 @@ class Loading:
             self._done.set()
 
     def _public_error(self, reason: SpecscopeError | None = None) -> ModelError:
-        """The error that a visitor sees. The reason is in the log of the host: a visitor could not act on it.
+        """Return the error that a visitor sees. The reason is in the log of the host: a visitor could not act on it.
 
         Who brought a model can.
         """
@@ -91,7 +91,7 @@ class ModelPool:
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
-        """Whether the model is loaded or loading."""
+        """Return True if the model is loaded or loading."""
         return name in self._engines
 
     def request(self, entry: CatalogEntry) -> Loading:

@@ -34,7 +34,7 @@ class OwnModels:
     """Adds models to a catalog, and takes those out again that cannot be loaded. Thread-safe."""
 
     def __init__(self, root: Path, catalog: MutableMapping[str, CatalogEntry]) -> None:
-        """`root`: the folder that all named folders and files must be in."""
+        """`root` is the folder that all named folders and files must be in."""
         try:
             self._root = root.resolve(strict=True)
         except (OSError, RuntimeError):
@@ -48,7 +48,7 @@ class OwnModels:
         places = {part: self._place(part, given.get(part)) for part in PARTS}
         named = {part: place for part, place in places.items() if place is not None}
         target = given.get("model")
-        known = self._catalog.get(target) if isinstance(target, str) else None
+        listed = self._catalog.get(target) if isinstance(target, str) else None
         if "model" not in named:
             raise ParamError("name a target: a folder, a hub id with its commit, or a model of this page")
         with self._lock:
@@ -57,9 +57,9 @@ class OwnModels:
             self._added += 1
             name = f"own {self._added} {_short(named['model'])}"[:64].rstrip(" .")
             fields = _revisions(named) | {"name": name, "own": True, "download": True}
-            if known is not None:  # other parts for a model of the page
-                fields |= {"model": known.model, "revision": known.revision}
-            entry = CatalogEntry(**fields) if known is None else replace(known, **fields)
+            if listed is not None:  # other parts for a model of the page
+                fields |= {"model": listed.model, "revision": listed.revision}
+            entry = CatalogEntry(**fields) if listed is None else replace(listed, **fields)
             self._catalog[name] = entry
             return entry
 
@@ -73,7 +73,7 @@ class OwnModels:
         return sum(entry.own for entry in self._catalog.values())
 
     def _place(self, part: str, text: object) -> str | None:
-        """The path or hub id that a field means; None for an empty one."""
+        """Return the path or hub id that a field means; None for an empty one."""
         what = PARTS[part].lower()
         if text is None or text == "":
             return None
@@ -96,14 +96,14 @@ class OwnModels:
         return str(hub_id)
 
     def _inside(self, text: str) -> Path | None:
-        """What lies under that name in the root; None where nothing does, or where it leads out of it."""
-        if Path(text).is_absolute() or ".." in Path(text).parts:  # also one that leads back in, and so tells the root
+        """Return what lies under that name in the root; None where nothing does, or where it leads out of it."""
+        if Path(text).is_absolute() or ".." in Path(text).parts:  # also one that leads back in, and so names the root
             return None
         try:
-            found = (self._root / text).resolve(strict=True)
+            path = (self._root / text).resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return None
-        return found if found != self._root and found.is_relative_to(self._root) else None
+        return path if path != self._root and path.is_relative_to(self._root) else None
 
     def _check_files(self, place: Path, what: str) -> None:
         """Refuse what leaves the root by a link, and what is no file: reading a pipe would wait for ever."""
@@ -127,16 +127,16 @@ class OwnModels:
 
 
 def _short(place: str) -> str:
-    """A place's last part, of letters that a name may have."""
+    """Return a place's last part, of letters that a name may have."""
     last = place.rstrip("/").rpartition("/")[2].partition("@")[0]
     return re.sub(r"[^A-Za-z0-9._ -]", "-", last)
 
 
 def _revisions(named: Mapping[str, str]) -> dict[str, Any]:
-    """An entry's fields, the commits of its models apart."""
-    found: dict[str, Any] = dict(named)
+    """Return an entry's fields, the commits of its models apart."""
+    fields: dict[str, Any] = dict(named)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
         if part in named:
             hub_id = parse_id(named[part], owned=True)  # no path is one: all begin with a slash
-            found |= {revision: None} if hub_id is None else {part: hub_id.name, revision: hub_id.revision}
-    return found
+            fields |= {revision: None} if hub_id is None else {part: hub_id.name, revision: hub_id.revision}
+    return fields

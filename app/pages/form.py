@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
 def control(row: Mapping[str, JSON], prefix: str) -> Component:
-    """The control of a parameter, labelled with its name, its symbol in the paper, and its help."""
+    """Return the control of a parameter, labelled with its name, its symbol in the paper, and its help."""
     name, kind, low, high = row["name"], row["type"], row["min"], row["max"]
     label = row["label"] if row["symbol"] == name and len(name) > 1 else f"{row['label']} ({row['symbol']})"
     common: dict[str, Any] = {
@@ -65,13 +65,13 @@ class MethodControls:
 
         The parameters that the paper names come first, the others are in a closed accordion.
         """
-        kind, known = METHODS[name], presets(METHODS[name])
-        rows = [row | {"default": known[chosen][row["name"]]} for row in kind.Params.describe()]
+        kind, settings = METHODS[name], presets(METHODS[name])
+        rows = [row | {"default": settings[chosen][row["name"]]} for row in kind.Params.describe()]
         prefix = f"p-{name}".replace("_", "-")
         named = [row for row in rows if row["symbol"] != row["name"] or len(row["name"]) == 1] or rows[:3]
         rest = [row for row in rows if row not in named]
         with gr.Group(visible=visible, elem_classes="app-method") as group:
-            menu = _presets(list(known), chosen, prefix) if len(known) > 1 else None
+            menu = _presets(list(settings), chosen, prefix) if len(settings) > 1 else None
             fields = {row["name"]: control(row, prefix) for row in named}
             reference = _reference(prefix) if kind.takes_reference else None
             if rest:
@@ -148,6 +148,11 @@ class SamplingControls:
         return cls({name: made[name] for name in rows})
 
 
+def choices_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what a menu of methods offers."""
+    return [(METHODS[name].label, name) for name in names]
+
+
 def values_of(cls: type[Params], fields: Mapping[str, Component], given: Mapping[Any, Any]) -> dict[str, JSON]:
-    """The values of a settings class among the inputs of an event."""
+    """Return the values of a settings class among the inputs of an event."""
     return typed(cls, {name: given[component] for name, component in fields.items()})

@@ -22,7 +22,7 @@ def on_click(
     start: Callable[..., Any],
     viewer: gr.HTML,
 ) -> Any:
-    """When the button is pressed, collect the values of the controls and call `start` with them as one text."""
+    """Collect the values of the controls when the button is pressed, and call `start` with them as one text."""
     form, ready = _collect(button.click, controls)
     return ready.then(start, form, viewer, **DECODES)
 
@@ -33,7 +33,7 @@ def on_choice(
     change: Callable[[dict[Any, Any]], Any],
     outputs: Sequence[gr.components.Component],
 ) -> None:
-    """When a visitor chooses from the menu, call `change` with the values of the controls, by control."""
+    """Call `change` with the values of the controls, by control, when a visitor chooses from the menu."""
 
     def changed(form: object) -> Any:
         return change(parse_values(form, controls))

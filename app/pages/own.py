@@ -33,14 +33,14 @@ class OwnForm:
                 for part, label in PARTS.items()
             }
             self._button = gr.Button("Load", elem_id="own-go")
-            self._said = gr.Markdown("", visible=False, elem_classes="app-hint", elem_id="own-said")
+            self._status = gr.Markdown("", visible=False, elem_classes="app-hint", elem_id="own-said")
 
     def wire(self, model: gr.Dropdown, race_model: gr.Dropdown) -> None:
         """Let a loaded model be chosen in both forms."""
-        self._button.click(self.load, list(self._fields.values()), [self._said, model, race_model], **DECODES)
+        self._button.click(self.load, list(self._fields.values()), [self._status, model, race_model], **DECODES)
 
     def load(self, *values: object) -> Iterator[tuple[Any, Any, Any]]:
-        """Load a model; what is going on is said below the button, and in the end the model can be chosen."""
+        """Load a model; the progress is shown below the button, and in the end the model can be chosen."""
         entry = None
         try:
             entry = self._own.add(dict(zip(self._fields, values, strict=True)))

@@ -101,8 +101,8 @@ class PromptControls:
 
     def show(self, prompt: CheckedPrompt, example: str = "", raw: bool = False) -> Update:
         """Put a prompt into the controls."""
-        known = EXAMPLES.get(example)
-        hint = {self.hint: gr.update(value=known.shows if known else "", visible=known is not None)}
+        chosen = EXAMPLES.get(example)
+        hint = {self.hint: gr.update(value=chosen.shows if chosen else "", visible=chosen is not None)}
         if isinstance(prompt, str):
             shown = {self.mode: RAW if raw else MESSAGE, self.text: gr.update(value=prompt, visible=True)}
             return hint | shown | self._chat(False, [])
@@ -150,7 +150,7 @@ def _choices(entry: CatalogEntry) -> list[tuple[str, str]]:
 
 
 def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:
-    """The prompt that the values of the controls make up."""
+    """Return the prompt that the values of the controls make up."""
     if values["mode"] != CHAT:
         return values["text"] if isinstance(values["text"], str) else ""
     message, system, history = values["message"], values["system"], values["history"]
@@ -161,7 +161,7 @@ def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:
 
 
 def _turns(history: object) -> list[Any]:
-    """The earlier turns; the caller must check each of them."""
+    """Return the earlier turns; the caller must check each of them."""
     try:
         turns = json.loads(history) if isinstance(history, str) else []
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ from ..jobs.runner import Job
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
-from .form import SamplingControls, Update, answer_line, length_field, values_of
+from .form import SamplingControls, Update, answer_line, choices_of, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 from .viewer import race_viewer
@@ -37,10 +37,9 @@ class RaceForm:
         names, examples = runnable(entry), examples_for(entry.model)
         first = next((example for example in examples if example.id == RACED), examples[0])
         self.prompt = PromptControls.build("race", entry, first)
-        choices = [(METHODS[name].label, name) for name in names]
         usual = [name for name in USUAL if name in names]
         self.methods = gr.CheckboxGroup(
-            choices,
+            choices_of(names),
             value=usual,
             label=f"Methods, two to {LIMITS.lanes}",
             elem_id="race-methods",
@@ -135,8 +134,7 @@ class RaceForm:
     def show_model(self, name: str, methods: list[str]) -> Any:
         """Offer the methods whose parts a model has."""
         names = runnable(self.app_state.catalog[name])
-        choices = [(METHODS[known].label, known) for known in names]
-        return gr.update(choices=choices, value=[method for method in methods if method in names])
+        return gr.update(choices=choices_of(names), value=[method for method in methods if method in names])
 
     def show_example(self, name: str) -> Update:
         """Put an example's prompt and sampling into the controls."""

@@ -25,7 +25,7 @@ from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from .events import DECODES, QUICK, event_address, start_job, tab_of, tolerant
-from .form import MethodControls, SamplingControls, Update, answer_line, length_field, values_of
+from .form import MethodControls, SamplingControls, Update, answer_line, choices_of, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
@@ -47,8 +47,7 @@ class RunForm:
         names, example = runnable(entry), examples_for(entry.model)[0]
         first = example.method if example.method in names else names[0]
         self.prompt = PromptControls.build("run", entry, example)
-        choices = [(METHODS[name].label, name) for name in names]
-        self.method = gr.Dropdown(choices, value=first, label="Method", elem_id="run-method")
+        self.method = gr.Dropdown(choices_of(names), value=first, label="Method", elem_id="run-method")
         self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):
             self.length = length_field(128, "run")
@@ -169,7 +168,7 @@ class RunForm:
         return shown
 
     def examine(self, method: str) -> Callable[[object, gr.Request], Iterator[str]]:
-        """A handler that has the doctor look at a method's drafter; it yields the growing value of his viewer."""
+        """Return a handler that has a method's drafter examined; it yields the growing value of its viewer."""
 
         def start(form: object, request: gr.Request) -> Iterator[str]:
             def examination() -> Job:
@@ -206,13 +205,12 @@ class RunForm:
 
     def show_method(self, name: str) -> list[Any]:
         """Show the parameters of the selected method."""
-        return [gr.update(visible=known == name) for known in self.methods]
+        return [gr.update(visible=each == name) for each in self.methods]
 
     def show_model(self, name: str, method: str) -> Any:
         """Offer the methods whose parts a model has."""
         names = runnable(self.app_state.catalog[name])
-        choices = [(METHODS[known].label, known) for known in names]
-        return gr.update(choices=choices, value=method if method in names else names[0])
+        return gr.update(choices=choices_of(names), value=method if method in names else names[0])
 
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets in the place of another model's."""
@@ -233,7 +231,7 @@ class RunForm:
         return shown | ({self.method: example.method} if example is not None and fits else {})
 
     def show_preset(self, method: MethodControls) -> Any:
-        """A handler that sets a method's parameters to those of a preset."""
+        """Return a handler that sets a method's parameters to those of a preset."""
 
         def show(name: str) -> Any:
             values = list(preset(METHODS[method.name], name).values()) if name else [gr.skip()] * len(method.fields)

@@ -60,14 +60,14 @@ class ServerCalls:
         return [answering(name, call) for name, call in calls.items()]
 
     def race_lines(self) -> str:
-        """The lines of the recorded race; made when they are first asked for, once."""
+        """Return the lines of the recorded race; made when they are first asked for, once."""
         with self._race_lock:
             if self._race is None:
                 self._race = recorded_race(self._recordings, self._live)
             return self._race
 
     def open_run(self, run: object) -> ServerAnswer:
-        """The lines of a recording, or of a stored run."""
+        """Return the lines of a recording, or of a stored run."""
         recording = self._recordings.get(run)
         if recording is not None:
             return {"lines": self.recording_lines(recording.id)}
@@ -78,7 +78,7 @@ class ServerCalls:
         return {"lines": page_line(run=run, address=f"run={run}", machine=machine) + lines + stored.end()}
 
     def recording_lines(self, run: str) -> str:
-        """The lines of a recording, its title and sentence included."""
+        """Return the lines of a recording, its title and sentence included."""
         recording = self._recordings.get(run)
         assert recording is not None
         about = {"title": recording.title, "shows": recording.shows, "step": recording.step}

@@ -26,7 +26,7 @@ class PageLimits:
     race_seconds: float = 120.0  # for all the runs of a race together
     examination_seconds: float = 240.0  # for a drafter's examination, which other visitors wait for
     examination_prompts: int = 24  # as many as tell a fault of a tenth from chance
-    examination_tokens: int = 40  # behind each prompt
+    examination_tokens: int = 40  # after each prompt
     landscape_tokens: int = 2_048  # of a text whose landscape is measured, with its prompt: every method reads it anew
     lanes: int = 6  # methods of a race: more do not fit side by side
     waiting: int = 16  # runs in the queue: one that would wait for very long is better refused at once
@@ -83,7 +83,7 @@ class PageLimits:
     queries_each: int = 1  # of one client
     query_memory: int = 4 * 2**30  # bytes of address space of the process of each
     query_patience: float = 8.0  # seconds that a query waits for others
-    listed_steps: int = 40  # steps behind a bar that are listed at once
+    listed_steps: int = 40  # steps of a bar that are listed at once
     exported_rows: int = 20_000  # steps of a selection as a file
     detail_steps: int = 4_096  # highest step whose details can be requested
 

@@ -1,6 +1,6 @@
 """The server's log: one line a record, rate-limited.
 
-Text of visitors is truncated and its control characters are escaped; an error stands with its innermost calls instead
+Text of visitors is truncated and its control characters are escaped; an error has its innermost calls instead
 of a stack trace. Each logger may write so many lines in some seconds at each level; dropped lines are counted, and the
 next line says how many.
 """
@@ -25,7 +25,7 @@ class OneLineFormatter(logging.Formatter):
     """Formats a record as one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, message, and the place of an error."""
+        """Return time, level, message, and the position of an error."""
         text = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             text += f" ({_place(record.exc_info[1])})"
@@ -51,7 +51,7 @@ class RateLimitFilter(logging.Filter):
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record passes; the first of a new span says how many were dropped."""
+        """Return True if a record passes; the first of a new span says how many were dropped."""
         with self._lock:
             now, dropped = self._clock(), 0
             span = self._spans.setdefault((record.name, record.levelno), _Span(now))
@@ -67,7 +67,7 @@ class RateLimitFilter(logging.Filter):
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:
-    """A text as one line: truncated, control characters escaped."""
+    """Return a text as one line: truncated, control characters escaped."""
     cut = text[: longest + 1]
     shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in cut)
     return shown if len(shown) <= longest else f"{shown[:longest]}..."

@@ -12,12 +12,12 @@ _GPU = Path("/dev/nvidiactl")
 
 
 def device_of(named: str | None) -> str:
-    """The kind of device that a model will run on, without torch: the one named, else a GPU where there is one."""
+    """Return the kind of device that a model will run on, without torch: the named one, or a GPU if there is one."""
     return re.split("[:,]", named or ("cuda" if _GPU.exists() else "cpu"))[0]
 
 
 def elsewhere(header: Header) -> str:
-    """A sentence, if a record's times were measured on another processor; empty if not, or if it names none."""
+    """Return a sentence, if a record's times were measured on another processor; empty if not, or if it names none."""
     if header.processor is None or header.processor == processor_name():
         return ""
     facts = [header.processor]

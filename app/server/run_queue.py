@@ -76,7 +76,7 @@ class RunQueue:
             self._served_at.popitem(last=False)
 
     def _order(self) -> list[Ticket]:
-        """The ticket being served, then the first ticket of each client, then the second of each, and so on.
+        """Return the ticket being served, then the first ticket of each client, then the second of each, and so on.
 
         Within a round the client that was served longest ago comes first.
         """

@@ -65,11 +65,11 @@ class Site:
         }
 
     def url(self, name: str) -> str:
-        """A file's address with a hash of its content; relative, since a proxy may serve the page under any path."""
+        """Return a file's address with a hash of its content; relative, since a proxy may add a path."""
         return f"{_FOLDER}/{name}?{self._files[name][1]}"
 
     def head(self) -> str:
-        """The HTML that loads the files. The script of the charts runs after the text is on the screen."""
+        """Return the HTML that loads the files. The script of the charts runs after the text is on the screen."""
         opening = f'data-opening="{self.url("opening")}" ' if self._opens else ""
         return (
             f'<link rel="stylesheet" href="{self.url("style")}">'
@@ -79,7 +79,7 @@ class Site:
         )
 
     def routes(self) -> list[Route]:
-        """The routes of the files."""
+        """Return the routes of the files."""
         return [Route(f"/{_FOLDER}/{{name}}", self._answer)]
 
     async def _answer(self, request: Request) -> Response:
@@ -94,7 +94,7 @@ class Site:
 
 
 def theme() -> gr.themes.Base:
-    """The Gradio theme: system fonts, little padding, one accent colour; the style sheet adds the rest."""
+    """Return the Gradio theme: system fonts, little padding, one accent colour; the style sheet adds the rest."""
     sans = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
     mono = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
     made: gr.themes.Base = gr.themes.Base(

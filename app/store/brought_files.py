@@ -42,15 +42,15 @@ _FOLDER = FolderLimits(
 
 
 def read_files(asked: object) -> tuple[str, RunFolder]:
-    """The name and the contents of a run folder, from a list of names and contents in base64."""
+    """Return the name and the contents of a run folder, from a list of names and contents in base64."""
     files = _decoded(asked)
     name = " + ".join(files)[:80]
     try:
         if len(files) == 1 and (data := next(iter(files.values()))).startswith(b"PK\x03\x04"):
             return name, _folder(_unzipped(data))
-        known = {PurePosixPath(each).name: data for each, data in files.items()}
-        if any(each.endswith(".parquet") for each in known):
-            return name, _folder(known)
+        named = {PurePosixPath(each).name: data for each, data in files.items()}
+        if any(each.endswith(".parquet") for each in named):
+            return name, _folder(named)
         return name, _imported(files)
     except (SpecscopeError, RecursionError, MemoryError) as error:
         reason = str(error) if isinstance(error, SpecscopeError) else "it is nested too deeply"
@@ -64,18 +64,18 @@ def _decoded(asked: object) -> dict[str, bytes]:
         raise TraceError("the files did not arrive whole: drop them again")
     if sum(map(len, asked)) > LIMITS.upload_bytes * 4 // 3 + 4_096:
         raise TraceError(f"the files are larger than {LIMITS.upload_bytes >> 20} MB: drop a smaller run folder")
-    found = dict[str, bytes]()
+    contents = dict[str, bytes]()
     for name, content in zip(asked[::2], asked[1::2], strict=True):
         try:
-            found[without_surrogates(name[:200])] = base64.b64decode(content, validate=True)
+            contents[without_surrogates(name[:200])] = base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
             raise TraceError("the files did not arrive whole: drop them again") from None
-    return found
+    return contents
 
 
 def _unzipped(data: bytes) -> dict[str, bytes]:
-    """The files of a run folder in a zip file; whatever else it holds is not looked at."""
-    found = dict[str, bytes]()
+    """Return the files of a run folder in a zip file; whatever else it holds is not looked at."""
+    contents = dict[str, bytes]()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
@@ -85,11 +85,11 @@ def _unzipped(data: bytes) -> dict[str, bytes]:
                 name = PurePosixPath(member.filename).name
                 if name not in _FILES:
                     continue
-                if name in found:
+                if name in contents:
                     raise TraceError(f"the zip file holds several files {name}: pack one run folder alone")
                 with archive.open(member) as file:
-                    found[name] = file.read(LIMITS.brought_bytes + 1)
-                if sum(map(len, found.values())) > LIMITS.brought_bytes:
+                    contents[name] = file.read(LIMITS.brought_bytes + 1)
+                if sum(map(len, contents.values())) > LIMITS.brought_bytes:
                     raise TraceError(f"the zip file unpacks to more than {LIMITS.brought_bytes >> 20} MB")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         if isinstance(error, TraceError):
@@ -99,11 +99,11 @@ def _unzipped(data: bytes) -> dict[str, bytes]:
         if type(error).__module__ in ("zlib", "lzma"):  # damaged contents
             raise TraceError("it is no zip file that can be read") from None
         raise
-    return found
+    return contents
 
 
 def _folder(files: Mapping[str, bytes]) -> RunFolder:
-    """A run folder of its files, which are written under our own names for as long as they are read."""
+    """Make a run folder of its files, which are written under our own names for as long as they are read."""
     if lacking := [f"{name}.parquet" for name in SCHEMAS if f"{name}.parquet" not in files]:
         raise TraceError(f"a run folder has the files {', '.join(_FILES)}, and {lacking[0]} is not there")
     try:
@@ -120,12 +120,12 @@ def _folder(files: Mapping[str, bytes]) -> RunFolder:
 
 
 def _summary() -> dict[str, Any]:
-    """The summary of a folder that came without one."""
+    """Return the summary of a folder that came without one."""
     return {"version": VERSION, "source": "unknown", "name": "", "created": "", "finished": True, "missing": {}}
 
 
 def _imported(files: Mapping[str, bytes]) -> RunFolder:
-    """What importers make of records; compressed ones are unpacked here, within the page's limits."""
+    """Return what importers make of records; compressed ones are unpacked here, within the page's limits."""
     limits = Limits(line_bytes=LIMITS.files.total_bytes, total_bytes=LIMITS.files.total_bytes)
     parts = [read_any(b"".join(lines(io.BytesIO(data), limits)), name=name[:80]) for name, data in files.items()]
     runs, steps, nodes, summary = parts[0] if len(parts) == 1 else merged(parts, " + ".join(files)[:80])

@@ -53,7 +53,7 @@ class QuotaCache(Generic[_Value]):
             return evicted
 
     def get(self, key: str) -> _Value | None:
-        """An entry, which counts as used now."""
+        """Return an entry, which counts as used now."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -74,15 +74,15 @@ class QuotaCache(Generic[_Value]):
             return None if entry is None else entry.value
 
     def items(self) -> list[tuple[str, _Value]]:
-        """All entries."""
+        """Return all entries."""
         with self._lock:
             return [(key, entry.value) for key, entry in self._entries.items()]
 
     def _victim(self, client: str, newest: str) -> str | None:
-        """The next key to evict; the newest entry always stays."""
-        own = self._oldest(client, newest)
-        if own is not None and self._over(self._each, self._holding(client)):
-            return own
+        """Return the next key to evict; the newest entry always stays."""
+        oldest = self._oldest(client, newest)
+        if oldest is not None and self._over(self._each, self._holding(client)):
+            return oldest
         if not self._over(self._whole, self._holding(None)):
             return None
         others = {entry.client for key, entry in self._entries.items() if key != newest}
@@ -90,7 +90,7 @@ class QuotaCache(Generic[_Value]):
         return None if most is None else self._oldest(most, newest)
 
     def _share(self, client: str) -> float:
-        """How much of the whole a client holds."""
+        """Return how much of the whole a client holds."""
         count, weight = self._holding(client)
         return max(count / self._whole.entries, weight / self._whole.weight)
 

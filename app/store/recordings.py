@@ -44,7 +44,7 @@ class RecordedRun:
     title: str
     shows: str  # a sentence on what the run shows
     family: str  # of the model, the gallery's largest division
-    group: str  # the heading that it stands under there
+    group: str  # the heading that it is listed under there
     about: str  # a sentence below that heading
     method: str
     label: str  # of the method
@@ -59,18 +59,18 @@ class RecordedRun:
 
 
 def task(trace: Trace) -> object:
-    """What runs have in common that can race."""
+    """Return what runs have in common that can race."""
     header = trace.header
     return header.model.hash, header.dtype, header.prompt, header.max_new_tokens, dict(header.sampling)
 
 
 def speedup_over(trace: Trace, plain: Trace) -> float | None:
-    """The speedup over an autoregressive run, as a race of both shows it; None if they cannot be compared."""
+    """Return the speedup over an autoregressive run, as a race of both shows it; None if they cannot be compared."""
     machines = [(each.header.processor, each.header.threads) for each in (trace, plain)]
     if task(trace) != task(plain) or machines[0] != machines[1] or not trace.summary or not plain.summary:
         return None
-    found = speedup(trace.summary, plain.summary)
-    return found and round(found, 4)
+    faster = speedup(trace.summary, plain.summary)
+    return faster and round(faster, 4)
 
 
 class Recordings:
@@ -88,7 +88,7 @@ class Recordings:
         return iter(self._known.values())
 
     def get(self, run: object) -> RecordedRun | None:
-        """A recording by its id."""
+        """Return a recording by its id."""
         return self._known.get(run) if isinstance(run, str) else None
 
     @cached_property
@@ -98,11 +98,11 @@ class Recordings:
         return next((each for each in (*named, *self) if self._replays(each.id)), None)
 
     def header(self, run: str) -> Header:
-        """A recording's header, which is read when the page starts."""
+        """Return a recording's header, which is read when the page starts."""
         return self._headers[run]
 
     def trace(self, run: str) -> Trace | None:
-        """A recording's trace; None if there is no such recording, or its file cannot be read."""
+        """Return a recording's trace; None if there is no such recording, or its file cannot be read."""
         packed = self.packed(run)
         if packed is None:
             return None
@@ -113,7 +113,7 @@ class Recordings:
             return None
 
     def packed(self, run: str) -> Packed | None:
-        """A recording's file and proof; None if there is no such recording, or its file cannot be read."""
+        """Return a recording's file and proof; None if there is no such recording, or its file cannot be read."""
         if run not in self._known or run in self._broken:
             return None
         recording = self._known[run]
@@ -124,7 +124,7 @@ class Recordings:
             return None
 
     def lines(self, run: str) -> str:
-        """The player's lines of a recording, cached. Raises TraceError if the file is missing or damaged."""
+        """Return the player's lines of a recording, cached. Raises TraceError if the file is missing or damaged."""
         if run not in self._lines:
             with self._replay_lock:  # once, even for several requests at the same time
                 if run not in self._lines:
@@ -136,7 +136,7 @@ class Recordings:
         return self._lines[run]
 
     def gallery(self) -> list[dict[str, JSON]]:
-        """The entries that the page lists."""
+        """Return the entries that the page lists."""
         names = ("id", "title", "family", "group", "about", "label", "tokens_per_step")
         return [
             {name: getattr(each, name) for name in names}
@@ -149,7 +149,7 @@ class Recordings:
         return self._folder / f"{run}.jsonl.gz"
 
     def _read_header(self, run: str) -> bool:
-        """Whether the file exists and begins with a header. Reading all files as a whole would delay the start."""
+        """Return True if the file begins with a header. Reading all files as a whole would delay the start."""
         try:
             with gzip.open(self._file(run)) as file:
                 self._headers[run] = parse_trace(file.readline(_HEADER_BYTES), allow_partial=True).header
@@ -165,7 +165,7 @@ class Recordings:
             return False
 
     def _replay(self, run: str, packed: Packed) -> str | None:
-        """The lines of a file; None, with a line in the log, if it does not hold a whole run."""
+        """Return the lines of a file; None, with a line in the log, if it does not hold a whole run."""
         try:
             trace = parse_trace(packed.data)
             if self._known[run].step >= len(trace.steps):
@@ -203,7 +203,7 @@ class _Check:
 
 
 def read_index(folder: Path) -> list[RecordedRun]:
-    """The recordings that a folder's index names, whole entries only."""
+    """Return the recordings that a folder's index names, whole entries only."""
     index = folder / INDEX
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))
@@ -213,16 +213,16 @@ def read_index(folder: Path) -> list[RecordedRun]:
     if not isinstance(rows, list) or not rows:
         _warn(index, "it is no list of recorded runs" if rows else "it lists no recorded runs")
         return []
-    found = dict[str, RecordedRun]()
+    recordings = dict[str, RecordedRun]()
     for number, row in enumerate(rows, start=1):
         try:
             recording = _entry(row, f"entry {number}")
-            if recording.id in found:
+            if recording.id in recordings:
                 raise TraceError(f"entry {number} has the id of an earlier one")
-            found[recording.id] = recording
+            recordings[recording.id] = recording
         except TraceError as error:
             _warn(index, error)
-    return list(found.values())
+    return list(recordings.values())
 
 
 def _entry(row: Any, where: str) -> RecordedRun:

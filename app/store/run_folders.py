@@ -54,12 +54,12 @@ class RecentAnswers:
         self._entries: OrderedDict[tuple[str, ...], Any] = OrderedDict()
 
     def get(self, key: tuple[str, ...], make: Callable[[], _Value]) -> _Value:
-        """An answer, made where there is none."""
+        """Return an answer, made where there is none."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
-                found: _Value = self._entries[key]
-                return found
+                value: _Value = self._entries[key]
+                return value
         made = make()
         with self._lock:
             self._entries[key] = made
@@ -80,7 +80,7 @@ class OpenFolder:
         self.selections, self.results = RecentAnswers(8), RecentAnswers(256)
 
     def answer(self, query: str) -> Chosen | Shown:
-        """What a query over its tables answers; raises ParamError if it cannot be run."""
+        """Return what a query over its tables answers; raises ParamError if it cannot be run."""
         return self._workers.answer(self._shared, query)
 
     @cached_property
@@ -106,14 +106,14 @@ class OpenFolder:
         return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
     def mask(self, chosen: Chosen) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which steps were chosen."""
+        """Return which steps were chosen."""
         return np.isin(self.keys, _keys(chosen.runs, chosen.steps), assume_unique=True)
 
     def facts(self) -> dict[str, Any]:
-        """What the page says of it."""
-        found: dict[str, set[str]] = {}
+        """Return what the page shows about it."""
+        settings_of: dict[str, set[str]] = {}
         for method, setting in self.selection.methods:
-            found.setdefault(method, set()).add(setting)
+            settings_of.setdefault(method, set()).add(setting)
         categories = [name for name in self.folder.runs["category"].unique().to_pylist() if name]
         summary = self.folder.summary
         return {
@@ -124,13 +124,13 @@ class OpenFolder:
             "runs": len(self.folder.runs),
             "steps": len(self.folder.steps),
             "nodes": len(self.folder.nodes),
-            "methods": {method: sorted(settings)[:100] for method, settings in list(found.items())[:100]},
+            "methods": {method: sorted(settings)[:100] for method, settings in list(settings_of.items())[:100]},
             "categories": sorted(categories)[:100],
             "missing": {str(key)[:60]: str(why)[:300] for key, why in list(summary["missing"].items())[:60]},
         }
 
     def methods(self) -> list[tuple[str, str]]:
-        """Its methods with their settings, those that guess first."""
+        """Return its methods with their settings, those that guess first."""
         return sorted(self.selection.methods, key=lambda pair: pair[0] == _BASELINE)
 
 
@@ -152,11 +152,11 @@ class RunFolders:
         self._lock = threading.Lock()
 
     def listed(self) -> list[dict[str, str]]:
-        """The entries of the page's menu."""
+        """Return the entries of the page's menu."""
         return [{"id": each.id, "name": each.name} for each in self._listed.values()]
 
     def get(self, folder: str) -> OpenFolder:
-        """A folder by its id, or the first where none is named; raises TraceError where there is none."""
+        """Return a folder by its id, or the first where none is named; raises TraceError where there is none."""
         if not folder:
             if not self._listed:
                 raise TraceError("this server has no run folder yet: drop one on the page")
@@ -176,7 +176,7 @@ class RunFolders:
             return self._open[folder]
 
     def first(self) -> str:
-        """The id of the folder that is opened where none is named."""
+        """Return the id of the folder that is opened where none is named."""
         return next(iter(self._listed), "")
 
     def bring(self, name: str, folder: RunFolder) -> str:
@@ -187,19 +187,19 @@ class RunFolders:
 
 
 def _found(folder: Path, prefix: str) -> list[Listed]:
-    """The run folders in a folder, or that folder itself."""
+    """Return the run folders in a folder, or that folder itself."""
     if not folder.is_dir():
         return []
     places = [folder] if (folder / SUMMARY).is_file() else sorted(each.parent for each in folder.glob(f"*/{SUMMARY}"))
-    found = list[Listed]()
+    listed = list[Listed]()
     for number, place in enumerate(places[:_MOST_LISTED]):
         try:
             name = str(read_summary(place)["name"])[:80] or place.name[:80]
         except SpecscopeError:
             continue
         word = re.sub(r"[^A-Za-z0-9_-]+", "-", place.name)[:40]
-        found.append(Listed(f"{prefix}-{number}-{word}" if prefix == "own" else word or "sample", name, place))
-    return found
+        listed.append(Listed(f"{prefix}-{number}-{word}" if prefix == "own" else word or "sample", name, place))
+    return listed
 
 
 def _keys(runs: Any, steps: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

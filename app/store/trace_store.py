@@ -38,7 +38,7 @@ GZIP_LEVEL = 3  # a third larger than with the best level, in a fifth of the tim
 
 
 def new_id() -> str:
-    """A run's id, which cannot be guessed."""
+    """Return a run's id, which cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
@@ -75,7 +75,7 @@ class StoredRun:
     file: bytes | None = None  # the packed file that the trace was read from
 
     def end(self) -> str:
-        """The last of its lines."""
+        """Return the last of its lines."""
         return self.play.end(self.trace.summary, self.proof.check, self.proof.speedup)
 
 
@@ -135,7 +135,7 @@ class TraceStore:
         return len(self._packed)
 
     def reading(self) -> AbstractContextManager[None]:
-        """The client's turn to read or replay a trace."""
+        """Return the client's turn to read or replay a trace."""
         return self._readers.turn()
 
     @property
@@ -162,18 +162,18 @@ class TraceStore:
                 self._unpacked[run] = replace(self._unpacked[run], proof=proof)
 
     def get(self, run: object) -> StoredRun | None:
-        """A run by its id, or None if it is unknown or evicted. Raises TraceError while the server reads other traces.
+        """Return a run by its id, or None if it is unknown. Raises TraceError while the server reads other traces.
 
         A trace that is stored elsewhere does not wait for those that visitors brought: it is small.
         """
         if not isinstance(run, str) or not ID.fullmatch(run):
             return None
         stored = self._get_unpacked(run)
-        own = None if stored else self._packed.get(run)
-        packed = None if stored else own or self._find(run)
+        visitors = None if stored else self._packed.get(run)
+        packed = None if stored else visitors or self._find(run)
         if packed is None:
             return stored
-        with self.reading() if own else self._find_lock:
+        with self.reading() if visitors else self._find_lock:
             return self._get_unpacked(run) or self._unpack(run, packed)
 
     def find(self, run: object) -> StoredRun:
@@ -211,7 +211,7 @@ class TraceStore:
 
 
 def _values(trace: Trace) -> int:
-    """About how many Python objects a trace consists of."""
+    """Estimate how many Python objects a trace consists of."""
     header = trace.header
     values = sum(map(len, (header.prompt, header.reference, header.end_tokens))) + 3 * len(trace.texts)
     values += sum(values_in(part) for part in (header.params, header.sampling, header.versions, header.parts))

@@ -36,7 +36,7 @@ export const addressOf = (base, place) => {
 };
 
 /**
- * The address names the screen that is seen: what goes on behind it writes nothing. Another run is another entry of the
+ * The address names the screen that is seen: what goes on elsewhere writes nothing. Another run is another entry of the
  * browser's history, a move within it is none.
  * @param {HTMLElement} root
  * @param {string} base

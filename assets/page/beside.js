@@ -1,7 +1,7 @@
 // A second player beside the first: what comes of the same run with another setting. The first one moves both.
 import { el, write } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
-import { branchOf, difference } from "./fork.js";
+import { branchOf, difference, written } from "./fork.js";
 import { factsIn } from "./streams.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
@@ -40,7 +40,7 @@ export class Beside {
     for (const { root } of [lead, this.player]) this.sized.observe(root);
   }
 
-  // What is the same in both lies at the same height: what stands above it is as high as the higher one of both.
+  // What is the same in both is at the same height: what is above it is as high as the higher one of both.
   align() {
     const bar = /** @type {HTMLElement} */ (this.lead.transport.bar.parentElement);
     const abreast = this.node.offsetTop === this.lead.element.offsetTop;
@@ -72,14 +72,14 @@ export class Beside {
     if (!this.player.record.live) this.follow();
   }
 
-  // Where as much of the text stands as in the first; and at the end where that is at its own.
+  // Go to where as much of the text is written as in the first; and to the end when that is at its own.
   follow() {
     const { record, state } = this.lead;
     const { player } = this;
     const step = record.steps[state.step];
     if (!step || player.record.last < 0) return;
-    const written = state.phase === "commit" ? step.emitted.length - 1 : 0;
-    const begun = step.start - record.head.header.prompt_length + written - this.headStart;
+    const further = state.phase === "commit" ? step.emitted.length - 1 : 0;
+    const begun = step.start - record.head.header.prompt_length + further - this.headStart;
     const ended = state.step === record.last && state.phase === "commit" && !record.live;
     if (ended) player.seek(player.record.last);
     else if (begun < 0) player.seek(0, "propose");
@@ -152,11 +152,8 @@ const whatIf = (one, other, branch) => {
   return `What if step ${branch.step} had written ${quoted(other, branch.forced)}${instead}?${outcome}`;
 };
 
-/** @param {RunRecord} record */
-const written = (record) => record.steps.flatMap((step) => step.emitted);
-
 /**
- * The first place where two texts differ; -1 where none is.
+ * The first position where two texts differ; -1 where none is.
  * @param {number[]} one
  * @param {number[]} other
  */

@@ -49,7 +49,7 @@ export const difference = (one, other) => {
   const same = one.end && other.end ? commonEnd(ours, is) : 0;
   const before = was.slice(Math.max(0, branch.at - BEFORE), branch.at);
   return [
-    el("p", { class: "app-common" }, branch.at > BEFORE ? "… " : "", text(one, before)),
+    el("p", { class: "app-common" }, branch.at > BEFORE ? "… " : "", joinedText(one, before)),
     el("div", { class: "app-ways" },
       way("As it was", one, ours, 1, same), way("What if", other, is, branch.forced.length, same)),
     counters(one, other, branch.step, ours.length),
@@ -64,10 +64,10 @@ export const difference = (one, other) => {
  * @param {number} same how many at the end both have
  */
 const way = (label, record, tokens, first, same) => el("section", {}, el("h4", {}, label),
-  el("p", {}, el("mark", {}, text(record, tokens.slice(0, first))),
-    text(record, tokens.slice(first, tokens.length - same)),
+  el("p", {}, el("mark", {}, joinedText(record, tokens.slice(0, first))),
+    joinedText(record, tokens.slice(first, tokens.length - same)),
     same > 0 && el("span", { class: "app-same", title: "The same in both" },
-      text(record, tokens.slice(tokens.length - same)))));
+      joinedText(record, tokens.slice(tokens.length - same)))));
 
 /**
  * @param {RunRecord} one
@@ -83,11 +83,10 @@ const counters = (one, other, step, tokens) => {
     const rate = record.end?.summary?.tokens_per_second;
     return typeof rate === "number" ? rate.toFixed(0) : "–";
   };
-  /** @type {[string, string, string][]} */
   const rows = [
     ["Tokens written from here", String(tokens), String(after)],
-    ["Steps from here", ...pair(steps.map(String))],
-    ["Tokens a step", ...pair([tokens, after].map((count, at) => (steps[at] ? (count / steps[at]).toFixed(2) : "–")))],
+    ["Steps from here", ...steps.map(String)],
+    ["Tokens a step", ...[tokens, after].map((count, at) => (steps[at] ? (count / steps[at]).toFixed(2) : "–"))],
     ["Tokens a second, whole run", speed(one), speed(other)],
   ];
   return el("table", { class: "app-counters" },
@@ -96,17 +95,11 @@ const counters = (one, other, step, tokens) => {
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, before), el("td", {}, now)))));
 };
 
-/** @param {string[]} texts @returns {[string, string]} */
-const pair = ([before, now]) => [before, now];
-
-/** @param {RunRecord} record */
-const written = (record) => record.steps.flatMap((step) => step.emitted);
-
 /**
+ * All new tokens of a run.
  * @param {RunRecord} record
- * @param {number[]} tokens
  */
-const text = (record, tokens) => joinedText(record, tokens);
+export const written = (record) => record.steps.flatMap((step) => step.emitted);
 
 /**
  * How many tokens both end with.

@@ -216,7 +216,7 @@ class Landscape {
   }
 
   /**
-   * Keys lead to cells out of sight; what is said of a cell is seen together with it.
+   * Keys lead to cells out of sight; the sentence about a cell is seen together with it.
    * @param {[row: number, column: number]} place
    */
   walk(place) {

@@ -11,9 +11,9 @@ import { factsIn, linesIn } from "./streams.js";
 /** @import { Viewer } from "./viewer.js" */
 /** @import { RaceFacts } from "./types.d.ts" */
 
-const OPENS = "app-opens"; // of the page, while the opening stands in the place of form and player
+const OPENS = "app-opens"; // of the page, while the opening covers form and player
 
-let missing = opened === null; // where it cannot be loaded, the player stands in its place
+let missing = opened === null; // where it cannot be loaded, the player is shown instead
 
 // The page's address alone names the opening; any other leads past it.
 export const opens = () => !missing && [...asked().keys()].every((name) => name === "__theme");
@@ -126,7 +126,7 @@ export class Opening {
     return undefined;
   }
 
-  // Behind this very press the player, now in sight, takes the keys.
+  // The player, now in sight, takes the keys right after this press.
   writing() {
     this.viewer.reveal();
     this.viewer.fold.choose(false);

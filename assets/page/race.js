@@ -61,7 +61,7 @@ export const showRace = (element, io) => {
 };
 
 /**
- * What is said above a race that was not run here.
+ * What is shown above a race that was not run here.
  * @param {RaceFacts} facts
  */
 const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div", { class: "app-what" },

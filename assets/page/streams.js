@@ -1,4 +1,4 @@
-// The growing text of a job, as Gradio brings it: whoever shows the job gets its new lines, and hears how it ends.
+// The growing text of a job, as Gradio brings it: what shows the job gets its new lines, and a sentence if they break off.
 import { LineReader } from "../player/stream/line_reader.js";
 import { busy, onceDrawn, stoppable } from "./busy.js";
 

@@ -44,7 +44,7 @@ export type RaceLines = StreamLine & (LaneLine | RaceLine | ({ kind: "host" } & 
 export type ExaminationLine = StreamLine & (StateLine | FaultLine | { kind: "host"; run: string; title: string }
   | { kind: "done"; report: Report });
 
-/** What shows a job: it gets the job's lines, and hears why none come. */
+/** What shows a job: it gets the job's lines, or a sentence that says why none come. */
 export interface JobShower<L> {
   name: string; // what goes on
   starts: string[]; // the buttons that start it

@@ -73,7 +73,7 @@ def test_an_address_in_use_is_told() -> None:
         ("[[model]]\nname='a'\nmodel='org/model@main'", "40 hex digits"),
         (f"[[model]]\nname='a'\nmodel='org/model@{'0' * 40}'\nrevision='{'1' * 40}'", "both name a commit"),
         ("[[model]]\nname='a'\nmodel='pocket'\nmedusa='org/heads'", "medusa is nothing on this machine"),
-        ("[[model]]\nname='a'\nmodel='pocket'\neagle='org/drafter@v1'", "must name its commit behind an @"),
+        ("[[model]]\nname='a'\nmodel='pocket'\neagle='org/drafter@v1'", "must name its commit after an @"),
         ("[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='a'\nmodel='toy'", "the same name"),
     ],
 )

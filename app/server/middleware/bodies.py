@@ -91,7 +91,7 @@ async def read(receive: Receive, length: str | None, most: int, seconds: float) 
 
 
 def replayed(body: bytes) -> Receive:
-    """An ASGI receive function for a body that was read already."""
+    """Return an ASGI receive function for a body that was read already."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     never = asyncio.Event()
 
@@ -184,7 +184,7 @@ def _event_data(value: object) -> dict[str, str]:
 
 
 def _is_value(value: object) -> bool:
-    """Whether this is a control's value. Objects are rejected: Gradio would search them for files."""
+    """Return True if this is a control's value. Objects are rejected: Gradio would search them for files."""
     if isinstance(value, list):
         return len(value) <= _ITEMS and all(map(_is_scalar, value))
     return _is_scalar(value)

@@ -15,7 +15,7 @@ class RequestError(SpecscopeError):
         self.status, self.sentence = status, sentence
 
     def response(self, method: str) -> Response:
-        """The HTTP response. The page displays the "detail" of a rejected POST. The connection is closed, because a
+        """Return the response. The page displays the "detail" of a rejected POST. The connection is closed, because a
         body may still be arriving."""
         headers = {"Connection": "close", "Cache-Control": "no-store"}
         if self.status in (429, 503):
@@ -26,5 +26,5 @@ class RequestError(SpecscopeError):
 
 
 def not_found() -> RequestError:
-    """For every path that is not in the allow-list."""
+    """Return the error for every path that is not in the allow-list."""
     return RequestError(404, "There is no such page.")

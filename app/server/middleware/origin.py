@@ -43,7 +43,7 @@ class Owner:
 
     @classmethod
     def of(cls, hosts: Sequence[str], proxied: bool, environment: Mapping[str, str]) -> Owner:
-        """From the command line; a Space is recognised by its environment."""
+        """Read the owner from the command line; a Space is recognised by its environment."""
         for host in hosts:
             if not _NAME.fullmatch(host):
                 raise ParamError(f"--allow-host takes a name such as specscope.example.org, not {host[:60]!r}")
@@ -85,10 +85,10 @@ class Owner:
             raise RequestError(415, "Only JSON is read here.")
 
     def _client(self, scope: Scope, headers: Headers) -> str:
-        """The client's address; an IPv6 address is cut to the /64 network that one customer holds."""
+        """Return the client's address; an IPv6 address is cut to the /64 network that one customer holds."""
         peer = (scope.get("client") or ("",))[0]
         if self.proxied:
-            # Each proxy appends its peer. What stands before the last public address may be forged.
+            # Each proxy appends its peer. What comes before the last public address may be forged.
             hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",")[-8:]]
             peer = next((hop for hop in reversed(hops) if _is_public(hop)), peer)
         try:

@@ -107,7 +107,7 @@ class RequestFilter:
             await self._app({**clean, "path": path, "raw_path": path.encode()}, receive, send)
 
     def _listening(self, receive: Receive) -> Receive:
-        """A receive function for requests without a body: it reports a disconnect when the server stops, too."""
+        """Return a receive function for requests without a body: it reports a disconnect when the server stops, too."""
 
         async def receive_or_close() -> Message:
             ended = asyncio.create_task(self._closing.wait())
@@ -162,7 +162,7 @@ class RequestFilter:
 
 
 def _pairs(origin: Origin, headers: Headers, encodings: Sequence[str] = ENCODINGS) -> _Pairs:
-    """The headers that Gradio sees: no cookies, no Origin (it would send CORS headers), checked proxy headers."""
+    """Return the headers for Gradio: no cookies, no Origin (it would send CORS headers), checked proxy headers."""
     return [
         (b"host", origin.host.encode()),
         (b"x-forwarded-proto", origin.scheme.encode()),

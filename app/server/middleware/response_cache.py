@@ -87,11 +87,11 @@ class ResponseCache:
 
 
 def _encoding(headers: _Pairs) -> str:
-    """The content encoding asked for: one of three."""
+    """Return the content encoding asked for: one of three."""
     return Headers(raw=headers).get("accept-encoding", "")
 
 
 def encoding(headers: Headers, known: Sequence[str] = ENCODINGS) -> str:
-    """The best content encoding that a browser accepts."""
+    """Return the best content encoding that a browser accepts."""
     offered = {part.split(";")[0].strip() for part in headers.get("accept-encoding", "").lower().split(",")}
     return next((name for name in known if name in offered), "identity")

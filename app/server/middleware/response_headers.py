@@ -18,7 +18,7 @@ NEVER = (b"cache-control", b"no-store")
 
 
 def content_policy(page: bytes) -> tuple[bytes, bytes]:
-    """The content security policy of an HTML page; its inline scripts are allowed by their hashes.
+    """Return the content security policy of an HTML page; its inline scripts are allowed by their hashes.
 
     Gradio compiles the scripts of its components, which needs 'unsafe-eval', and writes inline styles. Any site may
     frame the page, as Spaces do.

@@ -48,5 +48,5 @@ ROUTES = (
 
 
 def find(path: str) -> Route | None:
-    """The route of a path."""
+    """Return the route of a path."""
     return next((route for route in ROUTES if route.path.fullmatch(path)), None)

@@ -31,18 +31,18 @@ class SessionTracker:
         return len(self._sessions)
 
     def expect(self, session: str, client: str) -> None:
-        """A session joined the queue: from now on it is expected to read its events."""
-        known = self._known(session)
-        known.client, known.seen = client, self._clock()
+        """Note that a session joined the queue: from now on it is expected to read its events."""
+        tab = self._known(session)
+        tab.client, tab.seen = client, self._clock()
 
     def client(self, session: str) -> str:
-        """The client that a session belongs to."""
+        """Return the client that a session belongs to."""
         tab = self._sessions.get(session)
         return "" if tab is None else tab.client
 
     @contextlib.contextmanager
     def reading(self, session: str) -> Iterator[None]:
-        """A session reads its events, as long as the block takes."""
+        """Note that a session reads its events, as long as the block takes."""
         tab = self._known(session)
         tab.streams += 1
         try:
@@ -52,11 +52,11 @@ class SessionTracker:
             tab.seen = self._clock()
 
     def knows(self, session: str) -> bool:
-        """Whether a session was seen lately."""
+        """Return True if a session was seen lately."""
         return session in self._sessions
 
     def away(self, session: str) -> float:
-        """Seconds since a session last read its events; 0 while it does."""
+        """Return the seconds since a session last read its events; 0 while it does."""
         tab = self._sessions.get(session)
         if tab is None:
             return math.inf

@@ -9,7 +9,7 @@ import { cellText, plainTable } from "./table.js";
 /** @import { CardIo, ChartFacts, Measured, Result } from "./types.d.ts" */
 
 const AT_ONCE = 2; // questions to the server
-const ROWS = 8; // of a table that stands in a card
+const ROWS = 8; // of a table in a card
 const STATUS_MS = 3000; // that a card says what was done
 const PAIRED = ["to", "target said"]; // columns that a row is not named without
 
@@ -45,7 +45,7 @@ class ChartCard {
     this.facts = facts;
     this.io = io;
     /** @type {Measured | null} */
-    this.found = null;
+    this.measured = null;
     /** @type {{ [name: string]: string }} */
     this.colours = {};
     this.figure = new DrawnFigure(facts.title, (row, second) => this.behind(row, second), (row, second) => this.says(row, second));
@@ -60,10 +60,10 @@ class ChartCard {
   }
 
   async load() {
-    const found = await this.io.ask(this.facts.key).catch(() => null);
-    this.found = found?.fault ? null : found;
-    if (this.found) this.draw();
-    else this.refuse(found?.fault ?? "The server gave no answer.", true);
+    const answer = await this.io.ask(this.facts.key).catch(() => null);
+    this.measured = answer?.fault ? null : answer;
+    if (this.measured) this.draw();
+    else this.refuse(answer?.fault ?? "The server gave no answer.", true);
   }
 
   /**
@@ -79,7 +79,7 @@ class ChartCard {
   }
 
   draw() {
-    const { results, names, figure } = /** @type {Measured} */ (this.found);
+    const { results, names, figure } = /** @type {Measured} */ (this.measured);
     const known = results.filter(({ reason }) => reason === null);
     if (!known.length) return this.refuse(results[0].reason ?? "");
     const parts = results.flatMap((result, place) => this.part(result, results.length > 1 ? names[place] : ""));
@@ -100,7 +100,7 @@ class ChartCard {
     if (result.reason !== null) return [el("p", { class: "ss-quiet" }, `${name}: ${result.reason}.`)];
     const title = name ? el("p", { class: "app-debug-side" }, name) : null;
     const said = el("p", { class: "app-debug-says" }, result.sentence);
-    const alone = !this.found?.figure && this.facts.chart !== "number" && result.rows.length > 0;
+    const alone = !this.measured?.figure && this.facts.chart !== "number" && result.rows.length > 0;
     const table = alone ? [this.rows(result, ROWS, name)] : [];
     return [title, numberOf(result), said, ...table].filter((each) => each !== null);
   }
@@ -111,7 +111,7 @@ class ChartCard {
    * @param {string} name
    */
   rows(result, most, name) {
-    const second = this.found?.results.indexOf(result) === 1;
+    const second = this.measured?.results.indexOf(result) === 1;
     const rows = result.rows.slice(0, most);
     const more = result.more > 0 || rows.length < result.rows.length;
     return plainTable({ columns: result.columns, rows, more }, `Rows of ${this.facts.title}${name && `, ${name}`}`,
@@ -123,8 +123,8 @@ class ChartCard {
    * @param {boolean} second
    */
   behind(row, second) {
-    const { facts: { key, title }, found } = this;
-    const result = found?.results[second ? 1 : 0];
+    const { facts: { key, title }, measured } = this;
+    const result = measured?.results[second ? 1 : 0];
     if (!result) return;
     this.io.behind({ key, row, second, title: `${title}: ${nameOf(this.facts, result, row)}` });
   }
@@ -135,7 +135,7 @@ class ChartCard {
    * @param {boolean} second
    */
   says(row, second) {
-    const { results = [], names = [] } = this.found ?? {};
+    const { results = [], names = [] } = this.measured ?? {};
     const result = results[second ? 1 : 0];
     const of = results.length > 1 ? `${names[second ? 1 : 0]}: ` : "";
     return of + result.columns.map((name, place) => `${name} ${cellText(result.rows[row]?.[place] ?? null)}`).join(", ");
@@ -158,8 +158,8 @@ class ChartCard {
   }
 
   showTable() {
-    if (!this.found) return;
-    const { results, names } = this.found;
+    if (!this.measured) return;
+    const { results, names } = this.measured;
     const tables = results.filter(({ reason }) => reason === null).flatMap((result) => {
       const name = results.length > 1 ? names[results.indexOf(result)] : "";
       return [name ? el("h3", {}, name) : null, this.rows(result, Infinity, name)];
@@ -184,7 +184,7 @@ class ChartCard {
   /** @param {{ [name: string]: string }} colours */
   paint(colours) {
     this.colours = colours;
-    if (this.found?.figure && this.figure.node.isConnected) this.figure.draw(this.found.figure, colours);
+    if (this.measured?.figure && this.figure.node.isConnected) this.figure.draw(this.measured.figure, colours);
   }
 
   destroy() {

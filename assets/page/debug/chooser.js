@@ -34,8 +34,8 @@ const offer = (select, choices, chosen) => {
  * @returns {[value: string, label: string][]}
  */
 const settingsOf = (facts, method) => {
-  const found = new Set(method ? (facts?.methods[method] ?? []) : Object.values(facts?.methods ?? {}).flat());
-  return [["", "All settings"], ...[...found].map((name) => /** @type {[string, string]} */ ([name, name]))];
+  const settings = new Set(method ? (facts?.methods[method] ?? []) : Object.values(facts?.methods ?? {}).flat());
+  return [["", "All settings"], ...[...settings].map((name) => /** @type {[string, string]} */ ([name, name]))];
 };
 
 /** @param {Facts | undefined} facts @returns {[value: string, label: string][]} */

@@ -1,4 +1,4 @@
-// The Debug page: run folders under filters and SQL, their metrics as cards, and the steps behind every bar.
+// The Debug page: run folders under filters and SQL, their metrics as cards, and the steps that every bar counts.
 import { copyLink } from "../../player/controls/save.js";
 import { button } from "../../player/dom/buttons.js";
 import { el, write } from "../../player/dom/elements.js";
@@ -126,13 +126,13 @@ export class Debug {
     this.asks += 1;
     const { asks } = this;
     this.root.setAttribute("aria-busy", "true");
-    const found = await this.ask(() => this.server.debug_open(query));
+    const answer = await this.ask(() => this.server.debug_open(query));
     if (asks !== this.asks) return;
     this.root.removeAttribute("aria-busy");
-    if (!found) return this.failed();
-    if (found.refused && this.opened.facts && another) return this.refuse(found.refused); // to be mended in its field
-    this.opened = found;
-    this.address = found.address ?? "screen=debug";
+    if (!answer) return this.failed();
+    if (answer.refused && this.opened.facts && another) return this.refuse(answer.refused); // to be mended in its field
+    this.opened = answer;
+    this.address = answer.address ?? "screen=debug";
     this.root.dataset.address = this.address;
     if (this.root.offsetParent && asked().get("screen") === "debug") writeAddress(addressOf(this.address), another);
     this.show();
@@ -182,8 +182,8 @@ export class Debug {
   async conclude() {
     const { asks } = this;
     const key = this.opened.against ? COMPARED.key : "speedup";
-    const found = await this.server.debug_chart([this.address, key]).catch(() => null);
-    const [result] = found?.results ?? [];
+    const answer = await this.server.debug_chart([this.address, key]).catch(() => null);
+    const [result] = answer?.results ?? [];
     if (asks !== this.asks || !result) return;
     write(this.says, result.reason ? "" : result.sentence);
     this.says.hidden = !this.says.textContent;
@@ -230,14 +230,14 @@ export class Debug {
       return;
     }
     const contents = await Promise.all(files.map(async (file) => [file.name, await base64(file)]));
-    const found = await this.ask(() => this.server.debug_bring(contents.flat()));
-    if (found?.folder) await this.load(`screen=debug&folder=${found.folder}`, true);
+    const answer = await this.ask(() => this.server.debug_bring(contents.flat()));
+    if (answer?.folder) await this.load(`screen=debug&folder=${answer.folder}`, true);
   }
 
   /** @param {string} form */
   async download(form) {
-    const found = await this.ask(() => this.server.debug_export([this.address, form]));
-    if (found) save(found);
+    const answer = await this.ask(() => this.server.debug_export([this.address, form]));
+    if (answer) save(answer);
   }
 
   // Back or forward: what the address names is shown again, and the list from which a step was played.
@@ -246,7 +246,7 @@ export class Debug {
     await seen(this.root);
     if (!this.list?.isConnected || this.list.open) return undefined;
     scrollTo({ top: this.scrolled });
-    if (this.opener instanceof HTMLElement) this.opener.focus({ preventScroll: true }); // where keys go on behind the list
+    if (this.opener instanceof HTMLElement) this.opener.focus({ preventScroll: true }); // where keys go on after the list
     return this.list.showModal();
   }
 

@@ -28,11 +28,11 @@ export const painted = (value, colours) => {
 };
 
 /** The charts' library, or null where it could not be loaded. @returns {Promise<PlotlyLibrary | null>} */
-const plotly = () => new Promise((found) => {
+const plotly = () => new Promise((done) => {
   loadCharts();
   const look = () => {
-    if (globalThis.Plotly) found(globalThis.Plotly);
-    else if (library.failed) found(null);
+    if (globalThis.Plotly) done(globalThis.Plotly);
+    else if (library.failed) done(null);
     else setTimeout(look, POLL_MS);
   };
   look();

@@ -7,17 +7,17 @@ const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], Arrow
 const ASIDE = 1000; // how much farther a point beside the way is than one on it
 
 /**
- * Every point with the row that it stands for, and its place as a reader sees it.
+ * Every point with its row, and its position as a reader sees it.
  * @param {Drawing} figure
  * @returns {FigurePoint[]}
  */
 export const pointsOf = ({ data, layout }) => {
   const lies = /** @type {{ autorange?: unknown }} */ (layout.yaxis ?? {}).autorange === "reversed"; // the first on top
   const curves = data.map((trace, curve) => ({ trace, curve })).filter(({ trace }) => Array.isArray(trace.customdata));
-  const bars = curves.some(({ trace }) => trace.type === "bar"); // those of one name stand side by side
+  const bars = curves.some(({ trace }) => trace.type === "bar"); // those of one name are side by side
   let left = 0; // columns of the panels on the left
   /** @type {FigurePoint[][]} */
-  const found = curves.map(({ trace, curve }, place) => {
+  const points = curves.map(({ trace, curve }, place) => {
     const second = sideOf(trace, curve) === 1;
     const rows = /** @type {(number | (number | null)[])[]} */ (trace.customdata);
     const from = left;
@@ -29,7 +29,7 @@ export const pointsOf = ({ data, layout }) => {
       return [{ curve, second, at: /** @type {FigurePoint["at"]} */ (at), row, x: lies ? beside : along, y: lies ? -along : -beside }];
     });
   });
-  return found.flat();
+  return points.flat();
 };
 
 /**

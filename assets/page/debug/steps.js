@@ -1,4 +1,4 @@
-// The steps behind a bar: a list in which each leads into the player.
+// The steps that a bar counts: a list in which each leads into the player.
 import { dialog } from "../../player/dom/dialog.js";
 import { el, write } from "../../player/dom/elements.js";
 import { count } from "./table.js";
@@ -43,7 +43,7 @@ const item = (row, play) => {
     el("span", { class: "ss-quiet" }, words(row)));
 };
 
-/** @param {StepRows} found */
+/** @param {StepRows} answer */
 const about = ({ count: all, whole, slowest }) => {
   if (!all) return "No chosen step is behind this.";
   const of = whole ? "This number is made of " : "";
@@ -73,19 +73,19 @@ export const showSteps = (root, title, sides, second, io) => {
     choice.length ? el("div", { class: "app-tools", role: "group", "aria-label": "Selection" }, ...choice) : null,
     status, list, further));
   const play = async (/** @type {StepRow} */ row, /** @type {boolean} */ of) => {
-    const found = await io.run(row, of, say);
-    if (!found?.lines || !box.open) return;
+    const answer = await io.run(row, of, say);
+    if (!answer?.lines || !box.open) return;
     left = true;
     box.close(); // or the player could not have the keys
-    await io.play(found.lines, found.run ?? "", row.step);
+    await io.play(answer.lines, answer.run ?? "", row.step);
   };
   const fill = async () => {
     const of = listed;
-    const found = await io.steps(of, list.childElementCount, say);
-    if (of !== listed || !found) return;
-    list.append(...found.steps.map((row) => item(row, (chosen) => play(chosen, of))));
-    say(about(found));
-    further.hidden = list.childElementCount >= found.count;
+    const answer = await io.steps(of, list.childElementCount, say);
+    if (of !== listed || !answer) return;
+    list.append(...answer.steps.map((row) => item(row, (chosen) => play(chosen, of))));
+    say(about(answer));
+    further.hidden = list.childElementCount >= answer.count;
   };
   const turn = (/** @type {boolean} */ to) => {
     listed = to;

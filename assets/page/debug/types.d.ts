@@ -154,7 +154,7 @@ export interface FigurePoint {
   y: number;
 }
 
-/** What is behind a bar, a cell or a row. */
+/** What a bar, a cell or a row counts. */
 export interface Behind {
   key: string; // of the metric; "" for all chosen steps
   title: string;

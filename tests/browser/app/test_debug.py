@@ -97,7 +97,7 @@ class DebugPage:
         """A metric's card, once it is in sight and drawn."""
         card = self.page.locator(f".app-debug-card[data-key={key}]")
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
-        self.wait(f"{CARD % key}.found && (!{CARD % key}.found.figure || {CARD % key}.figure.listens)")
+        self.wait(f"{CARD % key}.measured && (!{CARD % key}.measured.figure || {CARD % key}.figure.listens)")
         self.wait("!SpecscopeApp.shown.debug.cards.asking")  # those around it have their height
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         return card
