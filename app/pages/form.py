@@ -17,6 +17,7 @@ from decoding.types import JSON
 from ..controls import presets, typed
 from ..jobs.examination import KINDS
 from ..server.limits import LIMITS
+from ..state import AppState
 
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> its new value, or gr.update
@@ -117,6 +118,12 @@ def length_field(tokens: int, prefix: str) -> gr.Number:
         precision=0,
         elem_id=f"{prefix}-length",
     )
+
+
+def model_menu(app_state: AppState, prefix: str) -> gr.Dropdown:
+    """Create the menu of models."""
+    names = list(app_state.catalog)
+    return gr.Dropdown(names, value=app_state.default_model, label="Model", elem_id=f"{prefix}-model")
 
 
 def _reference(prefix: str) -> gr.Textbox:

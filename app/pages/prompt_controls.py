@@ -83,6 +83,10 @@ class PromptControls:
         names = ("mode", "example", "text", "system", "message", "history")
         return {name: getattr(self, name) for name in names}
 
+    def values(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return the values of these controls among the inputs of an event."""
+        return {name: given[component] for name, component in self.fields.items()}
+
     @property
     def controls(self) -> list[Component]:
         """The same controls as a list."""

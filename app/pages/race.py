@@ -19,7 +19,7 @@ from ..jobs.runner import Job
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
-from .form import SamplingControls, Update, answer_line, choices_of, length_field, values_of
+from .form import SamplingControls, Update, answer_line, choices_of, length_field, model_menu, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 from .viewer import race_viewer
@@ -58,9 +58,7 @@ class RaceForm:
                     )
         with gr.Row(elem_classes="app-pair"):
             self.length = length_field(96, "race")
-            self.model = gr.Dropdown(
-                list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="race-model"
-            )
+            self.model = model_menu(app_state, "race")
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("race-s")
         with gr.Row(elem_classes="app-go"):
@@ -86,7 +84,7 @@ class RaceForm:
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
         """Check the values of the controls; returns one order for each method."""
-        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        values = self.prompt.values(given)
         prompt = prompt_of(values)
         return [
             order(
@@ -127,8 +125,7 @@ class RaceForm:
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets."""
         entry = self.app_state.catalog[given[self.model]]
-        values = {key: given[component] for key, component in self.prompt.fields.items()}
-        shown = self.prompt.show_model(entry, self.sampling, values)
+        shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
         return shown | {menu: best_preset(name, entry) for name, menu in self.presets.items()}
 
     def show_model(self, name: str, methods: list[str]) -> Any:
@@ -162,8 +159,8 @@ class RaceForm:
     @property
     def outputs(self) -> list[Any]:
         """All components that `show_state` may change."""
-        own = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
-        return [*own, *self.sampling.fields.values(), *self.presets.values()]
+        parts = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
+        return [*parts, *self.sampling.fields.values(), *self.presets.values()]
 
 
 def build(app_state: AppState) -> RaceForm:

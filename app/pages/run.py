@@ -25,7 +25,7 @@ from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from .events import DECODES, QUICK, event_address, start_job, tab_of, tolerant
-from .form import MethodControls, SamplingControls, Update, answer_line, choices_of, length_field, values_of
+from .form import MethodControls, SamplingControls, Update, answer_line, choices_of, length_field, model_menu, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
@@ -51,9 +51,7 @@ class RunForm:
         self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):
             self.length = length_field(128, "run")
-            self.model = gr.Dropdown(
-                list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="run-model"
-            )
+            self.model = model_menu(app_state, "run")
         self.own = None if app_state.own is None else OwnForm(app_state, app_state.own)
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("s")
@@ -109,7 +107,7 @@ class RunForm:
         """Check the values of the controls; returns them as an order."""
         name = given[self.method]
         method = self.methods.get(name) if isinstance(name, str) else None
-        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        values = self.prompt.values(given)
         return order(
             self.app_state.catalog,
             model=given[self.model],
@@ -215,8 +213,7 @@ class RunForm:
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets in the place of another model's."""
         entry = self.app_state.catalog[given[self.model]]
-        values = {key: given[component] for key, component in self.prompt.fields.items()}
-        shown = self.prompt.show_model(entry, self.sampling, values)
+        shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
         for name, method in self.methods.items():
             if method.preset is not None and given[method.preset] in (*TUNED, DEFAULTS):
                 best = best_preset(name, entry)
@@ -269,11 +266,10 @@ class RunForm:
     @property
     def outputs(self) -> list[Any]:
         """All components that `show_state` may change."""
-        fields = [part for method in self.methods.values() for part in (method.group, *method.fields.values())]
-        own = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
-        own += [method.reference for method in self.methods.values() if method.reference is not None]
-        own += [method.preset for method in self.methods.values() if method.preset is not None]
-        return [*own, *self.sampling.fields.values(), *fields]
+        parts = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
+        for method in self.methods.values():
+            parts += [method.group, *method.fields.values(), *filter(None, (method.reference, method.preset))]
+        return [*parts, *self.sampling.fields.values()]
 
 
 def build(app_state: AppState, viewer: gr.HTML) -> RunForm:

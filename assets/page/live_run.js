@@ -45,7 +45,7 @@ export class LiveRun {
     const all = anew || begins;
     const news = all ? this.lines : lines;
     if (!this.begun) viewer.notice.answer(waiting(lines));
-    else if (viewer.second.run === this.run) viewer.second.feed(news);
+    else if (viewer.second.run === this.run) viewer.second.beside?.feed(news);
     else if ((begins && !viewer.second.run) || this.run === viewer.facts.run) viewer.feed(news, all);
     return undefined;
   }

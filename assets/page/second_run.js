@@ -5,7 +5,6 @@ import { Beside } from "./beside.js";
 import { linesIn } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
-/** @import { RunLine } from "./types.d.ts" */
 
 export class SecondRun {
   /** @param {Viewer} viewer */
@@ -37,11 +36,6 @@ export class SecondRun {
     this.offerOwn();
   }
 
-  /** @param {RunLine[]} lines */
-  feed(lines) {
-    this.beside?.feed(lines);
-  }
-
   /**
    * Show what an address names: another run that is recorded or stored.
    * @param {string} run none: nothing is beside the first
@@ -59,7 +53,7 @@ export class SecondRun {
       return;
     }
     this.lay(run, () => viewer.show(lines));
-    this.feed(lines);
+    this.beside?.feed(lines);
   }
 
   close() {

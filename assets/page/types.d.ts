@@ -27,16 +27,7 @@ export interface RunFacts {
 }
 
 /** And of a race. */
-export interface RaceFacts {
-  run?: string;
-  address?: string;
-  left_out?: string;
-  title?: string;
-  shows?: string;
-  machine?: string;
-  model?: string;
-  recorded?: boolean;
-}
+export type RaceFacts = Omit<RunFacts, "step" | "notice" | "branch" | "live"> & { model?: string; recorded?: boolean };
 
 export type RunLine = StreamLine & (Line | ({ kind: "host" } & RunFacts));
 export type RaceLines = StreamLine & (LaneLine | RaceLine | ({ kind: "host" } & RaceFacts)

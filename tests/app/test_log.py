@@ -56,7 +56,7 @@ def test_a_flood_is_counted_and_hides_nothing_else() -> None:
 FAILING = """
 import json, socket, sys, threading, time
 import gradio as gr
-from app import log, server
+from app.server import log, serving as server
 from app.server.middleware.origin import Owner
 from app.server.middleware.session_tracker import SessionTracker
 from tools.page import Visitor
