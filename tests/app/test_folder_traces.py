@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from analysis.store import folder_traces
 from analysis.store.folder import RunFolder, read_folder
-from analysis.store.folder_traces import trace_of, with_texts
+from analysis.store.folder_traces import with_texts
 from analysis.store.tables import Place, joined, tables_of
+from app.server.limits import LIMITS
 from app.store.run_folders import SHIPPED
 from app.store.trace_store import pack, replay
 from decoding import load
@@ -26,6 +29,7 @@ from .conftest import lines
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 METHODS = sorted(file.stem for file in GOLDEN.glob("*.jsonl"))
+trace_of = partial(folder_traces.trace_of, most_bytes=LIMITS.upload_bytes, limits=LIMITS.files)
 
 
 def folder_of(trace: Trace, path: Path = Path("nowhere"), file: str | None = None) -> RunFolder:
