@@ -1,7 +1,9 @@
-"""A chain of drafted tokens."""
+"""A chain of drafted tokens: finished, and while a method's loop drafts it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,19 @@ from ..types import Draft
 if TYPE_CHECKING:
     import torch
 
+    from ..model.upload import Tokens
+
+# What a drafter does in a method's loop. A draft model reads the newest token after all that is unread, for the logits
+# (1, n) of the next one, or None if interrupted. With an early exit, the newest token enters the target's first layers,
+# and an adapter reads their output (1, H).
+Read = Callable[["Tokens"], "torch.Tensor | None"]
+Enter = Callable[["Tokens"], "torch.Tensor"]
+Adapt = Callable[["torch.Tensor"], "torch.Tensor"]
+
 
 @dataclass(slots=True)
 class Chain:
-    """Tokens that a drafter wrote one behind the other, and what it knew of each."""
+    """Tokens that a drafter wrote one after the other, and what is known of each."""
 
     tokens: list[int] = field(default_factory=list)
     q: list[torch.Tensor | None] = field(default_factory=list)  # (V,) each, as in `Draft`
@@ -24,18 +35,60 @@ class Chain:
         return len(self.tokens)
 
     def add(self, token: int, q: torch.Tensor | None, confidence: float | None = None) -> None:
-        """One token more."""
+        """Append a token."""
         self.tokens.append(token)
         self.q.append(q)
         if confidence is not None:
             self.confidence.append(round(confidence, 6))
 
     def tree(self, root: int, kind: str) -> Builder:
-        """The chain behind a root: nodes 1, 2, ... with the sources "kind:1", "kind:2", ..."""
+        """Hang the chain below a root: nodes 1, 2, ... with the sources "kind:1", "kind:2", ..."""
         tree = Builder(root)
         tree.chain(self.tokens, [f"{kind}:{i}" for i in range(1, len(self) + 1)])
         return tree
 
     def draft(self, tree: Builder) -> Draft:
-        """The finished draft of a tree that began as this chain's; what hangs behind the chain is a point mass."""
+        """Finish the draft of a tree that began as this chain's; what hangs below the chain is a point mass."""
         return tree.draft(q=(None, *self.q, *[None] * (len(tree) - 1 - len(self))))
+
+
+class OpenChain(ABC):
+    """A chain that a method's loop drafts.
+
+    On a device the host does not know the tokens, so nothing ends the loop early. Once their values are fetched, the
+    same loop runs over them and ends where it would have ended.
+    """
+
+    tokens: Tokens
+    ended = False  # whether the last token ends the text, or the run was interrupted
+    sure = 1.0  # the largest probability where the last token was drafted; 1 where it is unknown or not asked for
+    product = 1.0  # of these, over all tokens
+
+    @abstractmethod
+    def draw(self, logits: torch.Tensor | None) -> None:  # (1, n)
+        """Draw the next token from q; the likeliest one when greedy, none where the reading was interrupted."""
+
+
+class HostChain(OpenChain):
+    """A chain whose tokens the host knows as soon as they are drawn."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        next_token: Callable[[torch.Tensor | None], tuple[int, torch.Tensor | None, float | None] | None],
+        ends: Collection[int],
+        interrupted: Callable[[], bool],
+    ) -> None:
+        """`next_token` returns what `Chain.add` takes, or None where the chain ends."""
+        self.tokens, self._chain = chain.tokens, chain
+        self._next_token, self._ends, self._interrupted = next_token, ends, interrupted
+
+    def draw(self, logits: torch.Tensor | None) -> None:
+        """Draw the next token, and note whether the loop may go on."""
+        if (drawn := self._next_token(logits)) is None:
+            self.ended = True
+            return
+        self._chain.add(*drawn)
+        self.sure = self._chain.confidence[-1] if self._chain.confidence else 1.0
+        self.product *= self.sure
+        self.ended = drawn[0] in self._ends or self._interrupted()

@@ -16,7 +16,6 @@ import torch
 from .. import accept
 from ..accept_at_once import Judge
 from ..model.captured import PassSpec
-from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from ..model.download import fetch, waits
 from ..model.session import JudgingSession
@@ -29,7 +28,7 @@ from ..types import Draft
 from .chain import Chain
 from .text_so_far import TextSoFar
 from .window import Window, before_end
-from .writer import CPU, Writer
+from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs
@@ -61,28 +60,34 @@ class Drafter(Writer):
         self.session, self.vocabulary = session, vocabulary
         self._reader = TreeReader(session, session.largest_step)
 
-    def next_logits(self, written: Tokens) -> torch.Tensor | None:
-        """Read what the session lacks: at least the newest token."""
+    @property
+    def reads(self) -> Reads:
+        """The one that it has."""
+        return (self.read,)
+
+    def read(self, written: Tokens) -> torch.Tensor | None:
+        """Read what the session lacks, the newest token at least; return the next token's logits.
+
+        They are not penalised, (1, n) over the n tokens of its vocabulary; None if interrupted.
+        """
         if isinstance(written, torch.Tensor) and len(written):  # then it lacks no other
-            if self.interrupted():
-                return None
             reading = self.session.read(written[-1:], (-1,))
             self.session.commit([0])
             return reading.logits
         missing, root = self._unread([] if isinstance(written, torch.Tensor) else written)
-        found = self._read(missing, Builder(root).draft(), self.session.largest_step // 2)
-        if found is None:
+        tree_reading = self._read(missing, Builder(root).draft(), self.session.largest_step // 2)
+        if tree_reading is None:
             return None
         self._reader.commit([0])
-        return found.logits
+        return tree_reading.logits
 
     @property
     def replays(self) -> Replays | None:
         """Those of the session, where it is a decoder's."""
         return self.session.replays if isinstance(self.session, DecoderSession) else None
 
-    def ahead(self, count: int) -> Ahead | None:
-        """Behind few tokens that the session lacks each token is read alone."""
+    def recordable(self, count: int) -> Recordable | None:
+        """After few tokens that the session lacks, each token is read alone."""
         missing, root = self._unread([])
         lead, session = len(missing) + 1, self.session
         if not isinstance(session, DecoderSession) or lead > _LEAD:
@@ -91,20 +96,19 @@ class Drafter(Writer):
             return None
         part = PassSpec(0, passes.layers)
 
-        def begin(numbers: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
+        def begin(numbers: torch.Tensor) -> tuple[Reads, Callable[[], Outputs]]:
             first, lacking = numbers.long().tensor_split((1,))
 
-            def following(written: torch.Tensor) -> torch.Tensor:
-                size = len(written)
-                read = (written[-1:], first, lead + size - 1) if size else (lacking, first, 0)
-                return passes.run(*read, part)[-1][-1:]
+            def read(written: torch.Tensor) -> torch.Tensor:
+                rows = (written[-1:], first, lead + len(written) - 1) if len(written) else (lacking, first, 0)
+                return passes.run(*rows, part)[-1][-1:]
 
-            return following, lambda written: ()
+            return (read,), tuple
 
         def done(count: int) -> None:
             session.commit(range(lead + count - 1))
 
-        return Ahead((lead, passes.key), (passes.first, *missing, root), (), begin, done)
+        return Recordable((lead, passes.key), (passes.first, *missing, root), (), begin, done)
 
     def write(
         self,
@@ -210,7 +214,7 @@ class Drafter(Writer):
             return best, accept.greedy(best)
         row = {node: place for place, node in enumerate(asked)}
         drawn, shaped = list[int](), None
-        if greedy or not waits(self._device):
+        if greedy or not waits(self.device):
             answers = self._likeliest(logits) if greedy or windowed else []
         else:
             shaped = self.sampler.probabilities(logits)

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import cosine_similarity
 
-from ..model.chain_pass import Ahead
 from ..model.download import fetch
 from ..model.queued_tree import QueuedTree
 from ..model.upload import upload
 from ..outlook import surest, surest_of_few
 from ..queued import Proposal, QueuedDraft
 from ..types import Draft
-from .guess_tree import Branch, Form, Guess, best, expand
-from .queued_growth import QueuedGrowth
+from .device_tree import DeviceTree
+from .guess_tree import HostTree, OpenTree, TreeBounds
 from .text_so_far import TextSoFar
 from .unread import Unread
-from .writer import CPU, Writer
+from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs
@@ -37,8 +36,10 @@ if TYPE_CHECKING:
 
 _CHUNK = 256  # rows that are read at once of a long prompt
 
-Rows = tuple[torch.Tensor, torch.Tensor]  # of rows of the drafter, what `logits` takes, and the features behind them
-Finish = Callable[[Sequence[Guess], Sequence[int]], Draft]  # makes the draft of all guesses and the places of the best
+Grow = Callable[[OpenTree], None]  # the method's loop
+Finish = Callable[[HostTree], Draft]  # makes the draft of a grown tree
+# Read guesses by tokens, features and parents: what `logits` takes, and the features after them.
+ReadRows = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
 
 class FeatureDrafter(Writer):
@@ -48,7 +49,7 @@ class FeatureDrafter(Writer):
     session: TapSession
     drafter: EagleSession
     layers: tuple[int, ...]  # of the target, whose inputs are read
-    known: frozenset[int] | None  # tokens that can be drafted; None: all
+    sayable: frozenset[int] | None  # tokens that can be drafted; None: all
 
     def __init__(self, session: TapSession, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
@@ -63,7 +64,7 @@ class FeatureDrafter(Writer):
         """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
         self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
         self.vocabulary = eagle.vocabulary
-        self.known = None if eagle.vocabulary is None else eagle.vocabulary.known
+        self.sayable = None if eagle.vocabulary is None else eagle.vocabulary.known
         self.session.tap(*self.layers)
 
     @property
@@ -88,8 +89,13 @@ class FeatureDrafter(Writer):
         self.drafter.forget()
         self._made, self._rows, self._said = {-1: self._feature}, {-1: -1}, {}
 
-    def next_logits(self, written: Tokens) -> torch.Tensor | None:
-        """What follows the newest token, which is read with the drafter's feature of the one in front of it."""
+    @property
+    def reads(self) -> Reads:
+        """The one that it has."""
+        return (self.read,)
+
+    def read(self, written: Tokens) -> torch.Tensor | None:
+        """Read the newest token with the drafter's feature of the one before it; return the next token's logits."""
         if self.interrupted():
             return None
         final = self._final
@@ -102,80 +108,82 @@ class FeatureDrafter(Writer):
         """Those of the drafter."""
         return self.drafter.replays
 
-    def ahead(self, count: int) -> Ahead | None:
-        """Each token is read with the feature of the one in front of it."""
-        drafter, device = self.drafter, self._device
+    def recordable(self, count: int) -> Recordable | None:
+        """Each token is read with the feature of the one before it."""
+        drafter, device = self.drafter, self.device
         if not (width := drafter.width(count)):
             return None
 
-        def begin(first: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
+        def begin(first: torch.Tensor) -> tuple[Reads, Callable[[], Outputs]]:
             final, feature = drafter.last
 
-            def following(written: torch.Tensor) -> torch.Tensor:
+            def read(written: torch.Tensor) -> torch.Tensor:
                 nonlocal final, feature
                 if size := len(written):
                     chain = QueuedTree.chain(size, device)
                     final, feature = drafter.behind(written[-1:], feature, chain, first.long(), width)
                 return drafter.logits(final)
 
-            return following, lambda written: ()
+            return (read,), tuple
 
-        return Ahead(width, (drafter.length,), (), begin, lambda count: None)
+        return Recordable(width, (drafter.length,), (), begin, lambda count: None)
 
-    def tree(self, form: Form, finish: Finish) -> Proposal:
-        """A tree of guesses. A device grows it to its full size; which of them are not to be, the host finds later."""
+    def tree(self, bounds: TreeBounds, grow: Grow, finish: Finish) -> Proposal:
+        """Have a method's loop grow a tree. A device grows it in full; the host finds out later what is in bounds."""
         if self.queues:
-            return self._queue_tree(form, finish)
+            return self._queue_tree(bounds, grow, finish)
 
-        def look(parents: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
-            if guesses and self.interrupted():
+        def likeliest(level: Sequence[int], k: int) -> Sequence[tuple[Sequence[int], Sequence[float]]] | None:
+            if tree.guesses and self.interrupted():
                 return None
-            read = [guesses[each] for each in parents if each >= 0]
-            final = self._read(parents, [guess.token for guess in read], [guess.parent for guess in read])
+            guesses = [tree.guesses[each] for each in level if each >= 0]
+            final = self._read(level, [guess.token for guess in guesses], [guess.parent for guess in guesses])
             logits = self.drafter.logits(final)
-            self._note(parents, logits)
-            places, chances = surest_of_few(logits, form.k)
+            self._note(level, logits)
+            places, chances = surest_of_few(logits, k)
             tokens = places if self.vocabulary is None else [self.vocabulary.listed[place] for place in places]
-            return _branches(len(logits), tokens, [_chance(chance) for chance in chances])
+            return _by_row(len(logits), tokens, [_chance(chance) for chance in chances])
 
-        guesses = expand(form, self.end_tokens, look)
-        return finish(guesses, best(form, guesses))
+        tree = HostTree(likeliest, self.end_tokens)
+        grow(tree)
+        return finish(tree)
 
-    def _queue_tree(self, form: Form, finish: Finish) -> Proposal:
+    def _queue_tree(self, bounds: TreeBounds, grow: Grow, finish: Finish) -> Proposal:
         """Have the device grow the tree."""
         noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
-        replayed = None if self.detailed else self._replayed_tree(form)
+        replayed = None if self.detailed else self._replayed_tree(bounds, grow)
         if replayed is None:
-            root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self._device).tensor_split((1,))
-            grown = self._grown(form, root, ends, self.drafter.grow, self.interrupted, noted)
+            root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self.device).tensor_split((1,))
+            outputs = self._grown(grow, root, ends, self.drafter.grow, self.interrupted, noted)
         else:
-            grown = replayed.outputs
-        ids, parents, below, seen, chosen = grown
+            outputs = replayed.outputs
+        ids, parents, below, seen, chosen = outputs
         _, rows, width = chosen.shape
 
-        def finished(found: Sequence[Sequence[float]]) -> Draft:
-            [numbers] = found
+        def finished(fetched: Sequence[Sequence[float]]) -> Draft:
+            [numbers] = fetched
             half = len(numbers) // 2
-            branches, levels, size = iter(_branches(rows, numbers[:half], numbers[half:])), iter(noted), 1
+            branches, levels, size = iter(_by_row(rows, numbers[:half], numbers[half:])), iter(noted), 1
 
-            def look(chosen: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
+            def likeliest(level: Sequence[int], k: int) -> Sequence[tuple[Sequence[int], Sequence[float]]] | None:
                 nonlocal size
-                level, size = [*islice(branches, size)], min(form.k, size * width)
+                grown, size = [*islice(branches, size)], min(k, size * width)
                 for logits, feature in islice(levels, 1):
-                    self._note(chosen, logits, feature)
-                return level[: len(chosen)] or None
+                    self._note(level, logits, feature)
+                return grown[: len(level)] or None
 
-            guesses = expand(form, self.end_tokens, look)
-            return finish(guesses, best(form, guesses))
+            tree = HostTree(likeliest, self.end_tokens)
+            grow(tree)
+            return finish(tree)
 
-        tree = QueuedTree(parents, below, seen, form.depth)
+        tree = QueuedTree(parents, below, seen, bounds.depth)
         nothing, fixed = (None,) * len(tree), replayed and replayed.fixed
         return QueuedDraft(ids, tree, nothing, (chosen,), finished, fixed=fixed)
 
-    def _replayed_tree(self, form: Form) -> Replayed | None:
-        """What `_grown` returns, done as one graph."""
-        drafter, device = self.drafter, self._device
-        if not (width := drafter.width(form.k * (form.depth - 1))):
+    def _replayed_tree(self, bounds: TreeBounds, grow: Grow) -> Replayed | None:
+        """Return what `_grown` does, done as one graph."""
+        drafter, device = self.drafter, self.device
+        if not (width := drafter.width(bounds.k * (bounds.depth - 1))):
             return None
         ends = sorted(self.end_tokens)
 
@@ -183,42 +191,44 @@ class FeatureDrafter(Writer):
             first, root, ends = numbers.long().tensor_split((1, 2))
             tree = QueuedTree.nothing(device)
 
-            def read(tokens: torch.Tensor, feature: torch.Tensor, parents: torch.Tensor) -> Rows:
+            def read(
+                tokens: torch.Tensor, feature: torch.Tensor, parents: torch.Tensor
+            ) -> tuple[torch.Tensor, torch.Tensor]:
                 nonlocal tree
                 tree = tree.grown(parents)
                 return drafter.behind(tokens, feature, tree, first, width)
 
-            return self._grown(form, root, ends, read, lambda: False, [])
+            return self._grown(grow, root, ends, read, lambda: False, [])
 
         numbers = drafter.length, self.text[-1], *ends
-        return drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work, self.outbox)
+        return drafter.replays.run(("tree", bounds, len(ends), width), numbers, (), device, work, self.outbox)
 
     def _grown(
         self,
-        form: Form,
+        grow: Grow,
         root: torch.Tensor,  # (1,)
         ends: torch.Tensor,  # (E,) tokens that end a text
-        read: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Rows],  # tokens, features and parents
+        read: ReadRows,
         interrupted: Callable[[], bool],
         noted: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> Outputs:
         """A tree's ids, parents, depths and closure; of all rows the likeliest tokens and their chances, (2, R, k)."""
-        growth, levels = QueuedGrowth(form, self._device), 0
         final, feature = self._final, self._feature
-        base, rows = -1, 0  # in the drafter's tree: the first row of the level that is guessed behind, and all rows
-        while True:
+        base, rows = -1, 0  # in the drafter's tree: the first row of the level before, and all rows
+
+        def read_level(above: torch.Tensor, tokens: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+            nonlocal final, feature, base, rows
+            if len(tokens):
+                final, feature = read(tokens, feature.index_select(0, above), above + base)
+                base, rows = rows, rows + len(tokens)
             logits = self.drafter.logits(final)
             noted.append((logits, feature))
-            growth.add(*self._likeliest(logits, form.k))
-            levels += 1
-            if levels == form.depth or interrupted():
-                break
-            above, tokens = growth.choose(ends)
-            final, feature = read(tokens, feature.index_select(0, above), above + base)
-            base, rows = rows, rows + len(tokens)
-        kept, tree = growth.best()
-        chosen = torch.stack((torch.cat(growth.tokens).double(), torch.cat(growth.chances)))
-        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, chosen
+            return self._likeliest(logits, k)
+
+        grown = DeviceTree(read_level, ends, interrupted)
+        grow(grown)
+        chosen, tree = torch.stack((torch.cat(grown.tokens).double(), torch.cat(grown.chances))), grown.tree
+        return torch.cat((root, grown.kept)), tree.parents, tree.depths, tree.seen, chosen
 
     def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
         """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""
@@ -272,8 +282,8 @@ def _chance(share: float) -> float:
     return 0.0 if math.isnan(share) else min(share, 1.0)
 
 
-def _branches(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[Branch]:
-    """What was fetched of a level, row by row."""
+def _by_row(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[tuple[list[int], Sequence[float]]]:
+    """Split the tokens and chances of a level into rows."""
     width = len(tokens) // rows
     parts = [slice(row * width, (row + 1) * width) for row in range(rows)]
     return [([int(token) for token in tokens[part]], chances[part]) for part in parts]

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..model.captured import PassSpec
-from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from .text_so_far import TextSoFar
 from .unread import Unread
-from .writer import CPU, Writer
+from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs
@@ -61,20 +60,31 @@ class EarlyExit(Writer):
             self.adapter.read(self.unread.take(chunk))
         return not self.interrupted()
 
-    def next_logits(self, written: Tokens) -> torch.Tensor | None:
-        """Run the first layers on the newest token, and let the adapter read what comes out."""
-        rows = self._enter(written)
+    @property
+    def reads(self) -> Reads:
+        """The first layers, and the adapter."""
+        return self.enter, self.adapt
+
+    def enter(self, written: Tokens) -> torch.Tensor:  # (1, H)
+        """Run the first layers on the newest token: of those that were written, or the root."""
+        newest = written[-1:] if len(written) else self.text[-1:]
+        row = self.session.enter(newest, self.layer, len(written))
+        self._entries = [*self._entries[: len(written)], row]
+        return row
+
+    def adapt(self, row: torch.Tensor) -> torch.Tensor:  # (1, H) -> (1, n)
+        """Let the adapter read what it lacks of the text, and a state after it; return the next token's logits."""
         if len(self.unread):
-            rows = torch.cat((self.unread.take(len(self.unread)), rows))
-        return self.adapter.logits(self.adapter.read(rows)[-1:])
+            row = torch.cat((self.unread.take(len(self.unread)), row))
+        return self.adapter.logits(self.adapter.read(row)[-1:])
 
     @property
     def replays(self) -> Replays:
         """Those of the adapter."""
         return self.adapter.replays
 
-    def ahead(self, count: int) -> Ahead | None:
-        """The first layers run on each token, and the adapter reads what comes out, in front of it what it lacks."""
+    def recordable(self, count: int) -> Recordable | None:
+        """The first layers run on each token, and the adapter reads their output, after what it lacks of the text."""
         adapter, session, lacking = self.adapter, self.session, len(self.unread)
         width = adapter.width(lacking + count)
         passes = session.chain(count + 1) if isinstance(session, DecoderSession) else None
@@ -82,9 +92,7 @@ class EarlyExit(Writer):
             return None
         part = PassSpec(0, self.layer, answers=False)
 
-        def begin(
-            numbers: torch.Tensor, *unread: torch.Tensor
-        ) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[torch.Tensor], Outputs]]:
+        def begin(numbers: torch.Tensor, *unread: torch.Tensor) -> tuple[Reads, Callable[[], Outputs]]:
             first, adapted, root = numbers.long().tensor_split((1, 2))
             entries = list[torch.Tensor]()
 
@@ -93,16 +101,12 @@ class EarlyExit(Writer):
                 entries.append(row)
                 return row
 
-            def following(written: torch.Tensor) -> torch.Tensor:
-                size, row = len(written), enter(written)
-                rows, at = (row, adapted + lacking + size) if size else (torch.cat((*unread, row)), adapted)
+            def adapt(row: torch.Tensor) -> torch.Tensor:
+                drafted = len(entries) - 1
+                rows, at = (row, adapted + lacking + drafted) if drafted else (torch.cat((*unread, row)), adapted)
                 return adapter.logits(adapter.behind(rows, at, width)[-1:])
 
-            def more(written: torch.Tensor) -> Outputs:
-                enter(written)
-                return (torch.cat(entries),)
-
-            return following, more
+            return (enter, adapt), lambda: (torch.cat(entries),)
 
         def done(count: int) -> None:
             self.unread.take(lacking)
@@ -110,23 +114,15 @@ class EarlyExit(Writer):
 
         unread = (self.unread.states,) if lacking else ()
         numbers = passes.first, adapter.length, self.text[-1]
-        return Ahead((lacking, width, passes.key), numbers, unread, begin, done)
+        return Recordable((lacking, width, passes.key), numbers, unread, begin, done)
 
-    def entry_of(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor]:
+    def recorded_entry(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor]:
         """The layer, and the states that came out beside the chain."""
         return self.layer, outputs[0]
 
-    def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
+    def entry(self) -> tuple[int, torch.Tensor]:
         """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""
-        self._enter(written)
         return self.layer, torch.cat(self._entries)
-
-    def _enter(self, written: Tokens) -> torch.Tensor:  # (1, H)
-        """Run the first layers on the newest token: of those that were written, or the root."""
-        newest = written[-1:] if len(written) else self.text[-1:]
-        row = self.session.enter(newest, self.layer, len(written))
-        self._entries = [*self._entries[: len(written)], row]
-        return row
 
     def forget(self) -> None:
         """Make the adapter's text the stored one, and note what of it the adapter has yet to read."""

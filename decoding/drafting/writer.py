@@ -1,15 +1,19 @@
-"""What writes a chain of tokens ahead of a text, one by one: a draft model, or the target's own first layers."""
+"""Drafts a chain of tokens after a text, one by one: a draft model, or the target's own first layers.
+
+The loop is the method's. On a CPU it runs once and knows every token. On a device it runs twice: first to queue the
+work, with nothing known and nothing to end it early; then, when the numbers have been fetched together with the
+target's answers, to find out where it would have ended. Queued work that repeats is recorded and replayed as one graph.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from ..model.download import waits
 from ..model.replays import Outbox, Replayed, Replays
@@ -19,20 +23,33 @@ from ..queued import Proposal, QueuedDraft
 from ..ranking import checked, likeliest, likeliest_rows
 from ..sampling import draw, drawn_rows
 from ..types import Draft
-from .chain import Chain
+from .chain import Chain, HostChain, OpenChain
 from .text_so_far import TextSoFar
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs
     from ..model.draft_vocabulary import DraftVocabulary
     from ..model.session import Session
-    from ..model.upload import Tokens
 
 CPU = torch.device("cpu")
+Reads = tuple[Callable[[Any], Any], ...]  # what a drafter can do in a method's loop
+Loop = Callable[..., None]  # of a method: drafts a chain, given an `OpenChain` and a drafter's reads
+
+
+@dataclass(frozen=True, slots=True)
+class Recordable:
+    """A chain that a device can draft as one graph."""
+
+    key: Hashable
+    numbers: tuple[float, ...]  # what differs from step to step
+    tensors: tuple[torch.Tensor, ...]
+    # Of these numbers and tensors on the device: the drafter's reads, and what else comes out after the chain.
+    begin: Callable[..., tuple[Reads, Callable[[], Outputs]]]
+    done: Callable[[int], None]  # what the host notes when so many tokens have been drafted
 
 
 class Writer(ABC):
-    """What writes a chain ahead of the text, token by token."""
+    """Drafts a chain after the text, token by token."""
 
     kind: ClassVar[str]  # of its tokens' sources
     session: Session  # that writes, or that of the target whose layers are read
@@ -42,43 +59,41 @@ class Writer(ABC):
         self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
         self.interrupted, self.detailed = context.interrupted, context.detailed
         self.vocabulary: DraftVocabulary | None = None  # the tokens that its logits are over; None: all
-        self._device = device
+        self.device = device
 
     @property
     def queues(self) -> bool:
         """Whether the device drafts on by itself, since the host would have to wait for every token."""
-        return waits(self._device)
+        return waits(self.device)
 
+    @property
     @abstractmethod
-    def next_logits(self, written: Tokens) -> torch.Tensor | None:
-        """What follows the text and what was written behind it, not penalised; None if interrupted.
+    def reads(self) -> Reads:
+        """What the method's loop asks of this drafter, in the order of the loop's arguments."""
 
-        (1, n) over the n tokens of its vocabulary.
-        """
-
-    def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
-        """What the target goes on from, as in `Draft`, once a chain is written."""
+    def entry(self) -> tuple[int, torch.Tensor] | None:
+        """Return what the target goes on from, as in `Draft`, once a chain is drafted."""
         return None
 
-    def entry_of(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor] | None:
-        """The same of what came out beside a chain that was replayed."""
+    def recorded_entry(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor] | None:
+        """Return the same from what else came out of a replayed chain."""
         return None
 
-    def draft(self, chain: Chain, count: int, stop: Callable[[], bool], confidence: bool) -> Proposal:
-        """Write up to `count` tokens into an empty chain, until `stop` says so of the chain, or the run is interrupted.
+    def propose(self, chain: Chain, count: int, loop: Loop, confidence: bool) -> Proposal:
+        """Run a method's loop, which drafts up to `count` tokens into an empty chain.
 
-        `confidence` asks for the probability of the likeliest token, before temperature and filters. On a device all
-        tokens are written, and the host finds out later where it would have stopped.
+        `confidence` asks for the probability of the likeliest token, before temperature and filters.
         """
         if count > 0 and self.queues:
-            return self._queue(chain, count, stop, confidence)
-        while len(chain) < count and (logits := self.next_logits(chain.tokens)) is not None:
-            chain.add(*self._choose(logits, chain.tokens, confidence))
-            if stop():
-                break
+            return self._queue(chain, count, loop, confidence)
+
+        def choose(logits: torch.Tensor | None) -> tuple[int, torch.Tensor | None, float | None] | None:
+            return None if logits is None else self._choose(logits, chain.tokens, confidence)
+
+        loop(HostChain(chain, choose, self.end_tokens, self.interrupted), *self.reads)
         self._shape(chain)
         draft = chain.draft(chain.tree(self.text[-1], self.kind))
-        return replace(draft, entry=self.entry(chain.tokens)) if len(chain) else draft
+        return replace(draft, entry=self.entry()) if len(chain) else draft
 
     @property
     def replays(self) -> Replays | None:
@@ -90,87 +105,65 @@ class Writer(ABC):
         """Where the session whose passes are recorded with it wants what comes out."""
         return self.session.outbox if isinstance(self.session, DecoderSession) else None
 
-    def ahead(self, count: int) -> Ahead | None:
-        """How a device writes so many tokens as one graph; None where it cannot."""
+    def recordable(self, count: int) -> Recordable | None:
+        """Return how a device drafts so many tokens as one graph; None where it cannot."""
         return None
 
-    def _queue(self, chain: Chain, count: int, stop: Callable[[], bool], confidence: bool) -> Proposal:
-        """Have the device write the chain."""
-        draws, greedy, device = self.sampler.draws, self.sampler.sampling.greedy, self._device
+    def _queue(self, chain: Chain, count: int, loop: Loop, confidence: bool) -> Proposal:
+        """Have the device draft the chain."""
+        draws, greedy, device = self.sampler.draws, self.sampler.sampling.greedy, self.device
         uniforms = [] if greedy else draws.ahead(count)
-        replayed = self._replayed(count, uniforms, confidence)
+        replayed = self._replayed(count, loop, uniforms, confidence)
         if replayed is not None:
-            ids, packed, shares, *entering = replayed.outputs
+            ids, packed, shares, *beside = replayed.outputs
         else:
             goals = upload(torch.tensor(uniforms, dtype=torch.float64), device)
-            written, packed, shares = self._written(count, goals, self.next_logits, confidence)
+            queued = DeviceChain(self, goals, confidence, self.interrupted)
+            loop(queued, *self.reads)
             root = upload(torch.tensor(self.text[-1:]), device)
-            ids = torch.cat((root, written))
+            ids, packed, shares = torch.cat((root, queued.tokens)), *queued.outputs
         size = len(ids) - 1
+        if not size:
+            return chain.draft(chain.tree(self.text[-1], self.kind))
         qs = [*shares] if len(shares) else [None] * size
 
-        def finish(found: Sequence[Sequence[float]]) -> Draft:
-            [numbers] = found
-            tokens, spoilt, sure = (numbers[part * size : (part + 1) * size] for part in range(3))
-            for i, (token, q) in enumerate(zip(checked(tokens, spoilt), qs, strict=True)):
-                chain.add(token, q, sure[i] if sure else None)
-                if stop():
-                    break
+        def finish(fetched: Sequence[Sequence[float]]) -> Draft:
+            [numbers] = fetched
+            tokens, faults, sure = (numbers[part * size : (part + 1) * size] for part in range(3))
+            drawn = iter([*zip(checked(tokens, faults), qs, sure or [None for _ in qs], strict=True)])
+            open_chain = HostChain(chain, lambda logits: next(drawn, None), self.end_tokens, lambda: False)
+            loop(open_chain, *[_nothing for _ in self.reads])
             draws.skip(0 if greedy else len(chain))
             return chain.draft(chain.tree(self.text[-1], self.kind))
 
-        if not size:
-            return chain.draft(chain.tree(self.text[-1], self.kind))
-        entry = self.entry(ids[1:]) if replayed is None else self.entry_of(entering)
+        entry = self.entry() if replayed is None else self.recorded_entry(beside)
         parents = tuple(range(-1, size))
         return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, entry, replayed and replayed.fixed)
 
-    def _replayed(self, count: int, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
-        """The chain's ids, root and all, what `_written` returns beside, and what the target goes on from."""
+    def _replayed(self, count: int, loop: Loop, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
+        """Draft the chain as one graph: the ids, root and all, a chain's outputs, and what else comes out."""
         sampler, replays = self.sampler, self.replays
         if replays is None or sampler.penalises or self.detailed or self.interrupted():
             return None
-        if (ahead := self.ahead(count)) is None:
+        if (recordable := self.recordable(count)) is None:
             return None
         draws = len(uniforms)
 
         def work(numbers: torch.Tensor, *tensors: torch.Tensor) -> Outputs:
             goals, root, mine = numbers.tensor_split((draws, draws + 1))
-            following, more = ahead.begin(mine, *tensors)
-            written, packed, shares = self._written(count, goals, following, confidence)
-            return torch.cat((root.long(), written)), packed, shares, *more(written)
+            reads, beside = recordable.begin(mine, *tensors)
+            queued = DeviceChain(self, goals, confidence, lambda: False)
+            loop(queued, *reads)
+            return torch.cat((root.long(), queued.tokens)), *queued.outputs, *beside()
 
         settings = None if sampler.sampling.greedy else replace(sampler.sampling, seed=0)
-        numbers = *uniforms, self.text[-1], *ahead.numbers
-        tensors = [(each, len(each)) for each in ahead.tensors]
-        key = "chain", count, confidence, settings, ahead.key
-        replayed = replays.run(key, numbers, tensors, self._device, work, self.outbox)
+        numbers = *uniforms, self.text[-1], *recordable.numbers
+        tensors = [(each, len(each)) for each in recordable.tensors]
+        key = "chain", count, confidence, settings, recordable.key
+        replayed = replays.run(key, numbers, tensors, self.device, work, self.outbox)
         if replayed is not None:
-            ahead.done(count)
+            recordable.done(count)
         return replayed
-
-    def _written(
-        self,
-        count: int,
-        uniforms: torch.Tensor,
-        following: Callable[[torch.Tensor], torch.Tensor | None],
-        confidence: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The tokens of a chain, (n,); they, their faults and, where asked for, confidences, flat; every q, (n, V)."""
-        greedy = self.sampler.sampling.greedy
-        written = torch.empty(0, dtype=torch.long, device=self._device)
-        faults, sures, qs = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor]()
-        while len(faults) < count and (logits := following(written)) is not None:
-            sures += [largest_probability(logits[0])[None]] if confidence else []
-            logits = self.sampler.penalise_behind(self.widen(logits), written)
-            q = None if greedy and not self.detailed else self.sampler.probabilities(logits)
-            here = uniforms[len(faults) : len(faults) + 1]
-            token, fault = likeliest_rows(logits) if greedy or q is None else drawn_rows(q, here)
-            written = torch.cat((written, token))
-            faults.append(fault)
-            qs += [] if q is None else [q]
-        packed = torch.cat([each.double() for each in (written, *faults, *sures)])
-        return written, packed, torch.cat(qs) if qs else packed[:0]
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits over the target's vocabulary."""
@@ -203,3 +196,43 @@ class Writer(ABC):
         if chain.q and self.detailed and self.sampler.sampling.greedy:
             logits = torch.stack([row for row in chain.q if row is not None])
             chain.q = [*self.sampler.probabilities(self.widen(logits) if self.sampler.plain else logits)]
+
+
+class DeviceChain(OpenChain):
+    """A chain whose tokens only the device knows."""
+
+    tokens: torch.Tensor
+
+    def __init__(
+        self, writer: Writer, uniforms: torch.Tensor, confidence: bool, interrupted: Callable[[], bool]
+    ) -> None:
+        self._writer, self._uniforms, self._confidence, self._interrupted = writer, uniforms, confidence, interrupted
+        self.tokens = torch.empty(0, dtype=torch.long, device=writer.device)
+        self._faults, self._sures, self._qs = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor]()
+
+    def draw(self, logits: torch.Tensor | None) -> None:
+        """Queue the drawing of the next token."""
+        if logits is None:
+            self.ended = True
+            return
+        writer, sampler = self._writer, self._writer.sampler
+        if self._confidence:
+            self._sures.append(largest_probability(logits[0])[None])
+        logits = sampler.penalise_behind(writer.widen(logits), self.tokens)
+        q = None if sampler.sampling.greedy and not writer.detailed else sampler.probabilities(logits)
+        here = self._uniforms[len(self.tokens) : len(self.tokens) + 1]
+        token, fault = likeliest_rows(logits) if sampler.sampling.greedy or q is None else drawn_rows(q, here)
+        self.tokens = torch.cat((self.tokens, token))
+        self._faults.append(fault)
+        self._qs += [] if q is None else [q]
+        self.ended = self._interrupted()
+
+    @property
+    def outputs(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The tokens, their faults and, where asked for, confidences, flat; and every q, (n, V)."""
+        packed = torch.cat([each.double() for each in (self.tokens, *self._faults, *self._sures)])
+        return packed, torch.cat(self._qs) if self._qs else packed[:0]
+
+
+def _nothing(_: object) -> None:
+    """Read nothing: the tokens are known already."""

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypedDict
 
-from ..drafting.chain import Chain
+from ..drafting.chain import Chain, OpenChain, Read
 from ..params import Params, param
 from ..queued import Proposal
 from ..types import JSON, Draft, Verdict
@@ -69,23 +69,25 @@ class DraftModel(Method):
     def __init__(self, context: Context, params: DraftModelParams) -> None:
         assert context.draft is not None
         self._context, self._params, self._drafter = context, params, context.draft
-        self._chain = Chain()
+        self._chain, self._gamma = Chain(), 0
 
     def propose(self) -> Proposal:
-        """The root and a chain written by the drafter."""
-        self._chain, count = Chain(), min(self._params.gamma, self._context.room)
-        return self._drafter.draft(self._chain, count, self._stop, self._params.threshold > 0.0)  # L1, L2, L4
+        """Propose the root and the drafter's chain."""
+        self._chain, self._gamma = Chain(), min(self._params.gamma, self._context.room)
+        return self._drafter.propose(self._chain, self._gamma, self._draft, self._params.threshold > 0.0)  # L4
+
+    def _draft(self, chain: OpenChain, read: Read) -> None:
+        """Draft token by token."""
+        for _ in range(self._gamma):
+            logits = read(chain.tokens)  # L1
+            chain.draw(logits)  # L2
+            if chain.ended or chain.sure < self._params.threshold:  # L3
+                break
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the drafter's cache hold the committed text and nothing else."""
         self._drafter.forget()  # L5
 
-    def _stop(self) -> bool:
-        """Whether to stop behind the last token."""
-        chain = self._chain
-        unsure = bool(chain.confidence) and chain.confidence[-1] < self._params.threshold  # L3
-        return unsure or chain.tokens[-1] in self._context.end_tokens
-
     def panel(self) -> DraftModelPanel:
-        """How sure the drafter was of its likeliest token at every token it wrote, where a threshold asks for it."""
+        """Return the drafter's confidence at every token it wrote, where a threshold asks for it."""
         return {"confidence": self._chain.confidence, "threshold": self._params.threshold}

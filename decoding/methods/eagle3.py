@@ -29,20 +29,21 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 from operator import mul
 from typing import ClassVar, Literal, TypedDict
 
-from ..drafting.chain import Chain
-from ..drafting.guess_tree import Form, Guess
+from ..drafting.chain import Chain, OpenChain, Read
+from ..drafting.guess_tree import HostTree, OpenTree, TreeBounds
 from ..params import Params, param
 from ..queued import Proposal
 from ..tree import Builder
 from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
+
+Stop = Literal["start", "budget", "interrupted", ""]  # "start": the prompt comes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Eagle3Panel(TypedDict, total=False):
     vocabulary: int | None  # tokens that the drafter can say; None: all
     unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot say
     agreement: list[float]  # cosines of its own features and the target's: of the root, then of accepted guesses
-    stopped: Literal["start", "budget", "interrupted", ""]  # why nothing was drafted
+    stopped: Stop  # why nothing was drafted
 
 
 class Eagle3(Method):
@@ -112,73 +113,84 @@ class Eagle3(Method):
         assert context.features is not None
         self._context, self._params, self._drafter = context, params, context.features
         self._drafter.attach(context.parts["eagle"], context.prompt_length + context.max_new_tokens, params.rows)  # L1
-        self._panel: Eagle3Panel = {}
-        self._chain = Chain()
-        self._guesses: Sequence[int] = []  # the drafter's guess that every node of a tree is, behind the root
+        self._chain, self._tree = Chain(), HostTree()
+        self._stopped: Stop = ""
+        self._measured: Eagle3Panel = {}
 
     def propose(self) -> Proposal:
-        """The root, and what the drafter guesses behind it."""
-        context, drafter, self._chain = self._context, self._drafter, Chain()
-        known = drafter.known
-        self._panel = {"layers": [*drafter.layers], "vocabulary": None if known is None else len(known), "stopped": ""}
-        self._panel |= {"products": [], "chances": [], "made": 0}
-        if not drafter.ready:
-            self._panel["stopped"] = "interrupted" if context.interrupted() else "start"
-        elif context.room < 1:
-            self._panel["stopped"] = "budget"
-        else:
-            drafter.begin()
-            if self._params.form == "tree":
-                return self._tree()  # L7
-            return drafter.draft(self._chain, min(self._params.gamma, context.room), self._stop, True)  # L3, L4
-        return Builder(context.text[-1]).draft()
+        """Propose the root, and what the drafter guesses after it."""
+        context, params, drafter = self._context, self._params, self._drafter
+        self._chain, self._tree = Chain(), HostTree()
+        waiting: Stop = "interrupted" if context.interrupted() else "start"
+        self._stopped = waiting if not drafter.ready else "budget" if context.room < 1 else ""
+        if self._stopped:
+            return Builder(context.text[-1]).draft()
+        drafter.begin()
+        if params.form == "chain":
+            return drafter.propose(self._chain, min(params.gamma, context.room), self._draft, True)  # L7
+        return drafter.tree(self._bounds, self._grow, self._finish)  # L7
+
+    def _draft(self, chain: OpenChain, read: Read) -> None:
+        """Draft a chain."""
+        for _ in range(min(self._params.gamma, self._context.room)):
+            logits = read(chain.tokens)  # L3
+            chain.draw(logits)  # L4
+            if chain.ended or chain.product < self._params.threshold:
+                break
+
+    def _grow(self, tree: OpenTree) -> None:
+        """Grow a tree level by level."""
+        bounds = self._bounds
+        tree.branch(bounds.k)  # L3: after the root
+        for _ in range(bounds.depth - 1):
+            if not tree.descend(bounds.k, max(bounds.least, bounds.expand)):
+                break
+            tree.branch(bounds.k)  # L5
+        tree.keep(bounds.most, bounds.least)  # L6
+
+    @property
+    def _bounds(self) -> TreeBounds:
+        """What a tree may be in this step."""
+        context, params = self._context, self._params
+        depth, most = min(params.depth, context.room), min(params.m, context.largest_step - 1)
+        return TreeBounds(params.k, depth, most, params.threshold, params.expand)
+
+    def _finish(self, tree: HostTree) -> Draft:
+        """Make the draft of the guesses that are kept."""
+        context, self._tree = self._context, tree
+        builder, nodes = Builder(context.text[-1]), {-1: 0}
+        for each, guess in tree.best.items():
+            nodes[each] = builder.add(guess.token, nodes[guess.parent], f"branch:{guess.depth},{guess.rank}")
+        # Of a sampled text the q of a point mass would be taken for a draw's.
+        if not tree.best or not context.detailed or not context.sampler.sampling.greedy:
+            return builder.draft()
+        parents = [*dict.fromkeys(guess.parent for guess in tree.best.values())]
+        q = dict(zip(parents, self._drafter.q(parents), strict=True))
+        return builder.draft(q=(None, *(q[guess.parent] for guess in tree.best.values())))
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Let the drafter read the target's features of what was written, in the place of its own."""
-        drafter, known, guesses = self._drafter, self._drafter.known, self._guesses
+        """Let the drafter read the target's features of what was written, in place of its own."""
+        drafter, guesses = self._drafter, [*self._tree.best] or [*range(len(self._chain))]
         drafter.forget()
-        if self._params.form == "chain":
-            guesses, sure = [*range(len(self._chain))], self._chain.confidence
-            products = [round(product, 6) for product in accumulate(sure, mul)]
-            self._panel |= {"products": products, "chances": sure, "made": len(sure)}
-        self._panel["unsayable"] = [] if known is None else sorted({*verdict.argmax, *verdict.emitted} - known)
+        wanted = {*verdict.argmax, *verdict.emitted}
+        self._measured = {"unsayable": [] if drafter.sayable is None else sorted(wanted - drafter.sayable)}
         if self._context.detailed and len(draft.tokens) > 1:
-            # Of a chain a device has read the last guess too, which a CPU has not.
-            read = verdict.path[1:] if self._params.form == "tree" else verdict.path[1 : len(self._chain)]
-            self._panel["agreement"] = drafter.agreement([guesses[node - 1] for node in read])
+            # The last guess of a chain is read on a device, but not on a CPU.
+            read = verdict.path[1 : len(self._chain) if self._chain.tokens else None]
+            self._measured["agreement"] = drafter.agreement([guesses[node - 1] for node in read])
         if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
             drafter.catch_up()  # L2
 
     def panel(self) -> Eagle3Panel:
-        """What the drafter read, how sure it was, and what it cannot say."""
-        return self._panel
-
-    def _stop(self) -> bool:
-        """Whether a chain ends behind its last token."""
-        chain = self._chain
-        return chain.tokens[-1] in self._context.end_tokens or prod(chain.confidence) < self._params.threshold
-
-    def _tree(self) -> Proposal:
-        """The likeliest guesses."""
-        context, params = self._context, self._params
-        depth, most = min(params.depth, context.room), min(params.m, context.largest_step - 1)
-        form = Form(params.k, depth, most, params.threshold, params.expand)
-        return self._drafter.tree(form, self._finish)  # L3, L5, L6
-
-    def _finish(self, guesses: Sequence[Guess], kept: Sequence[int]) -> Draft:
-        """The tree of the best guesses."""
-        context, tree, place = self._context, Builder(self._context.text[-1]), {-1: 0}
-        shown, self._guesses = [guesses[each] for each in kept], kept
-        for each, guess in zip(kept, shown, strict=True):
-            place[each] = tree.add(guess.token, place[guess.parent], f"branch:{guess.depth},{guess.rank}")
-        self._panel |= {
-            "products": [round(guess.product, 6) for guess in shown],
-            "chances": [round(guess.chance, 6) for guess in shown],
-            "made": len(guesses),
+        """Return what the drafter read, how sure it was, and what it cannot say."""
+        best, chances, sayable = self._tree.best.values(), self._chain.confidence, self._drafter.sayable
+        products = [guess.product for guess in best] or [*accumulate(chances, mul)]
+        return {
+            "layers": [*self._drafter.layers],
+            "vocabulary": None if sayable is None else len(sayable),
+            "stopped": self._stopped,
+            "products": [round(product, 6) for product in products],
+            "chances": [round(guess.chance, 6) for guess in best] or chances,
+            "made": len(self._tree.guesses) or len(chances),
+            **self._measured,
         }
-        # Of a sampled text the q of a point mass would be taken for a draw's.
-        if not shown or not context.detailed or not context.sampler.sampling.greedy:
-            return tree.draft()
-        behind = [*dict.fromkeys(guess.parent for guess in shown)]
-        q = dict(zip(behind, self._drafter.q(behind), strict=True))
-        return tree.draft(q=(None, *(q[guess.parent] for guess in shown)))

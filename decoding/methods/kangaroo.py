@@ -33,7 +33,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypedDict
 
-from ..drafting.chain import Chain
+from ..drafting.chain import Adapt, Chain, Enter, OpenChain
 from ..params import Params, param
 from ..queued import Proposal
 from ..tree import Builder
@@ -87,16 +87,26 @@ class Kangaroo(Method):
         capacity = context.prompt_length + context.max_new_tokens
         self._drafter.attach(context.parts["kangaroo"], capacity, context.largest_step)
         self._chain, self._count = Chain(), 0  # drafts, and how many there may be
-        self._stopped: Stop = ""
+        self._hindrance: Stop = ""  # to drafting anything
 
     def propose(self) -> Proposal:
-        """The root and a chain written by the first layers, with the hidden states behind them."""
-        context = self._context
+        """Propose the root and a chain drafted by the first layers, with the hidden states after them."""
+        context, drafter = self._context, self._drafter
         self._chain, self._count = Chain(), min(self._params.gamma, context.room)
-        self._stopped = self._hindrance()
-        if self._stopped:
+        self._hindrance = "start" if not drafter.ready else "budget" if self._count < 1 else ""
+        if self._hindrance or not drafter.catch_up():
             return Builder(context.text[-1]).draft()
-        return self._drafter.draft(self._chain, self._count, self._stop, self._params.eta > 0.0)  # L1, L2, L3, L4, L6
+        return drafter.propose(self._chain, self._count, self._draft, self._params.eta > 0.0)  # L6
+
+    def _draft(self, chain: OpenChain, enter: Enter, adapt: Adapt) -> None:
+        """Draft token by token; the states that enter the other layers are E."""
+        state = enter(chain.tokens)  # L1
+        for _ in range(self._count):
+            logits = adapt(state)  # L2
+            chain.draw(logits)  # L3
+            state = enter(chain.tokens)  # L4
+            if chain.ended or chain.sure < self._params.eta:  # L5
+                break
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the adapter's text the committed one."""
@@ -105,33 +115,19 @@ class Kangaroo(Method):
             self._drafter.catch_up()
 
     def panel(self) -> KangarooPanel:
-        """How sure the drafter was at every token it wrote, where eta asks for it, and why it stopped."""
+        """Return the drafter's confidence at every token it wrote, where eta asks for it, and why it stopped."""
         return {
             "exit_layer": self._drafter.layer,
             "eta": self._params.eta,
             "confidence": self._chain.confidence,
-            "stopped": self._stopped,
+            "stopped": self._hindrance or self._stopped(),
         }
 
-    def _hindrance(self) -> Stop:
-        """Why nothing can be drafted, if so."""
-        if not self._drafter.ready:
-            return "start"
-        if self._count < 1:
-            return "budget"
-        return "" if self._drafter.catch_up() else "interrupted"
-
-    def _stop(self) -> bool:
-        """Whether to stop behind the last draft; why, is noted."""
-        chain = self._chain  # L5
-        if chain.tokens[-1] in self._context.end_tokens:
-            self._stopped = "end"
-        elif len(chain) == self._params.gamma:
-            self._stopped = "gamma"
-        elif len(chain) == self._count:
-            self._stopped = "budget"
-        elif chain.confidence and chain.confidence[-1] < self._params.eta:
-            self._stopped = "unsure"
-        elif self._context.interrupted():
-            self._stopped = "interrupted"
-        return self._stopped != ""
+    def _stopped(self) -> Stop:
+        """Why the last token drafted is the last."""
+        chain = self._chain
+        if chain.tokens and chain.tokens[-1] in self._context.end_tokens:
+            return "end"
+        if len(chain) == self._count:
+            return "gamma" if self._count == self._params.gamma else "budget"
+        return "unsure" if chain.confidence and chain.confidence[-1] < self._params.eta else "interrupted"

@@ -41,16 +41,3 @@ class ChainPass:
         seen = torch.ones(count, count, dtype=torch.bool, device=ids.device).tril()
         rows = ChainRows(ids, positions, positions, positions[:1], seen, ahead)
         return self.buffered(rows, None, self.text, spec)
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """A chain that a device can write as one graph."""
-
-    key: Hashable
-    numbers: tuple[float, ...]  # what differs from step to step
-    tensors: tuple[torch.Tensor, ...]
-    # Make, of these numbers and tensors on the device, a function that returns what follows the tokens so far,
-    # (n,) -> (1, V), and one that returns the outputs beside the chain once it is written.
-    begin: Callable[..., tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[torch.Tensor], Outputs]]]
-    done: Callable[[int], None]  # called by the host when so many tokens have been written

@@ -17,6 +17,7 @@ from scipy.stats import chi2
 from decoding import accept
 from decoding.codec import Codec
 from decoding.drafting import writer
+from decoding.drafting.chain import Adapt, Enter, OpenChain
 from decoding.drafting.early_exit import EarlyExit
 from decoding.engine import Engine
 from decoding.errors import ParamError
@@ -319,10 +320,13 @@ def test_a_run_is_cancelled_between_two_drafts() -> None:
     cancel = threading.Event()
 
     class Slow(Watched):
-        def _stop(self) -> bool:
-            if len(self._chain) == 3:
-                cancel.set()
-            return super()._stop()
+        def _draft(self, chain: OpenChain, enter: Enter, adapt: Adapt) -> None:
+            def adapt_until_the_third(states: torch.Tensor) -> torch.Tensor:
+                if len(chain.tokens) == 2:
+                    cancel.set()
+                return adapt(states)
+
+            super()._draft(chain, enter, adapt_until_the_third)
 
     run = engine(TARGET, make(TARGET, 1.0)).decode(
         (1, 2), Slow, {"gamma": 64, "eta": 0.0}, max_new_tokens=99, cancel=cancel
