@@ -31,6 +31,11 @@ def param(
     return dataclasses.field(default=default, metadata=meta)
 
 
+def share(default: float, *, label: str, help: str, symbol: str = "") -> Any:
+    """Declare a field for a number from 0 to 1."""
+    return param(default, label=label, help=help, symbol=symbol, min=0.0, max=1.0)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Params:
     """Base of every settings class. Construction validates; `parse` accepts hostile JSON or strings."""

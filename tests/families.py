@@ -19,7 +19,7 @@ from decoding.native.build import library
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_config import AdapterConfig
-from decoding.parts.datastore import Store
+from decoding.parts.datastore import Datastore
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import EagleConfig, read_config
 from decoding.parts.heads import Heads, HeadWeights
@@ -190,7 +190,7 @@ def drafter(target: AnyModel) -> tuple[EagleConfig, dict[str, torch.Tensor], tor
     return config, {name: _random(target, *size) for name, size in config.tensors(3).items()}, ids
 
 
-def _store(target: AnyDecoder) -> Store:
+def _store(target: AnyDecoder) -> Datastore:
     source = random.Random(1)
     documents = [([source.randrange(target.card.vocabulary) for _ in range(400)], True) for _ in range(4)]
     return open_store(documents, target.card.vocabulary)

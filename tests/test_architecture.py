@@ -44,7 +44,7 @@ SCRIPT_FOLDERS = ("assets/player", "assets/style", "assets/page")
 SCRIPTS = sorted(
     p for folder in SCRIPT_FOLDERS for p in ROOT.glob(f"{folder}/**/*") if p.suffix in (".js", ".ts", ".css")
 )
-METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base")]
+METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base", "panels")]
 
 # What a method file may know beside the standard library: never a device, a cache, a tokenizer or another method.
 METHOD_IMPORTS = {
@@ -58,6 +58,7 @@ METHOD_IMPORTS = {
     "decoding.drafting.window",
     "decoding.errors",
     "decoding.methods.base",
+    "decoding.methods.panels",
     "decoding.params",
     "decoding.parts.medusa_tree",
     "decoding.parts.rankings",

@@ -10,14 +10,14 @@ import torch
 
 from decoding.codec import Codec
 from decoding.model.table import TableModel
-from decoding.parts.datastore import Store, fingerprint, load_store
+from decoding.parts.datastore import Datastore, fingerprint, load_store
 from decoding.sampling import draw
 from lab.training.datastore import write_store
 
 DOCUMENTS, LENGTH = 8, 40
 
 
-def make(model: TableModel) -> Store:
+def make(model: TableModel) -> Datastore:
     """A few hundred tokens drawn from the model, a little surer of itself than it is."""
     chance, documents = random.Random(7), list[tuple[list[int], bool]]()
     for _ in range(DOCUMENTS):
@@ -28,7 +28,7 @@ def make(model: TableModel) -> Store:
     return open_store(documents, model.card.vocabulary)
 
 
-def open_store(documents: list[tuple[list[int], bool]], vocabulary: int, chunk: int = 2**10) -> Store:
+def open_store(documents: list[tuple[list[int], bool]], vocabulary: int, chunk: int = 2**10) -> Datastore:
     """A datastore of token ids; the open one does not need its file's name any more."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "toy.safetensors"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from decoding.model.table import TableModel
-from decoding.parts.tables import Tables, build
+from decoding.parts.tables import NgramTables, build
 
 
-def make(model: TableModel) -> Tables:
+def make(model: TableModel) -> NgramTables:
     """Four followers of every token, chains of three links."""
     return build(model, top=4, length=3, progress=lambda what, share: None)

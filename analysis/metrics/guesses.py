@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decoding.parts.medusa_tree import Tree, expected, grow
+from decoding.parts.medusa_tree import TreeShape, expected, grow
 from decoding.types import JSON
 
 from . import intervals
@@ -79,7 +79,7 @@ def suggested_tree(selection: Selection) -> Result:
     accuracies = _accuracies(selection)
     drafted = selection.steps.maybe("drafted")[selection.guessing]
     now = min(_LARGEST, round(float(np.nanmean(drafted)))) if not np.isnan(drafted).all() else 0
-    trees: dict[int, Tree] = {}
+    trees: dict[int, TreeShape] = {}
     for size in sorted({*_SIZES, max(1, now)}):
         tree = grow(accuracies, size)
         trees[len(tree.paths)] = tree

@@ -1,4 +1,4 @@
-"""The table of Token Recycling: what the target last found likely behind each token."""
+"""The table of Token Recycling: what the target last found likely after each token."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ from collections.abc import MutableMapping, Sequence
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-Behind = Literal["accepted", "rejected"]
-Given = Literal["accepted", "rejected", "prompt"]
+RowOrigin = Literal["accepted", "rejected", "prompt"]  # the fate of the node that a row comes from, or a prompt
 
 
-class Row(NamedTuple):
-    """The likeliest tokens behind a token, the best first."""
+class CandidateRow(NamedTuple):
+    """The likeliest tokens after a token, the best first."""
 
     entries: tuple[int, ...]
-    step: int  # of the run that gave it
-    behind: Given  # what became of the node at which the target was asked; or what a prompt says stands first
+    step: int  # of the run that wrote it
+    origin: RowOrigin
     run: int = 0  # which of the table's runs that was
 
 
 class CandidateTable:
-    """A row for every token that was read, of at most `largest` tokens: those longest without a new row make room.
+    """A row for every token that was read, `largest` at most: the row that was not replaced for longest makes room.
 
     Runs that go on at the same time can share a table.
     """
 
     def __init__(self, largest: int = 32_768) -> None:
-        self._rows = dict[int, Row]()  # the row that was given first comes first
+        self._rows = dict[int, CandidateRow]()  # the row that was given first comes first
         self._largest, self._lock = largest, Lock()
         self._runs = 0
 
     def begin(self) -> int:
-        """The number of a run that begins: rows of other runs are of no step of its own."""
+        """Number a run that begins, so that it can tell its own rows from those of other runs."""
         with self._lock:
             self._runs += 1
             return self._runs
@@ -39,12 +38,12 @@ class CandidateTable:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def row(self, token: int) -> Row | None:
-        """The row of a token; None before it was read."""
+    def row(self, token: int) -> CandidateRow | None:
+        """Return the row of a token; None before it was read."""
         return self._rows.get(token)
 
-    def put(self, token: int, row: Row) -> tuple[int, ...]:
-        """Give a token another row; returns the entries of the one that it had."""
+    def put(self, token: int, row: CandidateRow) -> tuple[int, ...]:
+        """Replace a token's row; return the entries that it had."""
         with self._lock:
             old = self._rows.pop(token, None)
             self._rows[token] = row
@@ -53,20 +52,18 @@ class CandidateTable:
         return old.entries if old else ()
 
     def read(self, prompt: Sequence[int], k: int) -> None:
-        """Put what follows each token in a prompt in front of its row: of several the last one first."""
+        """Put what follows each token in a prompt at the front of its row: of several the last one first."""
         given = dict[int, tuple[int, ...]]()
         for token, follower in zip(prompt, prompt[1:], strict=False):
-            row = given.get(token)
-            if row is None:
-                known = self.row(token)
-                row = known.entries if known else ()
+            before = self.row(token)
+            row = given.get(token, before.entries if before else ())
             given[token] = (follower, *(entry for entry in row if entry != follower))[:k]
         for token, entries in given.items():
-            self.put(token, Row(entries, -1, "prompt"))
+            self.put(token, CandidateRow(entries, -1, "prompt"))
 
 
 def remembered(memory: MutableMapping[str, Any], k: int) -> CandidateTable:
-    """The table that earlier runs with rows of the same length left in `memory`; one of another length gives way."""
+    """Return the table that earlier runs with rows of this length left in `memory`; replace one of another length."""
     name = f"table k={k}"
     table: CandidateTable | None = memory.get(name)
     if table is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from ..outlook import surest, surest_of_few
 from ..queued import Proposal, QueuedDraft
 from ..types import Draft
 from .device_tree import DeviceTree
-from .guess_tree import HostTree, OpenTree, TreeBounds
+from .guess_tree import GuessTree, HostTree, OpenTree, TreeBounds
 from .text_so_far import TextSoFar
 from .unread import Unread
 from .writer import CPU, Reads, Recordable, Writer
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 256  # rows that are read at once of a long prompt
 
-Grow = Callable[[OpenTree], None]  # the method's loop
-Finish = Callable[[HostTree], Draft]  # makes the draft of a grown tree
+Grow = Callable[[OpenTree, TreeBounds], None]  # the method's loop
 # Read guesses by tokens, features and parents: what `logits` takes, and the features after them.
 ReadRows = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
@@ -58,7 +58,7 @@ class FeatureDrafter(Writer):
         self._final = self._feature = torch.empty(0)  # (1, H): behind the text, for `logits` and for the next row
         self._made: dict[int, torch.Tensor] = {}  # features (1, H) of the drafter's own, by guess; -1: behind the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess
-        self._said: dict[int, torch.Tensor] = {}  # logits (n,) behind a guess, of a tree in a detailed record
+        self._logits: dict[int, torch.Tensor] = {}  # logits (n,) behind a guess, of a tree in a detailed record
 
     def attach(self, eagle: Eagle, capacity: int, rows: int) -> None:
         """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
@@ -87,7 +87,7 @@ class FeatureDrafter(Writer):
     def begin(self) -> None:
         """Forget what was drafted before."""
         self.drafter.forget()
-        self._made, self._rows, self._said = {-1: self._feature}, {-1: -1}, {}
+        self._made, self._rows, self._logits = {-1: self._feature}, {-1: -1}, {}
 
     @property
     def reads(self) -> Reads:
@@ -128,10 +128,10 @@ class FeatureDrafter(Writer):
 
         return Recordable(width, (drafter.length,), (), begin, lambda count: None)
 
-    def tree(self, bounds: TreeBounds, grow: Grow, finish: Finish) -> Proposal:
-        """Have a method's loop grow a tree. A device grows it in full; the host finds out later what is in bounds."""
+    def propose_tree(self, tree: GuessTree, bounds: TreeBounds, grow: Grow) -> Proposal:
+        """Run a method's loop, which grows an empty tree."""
         if self.queues:
-            return self._queue_tree(bounds, grow, finish)
+            return self._queue_tree(tree, bounds, grow)
 
         def likeliest(level: Sequence[int], k: int) -> Sequence[tuple[Sequence[int], Sequence[float]]] | None:
             if tree.guesses and self.interrupted():
@@ -144,17 +144,16 @@ class FeatureDrafter(Writer):
             tokens = places if self.vocabulary is None else [self.vocabulary.listed[place] for place in places]
             return _by_row(len(logits), tokens, [_chance(chance) for chance in chances])
 
-        tree = HostTree(likeliest, self.end_tokens)
-        grow(tree)
-        return finish(tree)
+        grow(HostTree(tree, likeliest, self.end_tokens), bounds)
+        return self._draft(tree)
 
-    def _queue_tree(self, bounds: TreeBounds, grow: Grow, finish: Finish) -> Proposal:
+    def _queue_tree(self, tree: GuessTree, bounds: TreeBounds, grow: Grow) -> Proposal:
         """Have the device grow the tree."""
         noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
         replayed = None if self.detailed else self._replayed_tree(bounds, grow)
         if replayed is None:
             root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self.device).tensor_split((1,))
-            outputs = self._grown(grow, root, ends, self.drafter.grow, self.interrupted, noted)
+            outputs = self._grown(bounds, grow, root, ends, self.drafter.grow, self.interrupted, noted)
         else:
             outputs = replayed.outputs
         ids, parents, below, seen, chosen = outputs
@@ -172,13 +171,12 @@ class FeatureDrafter(Writer):
                     self._note(level, logits, feature)
                 return grown[: len(level)] or None
 
-            tree = HostTree(likeliest, self.end_tokens)
-            grow(tree)
-            return finish(tree)
+            grow(HostTree(tree, likeliest, self.end_tokens), bounds)
+            return self._draft(tree)
 
-        tree = QueuedTree(parents, below, seen, bounds.depth)
-        nothing, fixed = (None,) * len(tree), replayed and replayed.fixed
-        return QueuedDraft(ids, tree, nothing, (chosen,), finished, fixed=fixed)
+        shape = QueuedTree(parents, below, seen, bounds.depth)
+        nothing, fixed = (None,) * len(shape), replayed and replayed.fixed
+        return QueuedDraft(ids, shape, nothing, (chosen,), finished, fixed=fixed)
 
     def _replayed_tree(self, bounds: TreeBounds, grow: Grow) -> Replayed | None:
         """Return what `_grown` does, done as one graph."""
@@ -198,13 +196,14 @@ class FeatureDrafter(Writer):
                 tree = tree.grown(parents)
                 return drafter.behind(tokens, feature, tree, first, width)
 
-            return self._grown(grow, root, ends, read, lambda: False, [])
+            return self._grown(bounds, grow, root, ends, read, lambda: False, [])
 
         numbers = drafter.length, self.text[-1], *ends
         return drafter.replays.run(("tree", bounds, len(ends), width), numbers, (), device, work, self.outbox)
 
     def _grown(
         self,
+        bounds: TreeBounds,
         grow: Grow,
         root: torch.Tensor,  # (1,)
         ends: torch.Tensor,  # (E,) tokens that end a text
@@ -226,14 +225,19 @@ class FeatureDrafter(Writer):
             return self._likeliest(logits, k)
 
         grown = DeviceTree(read_level, ends, interrupted)
-        grow(grown)
+        grow(grown, bounds)
         chosen, tree = torch.stack((torch.cat(grown.tokens).double(), torch.cat(grown.chances))), grown.tree
         return torch.cat((root, grown.kept)), tree.parents, tree.depths, tree.seen, chosen
 
-    def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
-        """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""
-        said = torch.stack([self._said[guess] for guess in guesses])
-        return self.sampler.probabilities(self.widen(said)).unbind()
+    def _draft(self, tree: GuessTree) -> Draft:
+        """Make the draft of a grown tree, for a detailed record with the drafter's distributions."""
+        draft, parents = tree.draft(self.text[-1]), [guess.parent for guess in tree.best.values()]
+        # Of a sampled text the q of a point mass would be taken for a draw's.
+        if not parents or not self.detailed or not self.sampler.sampling.greedy:
+            return draft
+        logits = {parent: self._logits[parent] for parent in parents}
+        q = dict(zip(logits, self.sampler.probabilities(self.widen(torch.stack([*logits.values()]))), strict=True))
+        return replace(draft, q=(None, *(q[parent] for parent in parents)))
 
     def forget(self) -> None:
         """Make the drafter's text the stored one, and note what of it is to be read."""
@@ -273,7 +277,7 @@ class FeatureDrafter(Writer):
     def _note(self, guesses: Sequence[int], logits: torch.Tensor, feature: torch.Tensor | None = None) -> None:
         """Keep for a detailed record what was said behind some guesses, -1 being the root, and their own features."""
         if self.detailed:
-            self._said |= dict(zip(guesses, logits, strict=False))
+            self._logits |= dict(zip(guesses, logits, strict=False))
             self._made |= dict(zip(guesses, () if feature is None else torch.split(feature, 1), strict=False))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
-from .suffix_automaton import Entry, SuffixAutomaton
+from ..types import JSON
+from .suffix_automaton import GrowingText, SuffixAutomaton
 
-Answer = list[int]
+_OCCURRENCES, _FOLLOWS = 4, 8  # of an ending that are listed, and tokens after each
 
 
 class EarlierAnswers:
@@ -21,50 +22,67 @@ class EarlierAnswers:
 
     def __init__(self, depth: int, most: int, largest: int = 16_384) -> None:
         self._depth, self._most, self._largest = depth, most, largest
-        self._held = deque[Answer]()
+        self._held = deque[list[int]]()
         self._automaton = SuffixAutomaton(depth)
-        self._entries = list[Entry]()  # of the answers held, in the same order
+        self._entries = list[GrowingText]()  # of the answers held, in the same order
         self._lock = RLock()
 
-    def begin(self) -> tuple[int, SuffixAutomaton, Answer]:
+    def begin(self) -> tuple[int, SuffixAutomaton, list[int]]:
         """Start another answer: how many earlier ones there are, what they hold so far, and the list to write to."""
         with self._lock:
             self._evict()
             for entry, answer in zip(self._entries, self._held, strict=True):
                 entry.update(answer)
-            count, answer = len(self._held), Answer()
+            count, answer = len(self._held), list[int]()
             self._held.append(answer)
-            self._entries.append(Entry(self._automaton))
+            self._entries.append(GrowingText(self._automaton))
             return count, self._automaton, answer
 
-    def answers(self) -> list[Answer]:
-        """All answers held, the oldest first."""
+    def answers(self) -> list[list[int]]:
+        """List all answers held, the oldest first."""
         with self._lock:
             return [*self._held]
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While no other run adds answers."""
+        """Keep other runs from adding answers."""
         with self._lock:
             yield
 
     def _evict(self) -> None:
-        """Make room for one answer more. Runs that go on keep the automaton that they began with."""
+        """Make room for one more answer. Current runs keep the automaton that they began with."""
         size, kept = sum(map(len, self._held)), len(self._held)
         if kept <= self._most and size <= self._largest:
             return
-        # Half of them at once: an automaton forgets nothing, so that it is built anew from those that stay.
+        # Half of them at once: an automaton forgets nothing, so it is rebuilt from those that stay.
         while self._held and (len(self._held) > max(1, self._most // 2) or size > self._largest // 2):
             size -= len(self._held.popleft())
         self._automaton = SuffixAutomaton(self._depth)
-        self._entries = [Entry(self._automaton) for _ in self._held]
+        self._entries = [GrowingText(self._automaton) for _ in self._held]
 
 
 def remembered(memory: MutableMapping[str, Any], depth: int, most: int) -> EarlierAnswers:
-    """The answers that earlier runs with the same sizes left in `memory`; those of other sizes give way."""
+    """Return the answers that earlier runs with the same sizes left in `memory`; replace those of other sizes."""
     name = f"answers depth={depth} most={most}"
     held: EarlierAnswers | None = memory.get(name)
     if held is None:
         memory.clear()
         held = memory[name] = EarlierAnswers(depth, most)
     return held
+
+
+def occurrences(texts: Mapping[int, Sequence[int]], ending: Sequence[int]) -> list[dict[str, JSON]]:
+    """List the latest positions after an ending in numbered texts, first one for each token that came next."""
+    latest, others = dict[int, dict[str, JSON]](), list[dict[str, JSON]]()
+    for number, text in texts.items():
+        for place in range(len(text) - 1, len(ending) - 1, -1):
+            if text[place - 1] != ending[-1] or [*text[place - len(ending) : place]] != [*ending]:
+                continue
+            occurrence = {"answer": number, "place": place, "follows": text[place : place + _FOLLOWS]}
+            if text[place] in latest:
+                others.append(occurrence)
+            else:
+                latest[text[place]] = occurrence
+            if len(latest) == _OCCURRENCES:  # earlier answers may be long, and no earlier position is listed
+                return [*latest.values()]
+    return [*latest.values(), *others][:_OCCURRENCES]

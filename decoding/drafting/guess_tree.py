@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from ..tree import Builder
+from ..types import Draft
 
 
 @dataclass(frozen=True, slots=True)
 class TreeBounds:
     """How far a tree is grown, and how much of it the target reads."""
 
-    k: int  # guesses after a guess, and guesses of a level that have any
+    k: int  # guesses after a guess, and guesses of a level that are expanded
     depth: int
-    most: int  # guesses that the target reads
-    least: float  # of a product that the target reads
-    expand: float  # of a product that has guesses after it; `least` counts here too, as products fall along a path
+    m: int  # guesses that the target reads
+    threshold: float  # the least product that the target reads
+    expand: float  # the least product that is expanded
 
 
 class TreeGuess(NamedTuple):
@@ -28,6 +31,21 @@ class TreeGuess(NamedTuple):
     rank: int  # among the guesses after its parent, from 0
     chance: float  # the drafter's probability of it after its parent
     product: float  # of the chances on the way to it
+
+
+@dataclass(slots=True)
+class GuessTree:
+    """A grown tree."""
+
+    guesses: list[TreeGuess] = field(default_factory=list)
+    best: dict[int, TreeGuess] = field(default_factory=dict)  # those that are kept, by their places in `guesses`
+
+    def draft(self, root: int) -> Draft:
+        """Hang the best guesses below a root."""
+        builder, nodes = Builder(root), {-1: 0}
+        for each, guess in self.best.items():
+            nodes[each] = builder.add(guess.token, nodes[guess.parent], f"branch:{guess.depth},{guess.rank}")
+        return builder.draft()
 
 
 # The likeliest tokens after each of some guesses, -1 being the root, and their chances; None: the drafter was cut off.
@@ -60,16 +78,15 @@ class OpenTree(ABC):
 class HostTree(OpenTree):
     """A tree whose numbers the host knows as soon as the drafter has read a level."""
 
-    def __init__(self, likeliest: Likeliest = lambda level, k: None, ends: Collection[int] = ()) -> None:
-        self.guesses = list[TreeGuess]()
-        self.best = dict[int, TreeGuess]()  # those that are kept, by their places in `guesses`: parents come first
-        self._likeliest, self._ends = likeliest, ends
+    def __init__(self, tree: GuessTree, likeliest: Likeliest, ends: Collection[int]) -> None:
+        self._tree, self._likeliest, self._ends = tree, likeliest, ends
         self._level: Sequence[int] = [-1]
         self._fresh = range(0)
 
     def branch(self, k: int) -> None:
         """As in `OpenTree`, like all that follows."""
-        first, guesses, branches = len(self.guesses), self.guesses, self._likeliest(self._level, k)
+        guesses, branches = self._tree.guesses, self._likeliest(self._level, k)
+        first = len(guesses)
         for parent, (tokens, chances) in zip(self._level if branches else (), branches or (), strict=True):
             depth, product = (guesses[parent].depth, guesses[parent].product) if parent >= 0 else (0, 1.0)
             for rank, (token, chance) in enumerate(zip(tokens, chances, strict=True)):
@@ -77,13 +94,17 @@ class HostTree(OpenTree):
         self._fresh = range(first, len(guesses))
 
     def descend(self, k: int, least: float) -> bool:
-        alive = (each for each in self._fresh if self.guesses[each].token not in self._ends)
+        alive = (each for each in self._fresh if self._tree.guesses[each].token not in self._ends)
         self._level = self._largest(alive, k, least)
         return bool(self._level)
 
     def keep(self, count: int, least: float) -> None:
-        self.best = {each: self.guesses[each] for each in self._largest(range(len(self.guesses)), count, least)}
+        self._tree.best = {
+            each: self._tree.guesses[each] for each in self._largest(range(len(self._tree.guesses)), count, least)
+        }
 
     def _largest(self, among: Iterable[int], count: int, least: float) -> list[int]:
-        products = {each: self.guesses[each].product for each in among if self.guesses[each].product >= least}
+        products = {
+            each: self._tree.guesses[each].product for each in among if self._tree.guesses[each].product >= least
+        }
         return sorted(sorted(products, key=lambda each: -products[each])[:count])

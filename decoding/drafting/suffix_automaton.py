@@ -1,6 +1,6 @@
-"""Counts all short runs of tokens in texts that grow: a suffix tree of bounded depth, in the form of an automaton.
+"""Counts all short runs of tokens in growing texts: a suffix tree of bounded depth, as an automaton.
 
-A state stands for all runs that end at the same places, so that a text of n tokens has at most 2 n states, however it
+A state represents all runs that end at the same positions, so a text of n tokens has at most 2 n states, however it
 repeats itself (Blumer et al., 1985; several texts: Mohri et al., 2009). Adding a token takes a time that does not
 depend on the text's length.
 """
@@ -18,68 +18,68 @@ class Child:
     """A token that followed a run."""
 
     token: int
-    count: int  # how often it did
-    state: int  # of the run that it makes longer
+    count: int  # how often
+    state: int  # of the run that it extends
 
 
 class SuffixAutomaton:
-    """How often every run of at most `depth` tokens stands in the texts, and what followed it there."""
+    """Counts how often every run of at most `depth` tokens occurs in the texts, and what followed it."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
-        # Of every state: where each token leads; the state of its longest shorter ending; the longest of its runs; how
-        # often they stand in the texts; and when they were added last. The last two count runs of `depth` tokens only.
+        # Of every state: where each token leads; the state of its longest shorter ending; the length of its longest
+        # run; how often its runs occur; and when they were added last. The last two count runs of `depth` tokens only.
         self._next: list[dict[int, int]] = [{}]
         self._link, self._length = [-1], [0]
         self._count, self._latest = [0], [0]
 
     @property
     def size(self) -> int:
-        """How many states there are."""
+        """Count the states."""
         return len(self._link)
 
     def count(self, state: int) -> int:
-        """How often the runs of a state stand in the texts."""
+        """Return how often the runs of a state occur in the texts."""
         return self._count[state]
 
     def children(self, state: int) -> list[Child]:
-        """What followed a state's runs, the most frequent first, of equals the one that did so last."""
-        found, count, latest = self._next[state].items(), self._count, self._latest
-        if len(found) < 2:
-            return [Child(token, count[child], child) for token, child in found]
-        best = sorted(found, key=lambda pair: (count[pair[1]], latest[pair[1]]), reverse=True)
+        """List what followed a state's runs, the most frequent first, of equals the latest first."""
+        followers, count, latest = self._next[state].items(), self._count, self._latest
+        if len(followers) < 2:
+            return [Child(token, count[child], child) for token, child in followers]
+        best = sorted(followers, key=lambda pair: (count[pair[1]], latest[pair[1]]), reverse=True)
         return [Child(token, count[child], child) for token, child in best]
 
-    def endings(self, place: Place) -> Iterator[tuple[range, int]]:
-        """The endings at a place, the longest first: a state, and the numbers of tokens of those that it stands for."""
-        self._settle(place)
-        state, length = place.state, place.length
+    def endings(self, ending: Ending) -> Iterator[tuple[range, int]]:
+        """Yield the states of an ending and its own endings, the longest first, each with the lengths of its runs."""
+        self._settle(ending)
+        state, length = ending.state, ending.length
         while state != _ROOT:
             above = self._link[state]
             yield range(length, self._length[above], -1), state
             state, length = above, self._length[above]
 
-    def advance(self, place: Place, token: int) -> None:
-        """Move a place behind one more token, to the longest ending of at most `depth` tokens that is in the texts."""
-        self._settle(place)
-        state, length = place.state, place.length
+    def advance(self, ending: Ending, token: int) -> None:
+        """Extend an ending by a token, and cut it to the longest one of at most `depth` tokens that is in the texts."""
+        self._settle(ending)
+        state, length = ending.state, ending.length
         while state != _ROOT and token not in self._next[state]:
             state = self._link[state]
             length = self._length[state]
-        found = self._next[state].get(token)
-        place.state, place.length = (_ROOT, 0) if found is None else (found, min(length + 1, self.depth))
-        self._settle(place)
+        following = self._next[state].get(token)
+        ending.state, ending.length = (_ROOT, 0) if following is None else (following, min(length + 1, self.depth))
+        self._settle(ending)
 
-    def _settle(self, place: Place) -> None:
-        """Find the state of a place's ending again, which may be another one since texts have grown."""
-        while place.length <= self._length[self._link[place.state]] and place.state != _ROOT:
-            place.state = self._link[place.state]
+    def _settle(self, ending: Ending) -> None:
+        """Find the state of an ending again, which may have changed as texts have grown."""
+        while ending.length <= self._length[self._link[ending.state]] and ending.state != _ROOT:
+            ending.state = self._link[ending.state]
 
     def _add(self, last: int, token: int) -> int:
-        """Add a token behind a text whose state is `last`; returns the text's new one."""
-        known = self._next[last].get(token)
-        if known is not None:
-            return self._exactly(last, token, known)
+        """Append a token to a text whose state is `last`; return its new state."""
+        following = self._next[last].get(token)
+        if following is not None:
+            return self._exactly(last, token, following)
         state, above = self._new(self._length[last] + 1, {}, _ROOT, 0, 0), last
         while above >= 0 and token not in self._next[above]:
             self._next[above][token] = state
@@ -89,7 +89,7 @@ class SuffixAutomaton:
         return state
 
     def _exactly(self, above: int, token: int, state: int) -> int:
-        """The state of the longest run of `above` and `token`: `state`, if no run there is longer, or a part of it."""
+        """Return the state of `above`'s longest run and `token`: `state` itself, or a part split from it."""
         length = self._length[above] + 1
         if self._length[state] == length:
             return state
@@ -108,10 +108,10 @@ class SuffixAutomaton:
         self._latest.append(latest)
         return len(self._link) - 1
 
-    def _note(self, place: Place) -> None:
-        """Count all endings at a place once more."""
+    def _note(self, ending: Ending) -> None:
+        """Increment the count of every suffix of an ending."""
         self._count[_ROOT] += 1
-        now, state = self._count[_ROOT], place.state
+        now, state = self._count[_ROOT], ending.state
         while state != _ROOT:
             self._count[state] += 1
             self._latest[state] = now
@@ -119,29 +119,29 @@ class SuffixAutomaton:
 
 
 @dataclass(slots=True)
-class Place:
-    """Where a text's ending stands in an automaton, as far as it is found there."""
+class Ending:
+    """The longest suffix of a text that is in an automaton."""
 
     state: int = _ROOT
-    length: int = 0  # tokens of the ending that are found
+    length: int = 0  # tokens
 
 
-class Entry:
-    """A growing text in an automaton."""
+class GrowingText:
+    """A text that grows in an automaton."""
 
     def __init__(self, automaton: SuffixAutomaton) -> None:
-        self.place, self.size = Place(), 0
+        self.ending, self.size = Ending(), 0
         self._automaton, self._last = automaton, _ROOT
 
     def update(self, text: Sequence[int]) -> None:
-        """Add what `text` has more than at the last call."""
+        """Append what `text` has gained since the last call."""
         self.extend(text[self.size :])
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """Add tokens behind the text."""
+        """Append tokens."""
         automaton = self._automaton
         for token in tokens:
             self._last = automaton._add(self._last, token)
-            automaton.advance(self.place, token)
-            automaton._note(self.place)
+            automaton.advance(self.ending, token)
+            automaton._note(self.ending)
             self.size += 1

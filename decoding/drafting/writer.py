@@ -130,7 +130,8 @@ class Writer(ABC):
         def finish(fetched: Sequence[Sequence[float]]) -> Draft:
             [numbers] = fetched
             tokens, faults, sure = (numbers[part * size : (part + 1) * size] for part in range(3))
-            drawn = iter([*zip(checked(tokens, faults), qs, sure or [None for _ in qs], strict=True)])
+            confidences: Sequence[float | None] = sure or [None] * size
+            drawn = iter([*zip(checked(tokens, faults), qs, confidences, strict=True)])
             open_chain = HostChain(chain, lambda logits: next(drawn, None), self.end_tokens, lambda: False)
             loop(open_chain, *[_nothing for _ in self.reads])
             draws.skip(0 if greedy else len(chain))

@@ -4,7 +4,7 @@ The baseline of every comparison. It runs through the same loop as everything el
 
 Algorithm
   L1  feed the last token alone
-  L2  commit what the target says comes next
+  L2  commit the target's choice of the next token
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Autoregressive(Method):
         self._context = context
 
     def propose(self) -> Draft:
-        """The root and no guess."""
+        """Propose the root and no guess."""
         return Builder(self._context.text[-1]).draft()  # L1, L2
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:

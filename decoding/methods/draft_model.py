@@ -5,7 +5,7 @@ A small model writes a few tokens ahead; the target reads them all in one pass a
 Algorithm
   L1  let the drafter read what was committed since its last turn
   L2  let it write gamma tokens one by one, each drawn from its own distribution q
-  L3  stop early where it is unsure: its likeliest token has a probability below the threshold
+  L3  stop early when it is unsure: the probability of its likeliest token is below the threshold, or the text ends
   L4  the target reads the chain; the engine accepts each token x with probability min(1, p(x)/q(x))
   L5  forget the rejected tokens in the drafter's cache; after full acceptance its last token is still unread
 
@@ -14,34 +14,31 @@ Algorithm
   p, q    the target's and the drafter's distribution, both after temperature and filters
 
 Differs from the paper
-  The early stop (L3) is not in it. The token that the drafter was unsure about is kept: it has been paid for, and
-  whether to stop depends on the draft alone, so the output's distribution is untouched.
+  The early stop (L3) is not in it. The token that the drafter was unsure about is kept: it has been paid for. Whether
+  to stop depends on the draft alone, so the output's distribution is unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from ..drafting.chain import Chain, OpenChain, Read
-from ..params import Params, param
+from ..params import Params, param, share
 from ..queued import Proposal
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import DraftModelPanel
 
 
 @dataclass(frozen=True, slots=True)
 class DraftModelParams(Params):
     """How far the drafter writes ahead."""
 
-    gamma: int = param(5, label="Tokens drafted", symbol="γ", help="Tokens the drafter writes per step", min=1, max=64)
-    threshold: float = param(
-        0.0,
-        label="Stop when unsure",
-        help="Stop after a token less sure than this; 0 never stops",
-        min=0.0,
-        max=1.0,
+    gamma: int = param(5, label="Draft length", symbol="γ", help="Tokens drafted per step", min=1, max=64)
+    threshold: float = share(
+        0.0, label="Confidence threshold", help="Stop drafting after a token with less confidence (0: never)"
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
@@ -49,15 +46,8 @@ class DraftModelParams(Params):
     }
 
 
-class DraftModelPanel(TypedDict, total=False):
-    """How sure the drafter was."""
-
-    confidence: list[float]  # the probability of its likeliest token, for every token drafted; empty without threshold
-    threshold: float
-
-
 class DraftModel(Method):
-    """A small model writes ahead."""
+    """A small model drafts ahead of the target."""
 
     name = "draft_model"
     label = "Draft model"

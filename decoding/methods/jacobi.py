@@ -7,41 +7,42 @@ Algorithm
   L1  guess n tokens; what they are changes how fast the text comes, never what it is
   L2  feed the last token and the guesses as a chain
   L3  the a guesses that the target would have written itself are settled; commit them and the next answer
-  L4  the answers behind the settled part are the next guesses
+  L4  the answers after the settled part are the next guesses
   L5  refill the a places that came free at the end; to L2
 
   symbol  meaning
   n       guesses in the block
   a       guesses settled by an iteration
 
-A guess's source is "jacobi:j": j is how many iterations have worked on its place in the text, 0 for a refill.
+A guess's source is "jacobi:j": j counts the iterations that have worked on its position, 0 for a refill.
 
 Differs from the paper
-  The papers' block stands still until all its n tokens are settled; ours slides, so no guess is wasted on a
-  settled place. Either way a place is guessed in at most n iterations.
+  The papers' block stays until all its n tokens are settled; ours slides, so no guess is wasted on a settled
+  position. Either way a position is settled after at most n iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Token, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import JacobiPanel
 
 
 @dataclass(frozen=True, slots=True)
 class JacobiParams(Params):
-    """Size of the block and what fills it."""
+    """The size of the block, and what fills it."""
 
-    n: int = param(8, label="Block size", symbol="n", help="Tokens guessed at once", min=1, max=128)
+    n: int = param(8, label="Block size", symbol="n", help="Number of tokens guessed at once", min=1, max=128)
     refill: str = param(
         "prompt",
         label="Refill",
-        help="New guesses are random tokens of the prompt, the text's last token, or token 0",
+        help="Fill free positions with random tokens of the prompt, the text's last token, or token 0",
         choices=("prompt", "last", "zero"),
     )
 
@@ -52,16 +53,8 @@ class JacobiParams(Params):
 
     @property
     def nodes(self) -> int:
-        """The root and the block."""
+        """Count the root and the block."""
         return self.n + 1
-
-
-class JacobiPanel(TypedDict, total=False):
-    """An iteration on the block."""
-
-    guesses: list[Token]  # the block as fed
-    answers: list[Token]  # what the target says behind the root and behind every guess
-    settled: int | None  # guesses that were right; None before the target has answered
 
 
 class Jacobi(Method):
@@ -76,11 +69,11 @@ class Jacobi(Method):
     def __init__(self, context: Context, params: JacobiParams) -> None:
         self._context, self._params = context, params
         self._guesses = [self._refill() for _ in range(params.n)]  # L1
-        self._ages = [0] * params.n  # iterations that have worked on each guess's place
+        self._ages = [0] * params.n  # iterations that have worked on each guess's position
         self._panel: JacobiPanel = {}
 
     def propose(self) -> Draft:
-        """The root and the block as a chain."""
+        """Propose the root and the block as a chain."""
         tree = Builder(self._context.text[-1])
         tree.chain(self._guesses, [f"jacobi:{age}" for age in self._ages])  # L2
         self._panel = {"guesses": self._guesses, "answers": [], "settled": None}
@@ -91,11 +84,11 @@ class Jacobi(Method):
         settled = len(verdict.path) - 1  # L3
         self._panel |= {"answers": [*verdict.argmax], "settled": settled}
         self._guesses = [*verdict.argmax[settled + 1 :], *(self._refill() for _ in range(settled))]  # L4, L5
-        worked_on = [*self._ages, 0][settled + 1 :]  # the last answer is for a place that was not guessed yet
+        worked_on = [*self._ages, 0][settled + 1 :]  # the last answer is for a position that was not guessed yet
         self._ages = [*(age + 1 for age in worked_on), *([0] * settled)]
 
     def panel(self) -> JacobiPanel:
-        """The block as fed, the target's answers from the root on, and how many guesses they settled."""
+        """Return the block as fed, the target's answers from the root on, and how many guesses they settled."""
         return self._panel
 
     def _refill(self) -> int:

@@ -1,60 +1,56 @@
 """Kangaroo: self-speculation by double early exiting (Liu et al., 2024, arXiv 2404.18911).
 
-The target's own first layers, with a small adapter behind them, write ahead until they are unsure; the other layers
-then read it all in one pass, going on from the hidden states that the first ones have left there.
+The target's own first layers and a small adapter draft ahead until they are unsure; the other layers then read it all
+in one pass, starting from the hidden states that the first ones have computed.
 
 Algorithm
   L1  run the first l layers on the last token c; what comes out is the first entry of E
-  L2  let the adapter read E's newest entry, and in front of it what it lacks of the text
-  L3  its output, through the target's own head, is the distribution of the next token: draft one by it
+  L2  let the adapter read what it lacks of the text, then E's newest entry; the target's own head makes logits of it
+  L3  they are the distribution of the next token: draft one by it
   L4  run the first l layers on the draft as well: one more entry of E, also for the last draft
-  L5  stop after gamma drafts, or where its largest probability was below eta; else go on at L2
-  L6  the layers behind l read all of E in one pass; the engine accepts, and one more token comes for free
-  L7  the adapter forgets what was rejected; after full acceptance it lacks the last draft, for L2 to read, and
+  L5  stop after gamma drafts, at an end of text, or if the largest probability was below eta; else go on at L2
+  L6  the layers after l read all of E in one pass; the engine accepts, and one more token comes for free
+  L7  the adapter forgets what was rejected; after full acceptance it lacks the last draft, which L2 reads, and
       where it lacks more, as after the prompt, it reads that at once
 
   symbol  meaning
   gamma   most tokens drafted per step
   eta     confidence below which drafting stops; 0 drafts gamma tokens every time, the paper's fixed steps
-  l       layers in front of the exit: a property of the adapter
+  l       layers before the exit: a property of the adapter
   p, q    the target's and the drafter's distribution
 
 Differs from the paper
   The paper drafts greedily. Here sampled text has sampled drafts: q is shaped as p is, and the engine accepts a
-  draft x with probability min(1, p(x)/q(x)). Confidence is that of the distribution as it comes out of the head,
-  and whether to stop depends on the draft alone, so the output's distribution is untouched. The paper stops at eta
-  itself as well, the reference code below it only, as here. In both the draft that was unsure is kept: it has been
-  paid for.
+  draft x with probability min(1, p(x)/q(x)). Confidence is the head's, before temperature and filters. Whether to
+  stop depends on the draft alone, so the output's distribution is unchanged. The paper stops at eta itself as well,
+  the reference code below it only, as here. In both the draft that was unsure is kept: it has been paid for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypedDict
+from typing import ClassVar
 
 from ..drafting.chain import Adapt, Chain, Enter, OpenChain
-from ..params import Params, param
+from ..params import Params, param, share
 from ..queued import Proposal
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
-
-Stop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]  # "start": the prompt comes first
+from .panels import KangarooPanel, KangarooStop
 
 
 @dataclass(frozen=True, slots=True)
 class KangarooParams(Params):
-    """How far the shallow layers write ahead."""
+    """How far the first layers draft ahead."""
 
-    gamma: int = param(6, label="Tokens drafted", symbol="γ", help="Most tokens drafted per step", min=1, max=64)
-    eta: float = param(
+    gamma: int = param(6, label="Draft length", symbol="γ", help="Most tokens drafted per step", min=1, max=64)
+    eta: float = share(
         0.6,
-        label="Stop when unsure",
+        label="Confidence threshold",
         symbol="η",
-        help="Stop after a token less sure than this; 0 never stops",
-        min=0.0,
-        max=1.0,
+        help="Stop drafting after a token with less confidence (0: never)",
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
@@ -62,17 +58,8 @@ class KangarooParams(Params):
     }
 
 
-class KangarooPanel(TypedDict, total=False):
-    """How far the first layers wrote."""
-
-    exit_layer: int  # l
-    eta: float
-    confidence: list[float]  # the largest probability behind every token drafted; empty where eta is 0
-    stopped: Stop
-
-
 class Kangaroo(Method):
-    """The target's first layers and an adapter write ahead."""
+    """The target's first layers and an adapter draft ahead."""
 
     name = "kangaroo"
     label = "Kangaroo"
@@ -87,7 +74,7 @@ class Kangaroo(Method):
         capacity = context.prompt_length + context.max_new_tokens
         self._drafter.attach(context.parts["kangaroo"], capacity, context.largest_step)
         self._chain, self._count = Chain(), 0  # drafts, and how many there may be
-        self._hindrance: Stop = ""  # to drafting anything
+        self._hindrance: KangarooStop = ""  # why nothing can be drafted
 
     def propose(self) -> Proposal:
         """Propose the root and a chain drafted by the first layers, with the hidden states after them."""
@@ -123,8 +110,8 @@ class Kangaroo(Method):
             "stopped": self._hindrance or self._stopped(),
         }
 
-    def _stopped(self) -> Stop:
-        """Why the last token drafted is the last."""
+    def _stopped(self) -> KangarooStop:
+        """Return why no token was drafted after the last one."""
         chain = self._chain
         if chain.tokens and chain.tokens[-1] in self._context.end_tokens:
             return "end"

@@ -7,8 +7,8 @@ Algorithm
   L1  choose a tree of paths (i1, ..., ik), each with its prefixes: guess i1 of head 1, ..., guess ik of head k. A
       sparse one grows by the neighbour that is likeliest to be accepted: the product of the accuracies on its path
   L2  the first step is the root alone: there is no hidden state yet
-  L3  from h, with which the target chose the root, every head k lists its likeliest tokens for the k-th place behind it
-  L4  node (i1, ..., ik) gets token ik of head k's list; what stands above it does not matter to the head
+  L3  from h, with which the target chose the root, every head k lists its likeliest tokens for k positions later
+  L4  node (i1, ..., ik) gets token ik of head k's list, whatever token is above it
   L5  the target reads the tree in one pass; the engine accepts a path that is the target's own choice (lossless), or
       the longest whose every token x is typical: p(x) > min(epsilon, delta exp(-H(p)))
   L6  h is now the hidden state at the last accepted node
@@ -20,21 +20,24 @@ Algorithm
   p, H(p)         the target's distribution after temperature and filters, and its entropy
 
 Differs from the paper
-  Under typical acceptance too, the token behind the accepted path is drawn from p: the paper takes the likeliest.
+  Under typical acceptance too, the token after the accepted path is drawn from p: the paper takes the likeliest.
   A grown tree leaves out guesses that were never right; a tree that is deeper than the heads is cut there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, cast
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar
 
-from ..params import Params, param
-from ..parts.medusa_tree import RANKS, Tree, default, given, product
+from ..params import Params, param, share
+from ..parts.medusa_tree import RANKS, TreeShape, default, from_paths, given, sizes_in
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import MedusaPanel
 
 if TYPE_CHECKING:
     import torch
@@ -42,28 +45,35 @@ if TYPE_CHECKING:
     from ..parts.heads import Guesser
 
 
+@lru_cache(maxsize=16)
+def cartesian(sizes: Sequence[int]) -> TreeShape:
+    """Combine the best sizes[0] guesses of head 1 with the best sizes[1] of head 2, and so on."""
+    return from_paths(path for heads in range(len(sizes)) for path in product(*map(range, sizes[: heads + 1])))
+
+
 @dataclass(frozen=True, slots=True)
 class MedusaParams(Params):
     """The tree, and what is accepted of it."""
 
     tree: str = param(
-        "sparse",
-        label="Tree",
-        help="Grown from the heads' accuracies, a full product, or one of your own",
-        choices=("sparse", "cartesian", "given"),
+        "sparse", label="Tree", help="Grown tree, Cartesian product, or given", choices=("sparse", "cartesian", "given")
     )
-    size: int = param(63, label="Sparse tree", help="Guesses of the sparse tree, at most", min=1, max=256)
-    sizes: str = param("4,3,2", label="Cartesian tree", symbol="s", help="Guesses of head 1, of head 2, ...")
-    paths: str = param("0;1;0,0", label="Given tree", help="Paths of ranks, as text, JSON or published lists")
-    heads: int = param(0, label="Heads used", symbol="K", help="Heads used at most; 0 uses all", min=0, max=64)
+    size: int = param(63, label="Sparse tree: size", help="Most guesses in the sparse tree", min=1, max=256)
+    sizes: str = param("4,3,2", label="Cartesian tree: sizes", symbol="s", help="Guesses of head 1, head 2, ...")
+    paths: str = param("0;1;0,0", label="Given tree: paths", help="Paths of ranks: as text, JSON or a published list")
+    heads: int = param(0, label="Heads", symbol="K", help="Number of heads to use (0: all)", min=0, max=64)
     acceptance: str = param(
         "lossless",
         label="Acceptance",
-        help="Typical acceptance takes more guesses, but changes the distribution of sampled text",
+        help="Typical changes the sampled distribution",
         choices=("lossless", "typical"),
     )
-    epsilon: float = param(0.09, label="Typical: bound", symbol="ε", help="A token above it passes", min=0.0, max=1.0)
-    delta: float = param(0.3, label="Typical: share", symbol="δ", help="Or above this times exp(-H)", min=0.0, max=1.0)
+    epsilon: float = share(
+        0.09, label="Typical: bound", symbol="ε", help="Accept a token whose probability exceeds this"
+    )
+    delta: float = share(
+        0.3, label="Typical: scale", symbol="δ", help="Scale of the entropy-dependent threshold, delta * exp(-H)"
+    )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
@@ -76,45 +86,28 @@ class MedusaParams(Params):
 
     @property
     def nodes(self) -> int:
-        """Nodes of the largest step."""
+        """Count the nodes of the largest step."""
         return self.size + 1 if self.tree == "sparse" else len(self.written.parents)
 
     @property
-    def written(self) -> Tree:
+    def written(self) -> TreeShape:
         """The tree that the settings spell out."""
-        return product(self.sizes) if self.tree == "cartesian" else given(self.paths)
+        return cartesian(sizes_in(self.sizes)) if self.tree == "cartesian" else given(self.paths)
 
     @property
     def ranks(self) -> int:
-        """Guesses of a head that the tree can hold."""
+        """How many guesses of a head the tree can hold."""
         return min(RANKS, self.size) if self.tree == "sparse" else max(self.written.ranks) + 1
 
     @property
     def typical(self) -> tuple[float, float] | None:
-        """epsilon and delta where typical tokens are accepted."""
+        """Epsilon and delta where typical tokens are accepted."""
         return (self.epsilon, self.delta) if self.acceptance == "typical" else None
 
     def check(self) -> None:
-        """Both texts must be trees, whichever is used."""
-        product(self.sizes)
+        """Refuse texts that are no trees, whether they are used or not."""
+        sizes_in(self.sizes)
         given(self.paths)
-
-
-class MedusaTypical(TypedDict, total=False):
-    """The bounds of typical acceptance, where it decides."""
-
-    epsilon: float
-    delta: float
-
-
-class MedusaPanel(TypedDict, total=False):
-    """The heads' guesses and their fate."""
-
-    tree: Literal["sparse", "cartesian", "given"]
-    heads: int  # K
-    nodes: list[tuple[int, int, bool]]  # of every guess: its head, its rank there, and whether it was accepted
-    hits: list[int | None]  # of every token written that a head guessed at: its rank there, None where it had none
-    typical: MedusaTypical
 
 
 class Medusa(Method):
@@ -132,45 +125,33 @@ class Medusa(Method):
         self._context, self._params, self._heads = context, params, heads
         self._count = min(params.heads or heads.count, heads.count)
         sparse = params.tree == "sparse"
-        self._tree = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
-        self._ranks = max(self._tree.ranks, default=0) + 1
-        self._said: tuple[int, ...] = ()  # L2
-        self._guesses: list[list[int]] = []  # of every head, the best first
-        self._nodes: list[list[JSON]] = []  # head, rank and whether it was accepted, of every guess of the step
-        self._hits: list[int | None] = []
+        self._shape = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
+        self._ranks = max(self._shape.ranks, default=0) + 1
+        self._lists = list[Sequence[int]]()  # of every head, its likeliest tokens
+        self._draft, self._verdict = Builder(0).draft(), Verdict((), (), ())  # L2
 
     def propose(self) -> Draft:
-        """The root and the heads' guesses, combined as the tree says."""
-        context, shape = self._context, self._tree
-        tree = Builder(context.text[-1])
-        self._guesses, self._nodes, self._hits = [], [], []
-        deepest = min(self._count, context.room)
-        if not self._said or deepest < 1:
-            return tree.draft()
-        ranks = len(self._said) // self._heads.count  # a small vocabulary has fewer tokens than were asked for
-        self._guesses = [[*self._said[head * ranks : (head + 1) * ranks]] for head in range(self._count)]
-        place = {0: 0}  # node of the shape -> node of the draft, where guesses may hang below it
-        for node, (parent, head, rank) in enumerate(zip(shape.parents, shape.depths, shape.ranks, strict=True)):
-            if parent not in place or head > deepest or len(tree) == context.largest_step:
-                continue
-            if rank < len(self._guesses[head - 1]):  # a small vocabulary has fewer tokens than the tree has ranks
-                token = self._guesses[head - 1][rank]  # L4
-                new = tree.add(token, place[parent], f"medusa:{head},{rank}")
-                self._nodes.append([head, rank, False])
+        """Propose the root and the heads' guesses, combined as the tree says."""
+        context, guesses = self._context, self._verdict.guesses
+        tree, nodes, deepest = Builder(context.text[-1]), {0: 0}, min(self._count, context.room)
+        ranks = len(guesses) // self._heads.count  # a small vocabulary has fewer tokens than were asked for
+        heads = range(self._count if ranks and deepest > 0 else 0)
+        self._lists = [guesses[head * ranks : (head + 1) * ranks] for head in heads]
+        for node, parent, head, rank in self._shape.rows:
+            if parent in nodes and head <= deepest and rank < ranks and len(tree) < context.largest_step:
+                token = self._lists[head - 1][rank]  # L4
+                child = tree.add(token, nodes[parent], f"medusa:{head},{rank}")
                 if token not in context.end_tokens:
-                    place[node] = new
-        return tree.draft()  # L5
+                    nodes[node] = child
+        self._draft = tree.draft()
+        return self._draft  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Keep the next guesses, and note which of the last ones came true."""
-        self._said = verdict.guesses  # L6
-        for node in verdict.path[1:]:
-            self._nodes[node - 1][2] = True
-        pairs = zip(self._guesses, verdict.emitted, strict=False)
-        self._hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
+        """Keep the guesses that were made for the next step."""
+        self._verdict = verdict  # L6
 
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, ranks)
-        """Every head's likeliest tokens."""
+        """Return every head's likeliest tokens."""
         return self._heads.top(hidden, self._ranks)  # L3
 
     @property
@@ -179,11 +160,15 @@ class Medusa(Method):
         return self._heads, self._ranks
 
     def panel(self) -> MedusaPanel:
-        """Head, rank and fate of every guess; and for every token written the rank at which its head had it, if so."""
-        params = self._params
-        tree = cast(Literal["sparse", "cartesian", "given"], params.tree)
-        nodes: JSON = self._nodes
-        panel: MedusaPanel = {"tree": tree, "heads": self._count, "nodes": nodes, "hits": self._hits}
+        """Return head, rank and fate of every guess, and the rank at which its head had each token written."""
+        params, verdict = self._params, self._verdict
+        places = [source.removeprefix("medusa:").split(",") for source in self._draft.sources[1:]]
+        nodes: JSON = [
+            [int(head), int(rank), node in verdict.path] for node, (head, rank) in enumerate(places, start=1)
+        ]
+        pairs = zip(self._lists, verdict.emitted, strict=False)
+        hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
+        panel: MedusaPanel = {"tree": params.tree, "heads": self._count, "nodes": nodes, "hits": hits}
         if params.typical is not None and not self._context.sampler.sampling.greedy:
             panel["typical"] = {"epsilon": params.epsilon, "delta": params.delta}
         return panel

@@ -5,10 +5,10 @@ them is seldom right, but one of the best k often is, so verify k guesses of w t
 
 Algorithm
   L1  once per model: the bigram ranks what follows every token, the unigram what follows nothing at all
-  L2  context: find all places behind earlier occurrences of the text's last q tokens; the next w tokens are guesses
+  L2  context: find all earlier occurrences of the text's last q tokens; the next w tokens after each are a guess
   L3  rank these by how often they occur, then by how late; the first k of them are rows
-  L4  while rows are missing: the next likeliest token behind the last one, then w-1 times the likeliest behind that
-  L5  all rows hang off the root and are verified in one pass; the longest accepted one is written, and a bonus
+  L4  while rows are missing: the next likeliest token after the last one, then w-1 times the likeliest after that
+  L5  all rows start at the root and are verified in one pass; the longest accepted one is written, and a bonus
 
   symbol  meaning
   k       guesses verified: rows of the paper's batch
@@ -16,50 +16,59 @@ Algorithm
   q       tokens that an occurrence must match
 
 Differs from the paper
-  Its batch repeats the context for every row; a tree has it once, and layout "trie" merges equal beginnings too.
-  Its bigram is what follows a token alone. Where the vocabulary is small, ours is the mean over texts that the model
-  writes itself, one from every token: about a lone one, a model that learnt only answers says little (parts/tables.py).
-  A model that begins every text with certain marks has read them in front of each token of its tables.
-  No row is verified twice: the next candidate takes its place, while there is one. A copy that meets the text's end
-  goes on along the bigram; tail "full" leaves it out, as the appendix's code does. That code ranks unigrams by an inner
-  product, the text by a distance. The other way to extend a bigram, by the model's own greedy text, is left out.
+  Its batch repeats the context for every row; a tree has it once, and layout "trie" merges equal prefixes too.
+  Its bigram is what follows a token alone. For a small vocabulary, ours is the mean over texts that the model writes
+  itself, one from every token: a model trained on answers only knows little of a lone token (parts/tables.py). A model
+  that begins every text with certain marks has read them before each token of its tables.
+  No row is verified twice: the next candidate replaces it, while there is one. A copy that meets the text's end
+  continues along the bigram; tail "full" drops it, as the appendix's code does. That code ranks unigrams by an inner
+  product, the paper by a distance. The other way to extend a bigram, by the model's own greedy text, is left out.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict
+from typing import TYPE_CHECKING, ClassVar
 
 from ..drafting.suffix_index import SuffixIndex
 from ..params import Params, param
 from ..parts.rankings import RANKINGS
 from ..tree import Builder
-from ..types import JSON, Draft, Token, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import NGrammysPanel, NGrammysRow
 
 if TYPE_CHECKING:
-    from ..parts.tables import Tables
+    from ..parts.tables import NgramTables
 
 _LATEST, _SHOWN = 4096, 32  # occurrences looked at, so that no text makes a step slow, and those in the panel
 _STRATEGIES = ("mixed", "context", "extended", "bigram", "unigram")
+Candidate = tuple[
+    tuple[int, ...], list[str], NGrammysRow
+]  # tokens, sources of those before a chain, and the panel's row
 
 
 @dataclass(frozen=True, slots=True)
 class NGrammysParams(Params):
     """Where guesses come from, how many there are and how long they are."""
 
-    k: int = param(10, label="Guesses", symbol="k", help="Rows verified in a step", min=1, max=32)
-    w: int = param(10, label="Tokens ahead", symbol="w", help="Length of a row", min=1, max=16)
-    q: int = param(1, label="Query", symbol="q", help="Tokens that must match in the context", min=1, max=16)
-    strategy: str = param("mixed", label="Strategy", help="Bigram and unigram guess one token", choices=_STRATEGIES)
-    layout: str = param("rows", label="Layout", help="Rows side by side, or as a trie", choices=("rows", "trie"))
-    tail: str = param(
-        "bigram", label="At the text's end", help="Copies go on by bigram, or must be full", choices=("bigram", "full")
+    k: int = param(10, label="Guesses", symbol="k", help="Rows to verify per step", min=1, max=32)
+    w: int = param(10, label="Guess length", symbol="w", help="Tokens per row", min=1, max=16)
+    q: int = param(1, label="Query length", symbol="q", help="Tokens of the text's end to match", min=1, max=16)
+    strategy: str = param(
+        "mixed", label="Strategy", help="Where rows come from; bigram and unigram guess one token", choices=_STRATEGIES
     )
-    ranking: str = param("distance", label="Unigrams", help="Paper's ranking or its code's", choices=RANKINGS)
+    layout: str = param("rows", label="Layout", help="Keep rows separate, or merge prefixes", choices=("rows", "trie"))
+    tail: str = param(
+        "bigram", label="Short copies", help="Extend a short copy with bigrams, or drop it", choices=("bigram", "full")
+    )
+    ranking: str = param(
+        "distance", label="Unigram ranking", help="Rank as in the paper, or as in its code", choices=RANKINGS
+    )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
@@ -71,41 +80,13 @@ class NGrammysParams(Params):
 
     @property
     def depth(self) -> int:
-        """Tokens of a row under the chosen strategy."""
+        """Count the tokens of a row under the chosen strategy."""
         return 1 if self.strategy in ("bigram", "unigram") else self.w
 
     @property
     def nodes(self) -> int:
-        """The root and k rows."""
+        """Count the root and k rows."""
         return 1 + self.k * self.depth
-
-
-class NGrammysRow(TypedDict, total=False):
-    """A row: where it comes from, and its tokens."""
-
-    strategy: Literal["context", "bigram", "unigram"]
-    count: int  # context: how often it occurs
-    place: int  # context: where it occurred last
-    rank: int  # bigram, unigram: of its first token
-    p: float  # bigram: probability of its first token
-    tokens: list[Token]
-
-
-class NGrammysPanel(TypedDict, total=False):
-    """The rows, and what was looked at for them."""
-
-    k: int
-    w: int
-    winner: int | None  # the first row that holds what was accepted; None where nothing was
-    query: list[Token]  # the text's last q tokens
-    matches: int  # earlier occurrences of the query
-    places: list[int]  # behind the latest of them
-    nodes: int  # of the tree, the root included
-    unmerged: int  # of a tree that merges no beginnings
-    rows: list[NGrammysRow]
-
-
-Row = tuple[tuple[int, ...], list[str], NGrammysRow]  # tokens, sources of those in front of a chain, facts
 
 
 class NGrammys(Method):
@@ -120,12 +101,12 @@ class NGrammys(Method):
 
     def __init__(self, context: Context, params: NGrammysParams) -> None:
         self._context, self._params = context, params
-        self._tables: Tables = context.parts["tables"]  # L1
+        self._tables: NgramTables = context.parts["tables"]  # L1
         self._index = SuffixIndex(params.q, params.q)
         self._panel: NGrammysPanel = {}
 
     def propose(self) -> Draft:
-        """The root and up to k rows below it."""
+        """Propose the root and up to k rows below it."""
         context, params = self._context, self._params
         self._index.update(context.text)
         width = min(params.depth, context.room)
@@ -140,59 +121,53 @@ class NGrammys(Method):
         self._panel |= {"nodes": len(tree), "unmerged": 1 + sum(map(len, rows)), "rows": [*rows.values()]}
         return tree.draft()
 
+    def _candidates(self, width: int) -> Iterator[Candidate]:
+        """Yield rows in the order of their rank."""
+        strategy, text, tables = self._params.strategy, self._context.text, self._tables
+        if strategy in ("mixed", "context"):
+            yield from self._from_context(width)
+        bigrams = tables.bigrams(text[-1]) if strategy in ("mixed", "extended", "bigram") else ()
+        for rank, (token, p) in enumerate(bigrams):  # L4
+            yield (
+                self._grown((token,), width),
+                [f"bigram:{rank}"],
+                {"strategy": "bigram", "rank": rank, "p": round(p, 6)},
+            )
+        for rank, token in enumerate(tables.unigrams(self._params.ranking) if strategy == "unigram" else ()):
+            yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
+
+    def _from_context(self, width: int) -> Iterator[Candidate]:
+        """Yield what followed the query before, the most frequent first."""
+        context, text = self._context, self._context.text
+        query = text[-self._params.q :]
+        places = self._index.places(query)  # L2
+        self._panel |= {"query": query, "matches": len(places), "places": [*places[-_SHOWN:]]}
+        copies = defaultdict[tuple[int, ...], list[int]](list)  # a row -> the positions that it was copied from
+        for place in places[-_LATEST:]:
+            copied = tuple(text[place : place + width])
+            if len(copied) == width and context.end_tokens.isdisjoint(copied):
+                copies[copied].append(place)
+            elif len(copied) == width or self._params.tail == "bigram":
+                copies[self._grown(copied, width)].append(place)
+        ranked = nlargest(self._params.k, copies.items(), lambda row: (len(row[1]), row[1][-1]))  # L3
+        for tokens, from_places in ranked:
+            latest = from_places[-1]
+            span = range(latest, min(latest + len(tokens), len(text)))
+            sources = [f"{'prompt' if at < context.prompt_length else 'output'}:{at}" for at in span]
+            yield tokens, sources, {"strategy": "context", "count": len(from_places), "place": latest}
+
+    def _grown(self, tokens: tuple[int, ...], width: int) -> tuple[int, ...]:
+        """Extend tokens along the bigram, up to an end of text."""
+        grown = [*tokens, *self._tables.chain(tokens[-1], width - len(tokens))]
+        ends = (place for place, token in enumerate(grown, start=1) if token in self._context.end_tokens)
+        return tuple(grown[: next(ends, width)])
+
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing to learn: the text is the memory. Note which row was the one."""
+        """Note which row was accepted. There is nothing to learn: the text is the memory."""
         taken = [draft.tokens[node] for node in verdict.path[1:]]
         fitting = (i for i, row in enumerate(self._panel["rows"]) if row["tokens"][: len(taken)] == taken)
         self._panel["winner"] = next(fitting, None) if taken else None
 
     def panel(self) -> NGrammysPanel:
-        """The rows with where they come from, the query's matches, what merging saves, the longest accepted row."""
+        """Return the rows with their origin, the query's matches, what merging saves, the longest accepted row."""
         return self._panel
-
-    def _candidates(self, width: int) -> Iterator[Row]:
-        """Rows in the order of their rank."""
-        strategy = self._params.strategy
-        if strategy in ("mixed", "context"):
-            yield from self._from_context(width)
-        if strategy in ("mixed", "extended", "bigram"):
-            yield from self._from_bigram(width)
-        if strategy == "unigram":
-            yield from self._from_unigram()
-
-    def _from_context(self, width: int) -> Iterator[Row]:
-        """What followed the query before, the most frequent first."""
-        context, text = self._context, self._context.text
-        query = text[-self._params.q :]
-        places = self._index.places(query)  # L2
-        self._panel |= {"query": query, "matches": len(places), "places": [*places[-_SHOWN:]]}
-        found = dict[tuple[int, ...], list[int]]()  # a row -> the places that hold it
-        for place in places[-_LATEST:]:
-            copied = tuple(text[place : place + width])
-            if len(copied) == width and context.end_tokens.isdisjoint(copied):
-                found.setdefault(copied, []).append(place)
-            elif len(copied) == width or self._params.tail == "bigram":
-                found.setdefault(self._grown(copied, width), []).append(place)
-        ranked = nlargest(self._params.k, found.items(), lambda row: (len(row[1]), row[1][-1]))  # L3
-        for tokens, behind in ranked:
-            latest = behind[-1]
-            copies = range(latest, min(latest + len(tokens), len(text)))
-            sources = [f"{'prompt' if at < context.prompt_length else 'output'}:{at}" for at in copies]
-            yield tokens, sources, {"strategy": "context", "count": len(behind), "place": latest}
-
-    def _from_bigram(self, width: int) -> Iterator[Row]:
-        """What the model says follows the last token, the likeliest first."""
-        for rank, (token, p) in enumerate(self._tables.bigrams(self._context.text[-1])):  # L4
-            facts: NGrammysRow = {"strategy": "bigram", "rank": rank, "p": round(p, 6)}
-            yield self._grown((token,), width), [f"bigram:{rank}"], facts
-
-    def _from_unigram(self) -> Iterator[Row]:
-        """What the model says follows nothing at all."""
-        for rank, token in enumerate(self._tables.unigrams(self._params.ranking)):
-            yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
-
-    def _grown(self, tokens: tuple[int, ...], width: int) -> tuple[int, ...]:
-        """Tokens extended along the bigram, up to an end of text."""
-        grown = [*tokens, *self._tables.chain(tokens[-1], width - len(tokens))]
-        ends = (place for place, token in enumerate(grown, start=1) if token in self._context.end_tokens)
-        return tuple(grown[: next(ends, width)])

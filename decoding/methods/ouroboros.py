@@ -6,12 +6,12 @@ Algorithm
   L1  start with an empty pool of phrases or, warm, with one that has seen text before
   L2  the drafter writes gamma tokens, several a pass: by Lookahead decoding, which guesses what the pool holds for
       the last token, and whose harvest goes into the same pool
-  L3  lengthen: hang the K newest phrases of the last draft token behind it, as branches
+  L3  lengthen: append the K newest phrases of the last draft token to it, as branches
   L4  the target reads the draft and its branches in one pass
   L5  forget in the drafter's cache what was rejected; its window stays as it is
-  L6  inspire: where target and draft agree again behind the first wrong token, the words they agree on and the
-      target's next word are a phrase
-  L7  refine: put the target's words along a branch in the place of its phrase, on rejection too
+  L6  inspire: where target and draft agree again after the first wrong token, the tokens they agree on and the
+      target's next token are a phrase
+  L7  refine: replace a branch's phrase with the target's choices along it, on rejection too
 
   symbol  meaning
   gamma   tokens drafted per step
@@ -25,9 +25,9 @@ Differs from the paper
   Refined phrases that became equal are kept once. A phrase is fed only as far as the draft or the text can go.
   Ours as well: drafting without window or phrases, and a warm start from the prompt.
   The reference code differs more than its sizes, which a preset gives. A phrase that matches whole, in the drafter's
-  pass or behind its draft, loses the word behind it. Inspired phrases are of N-1 tokens, may begin at the first wrong
-  one, and need not agree with the target in the token they follow. A drafter that starts warm guesses phrases only once
-  its window is full. Behind a rejection it refines for a few sizes alone, by accident (K 3 with N 4).
+  pass or after its draft, loses the bonus token. Inspired phrases are of N-1 tokens, may begin at the first wrong one,
+  and need not agree with the target in the token they follow. A drafter that starts warm guesses phrases only once its
+  window is full. After a rejection it refines for a few sizes only, by accident (K 3 with N 4).
 """
 
 from __future__ import annotations
@@ -35,34 +35,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from ..drafting.chain import Chain
-from ..drafting.ngram_pool import NEW, NgramPool, Outcome, remembered
+from ..drafting.ngram_pool import NEW, NgramPool, remembered
 from ..drafting.window import Window, before_end, largest_pass
 from ..params import Params, param
 from ..tree import path_to
-from ..types import JSON, Draft, Token, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import OuroborosPanel
 
-_DRAFT = "By Lookahead's window and phrases, by phrases without a window, or token by token"
-_REFINE = "Correct suffixes: always, after full acceptance (as the reference code), or never"
-_WARM = "Begin with no phrases, those of the prompt, or those of earlier runs"
+_COUNTS = ("prompt", "window", "inspired", "refined", "draft_accepted", "suffix_accepted", "passes")
+_DRAFT = "With Lookahead's window and phrases, with phrases only, or token by token"
+_REFINE = "Always, after full acceptance (as the reference code), or never"
+_WARM = "Start with no phrases, those of the prompt, or those of earlier runs"
 
 
 @dataclass(frozen=True, slots=True)
 class OuroborosParams(Params):
     """The draft, the phrases, and a switch for each part of the method."""
 
-    gamma: int = param(8, label="Tokens drafted", symbol="γ", help="Tokens the drafter writes per step", min=1, max=64)
-    N: int = param(5, label="Phrase size", symbol="β", help="Tokens of the longest phrase", min=3, max=16)
-    W: int = param(8, label="Window size", symbol="W", help="Columns the drafter looks ahead", min=1, max=256)
-    G: int = param(8, label="Phrases per token", symbol="G", help="Phrases kept for each token", min=0, max=256)
-    K: int = param(3, label="Suffixes", symbol="K", help="Phrases behind a draft; 0 never lengthens", min=0, max=64)
+    gamma: int = param(8, label="Draft length", symbol="γ", help="Tokens drafted per step", min=1, max=64)
+    N: int = param(5, label="Phrase length", symbol="β", help="Longest phrase, in tokens", min=3, max=16)
+    W: int = param(8, label="Window size", symbol="W", help="Columns of the drafter's window", min=1, max=256)
+    G: int = param(8, label="Phrases per token", symbol="G", help="Phrases to keep per token", min=0, max=256)
+    K: int = param(3, label="Suffixes", symbol="K", help="Phrases to append to a draft (0: none)", min=0, max=64)
     drafting: str = param("lookahead", label="Drafting", help=_DRAFT, choices=("lookahead", "phrases", "plain"))
     inspire: bool = param(True, label="Inspire", help="Learn phrases from the rejected part of a draft")
-    shortest: int = param(2, label="Shortest match", help="Matches that inspire; the paper: N-1", min=1, max=15)
-    refine: str = param("always", label="Refine", help=_REFINE, choices=("always", "accepted", "never"))
+    shortest: int = param(2, label="Shortest match", help="Shortest match to inspire (paper: N-1)", min=1, max=15)
+    refine: str = param("always", label="Refine suffixes", help=_REFINE, choices=("always", "accepted", "never"))
     warm_start: str = param("off", label="Warm start", help=_WARM, choices=("off", "prompt", "across"))
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
@@ -74,39 +76,9 @@ class OuroborosParams(Params):
 
     @property
     def nodes(self) -> int:
-        """Rows of the target's largest step or the drafter's largest pass: their sessions are of one size."""
+        """Count the rows of the target's largest step or the drafter's largest pass: their sessions are of one size."""
         window = self.W if self.drafting == "lookahead" else 0
         return max(1 + self.gamma + self.K * (self.N - 1), largest_pass(window, self.N, self.G))
-
-
-class OuroborosPool(TypedDict):
-    """How much the pool holds."""
-
-    keys: int  # tokens that have a phrase
-    entries: int  # phrases
-
-
-class OuroborosCounts(TypedDict):
-    """Sums over the run so far."""
-
-    prompt: int  # phrases taken from the prompt
-    window: int  # phrases learned from the drafter's window
-    inspired: int
-    refined: int
-    draft_accepted: int  # accepted tokens of the drafter
-    suffix_accepted: int  # accepted tokens of phrases behind its draft
-    passes: int  # of the drafter
-
-
-class OuroborosPanel(TypedDict, total=False):
-    """How the draft was written and lengthened, and what was learned from the target's answers."""
-
-    passes: list[int]  # tokens that each pass of the drafter wrote
-    suffixes: list[list[Token]]  # phrases behind the draft
-    refined: list[list[Token]]  # what became of them
-    inspired: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens behind it, what became of them
-    pool: OuroborosPool
-    counts: OuroborosCounts
 
 
 class Ouroboros(Method):
@@ -133,7 +105,7 @@ class Ouroboros(Method):
         self._panel: OuroborosPanel = {}
 
     def propose(self) -> Draft:
-        """The drafter's chain, and behind it the branches."""
+        """Propose the drafter's chain, and the branches after it."""
         context, params = self._context, self._params
         count = min(params.gamma, context.room)
         self._chain, passes = self._drafter.write(count, self._guesses, self._window, self._harvest)  # L2
@@ -146,17 +118,12 @@ class Ouroboros(Method):
             sources = [f"pool:{entry},{i}" for i in range(len(fed))]
             end = tree.chain(fed, sources, len(tokens), merge=True)
             self._branches.append((phrase, end))
-        self._panel = {
-            "passes": passes,
-            "suffixes": [[*phrase] for phrase in suffixes],
-            "refined": [],
-            "inspired": [],
-        }
+        self._panel = {"passes": passes, "suffixes": [[*phrase] for phrase in suffixes], "refined": [], "inspired": []}
         self._counts["passes"] += len(passes)
         return self._chain.draft(tree)  # L4
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Learn phrases from what the target said."""
+        """Learn phrases from the target's choices."""
         accepted, gamma = len(verdict.path) - 1, len(self._chain)
         kept = min(accepted, gamma)
         self._drafter.forget()  # L5
@@ -167,24 +134,12 @@ class Ouroboros(Method):
         self._counts.update(draft_accepted=kept, suffix_accepted=accepted - kept)
 
     def panel(self) -> OuroborosPanel:
-        """What the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
-        counts = self._counts
-        return {
-            **self._panel,
-            "pool": {"keys": self._pool.keys, "entries": self._pool.entries},
-            "counts": {
-                "prompt": counts["prompt"],
-                "window": counts["window"],
-                "inspired": counts["inspired"],
-                "refined": counts["refined"],
-                "draft_accepted": counts["draft_accepted"],
-                "suffix_accepted": counts["suffix_accepted"],
-                "passes": counts["passes"],
-            },
-        }
+        """Return what the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
+        counts: JSON = {name: self._counts[name] for name in _COUNTS}
+        return {**self._panel, "pool": {"keys": self._pool.keys, "entries": self._pool.entries}, "counts": counts}
 
     def _guesses(self, token: int) -> tuple[tuple[int, ...], ...]:
-        """The phrases that the drafter guesses behind a token."""
+        """Return the phrases that the drafter guesses after a token."""
         return () if self._params.drafting == "plain" else self._pool.guesses(token)
 
     def _harvest(self, column: Sequence[int]) -> None:
@@ -193,7 +148,7 @@ class Ouroboros(Method):
         self._counts["window"] += outcome in NEW
 
     def _suffixes(self, room: int) -> list[tuple[int, ...]]:
-        """The newest phrases of the last draft token, the newest first, as far as `room` nodes hold whole ones."""
+        """Return the newest phrases of the last draft token, newest first, as many as fit into `room` nodes."""
         params, tokens = self._params, self._chain.tokens
         if not tokens or tokens[-1] in self._context.end_tokens:
             return []
@@ -201,7 +156,7 @@ class Ouroboros(Method):
         return [*reversed(self._pool.guesses(tokens[-1]))][:fits]
 
     def _inspire(self, drafted: tuple[int, ...], first: int, answers: tuple[int, ...]) -> None:
-        """Learn a phrase from every place on from `first` where draft and target agree long enough."""
+        """Learn a phrase from every position from `first` on where draft and target agree long enough."""
         longest = self._params.N - 1
         shortest = min(self._params.shortest, longest)
         for start in range(first, len(drafted)):
@@ -216,13 +171,13 @@ class Ouroboros(Method):
                 self._panel["inspired"].append(entry)
 
     def _refine(self, draft: Draft, answers: tuple[int, ...]) -> None:
-        """Put the target's words in the place of the branches' phrases."""
+        """Replace the branches' phrases with the target's choices."""
         gamma = len(self._chain)
         phrases, refined = [phrase for phrase, _ in self._branches], list[tuple[int, ...]]()
         for phrase, end in self._branches:
             branch = path_to(draft.parents, end)[gamma:]  # the last draft token, and what was fed of the phrase
-            said = tuple(answers[node] for node in branch)[: len(phrase)]
-            refined.append(said + phrase[len(said) :])  # what was not fed stays
+            chosen = tuple(answers[node] for node in branch)[: len(phrase)]
+            refined.append(chosen + phrase[len(chosen) :])  # what was not fed stays
         self._pool.replace(draft.tokens[gamma], phrases, refined[::-1])
         self._counts["refined"] += sum(old != new for old, new in zip(phrases, refined, strict=True))
         self._panel["refined"] = [[*phrase] for phrase in refined]

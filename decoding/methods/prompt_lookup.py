@@ -1,64 +1,56 @@
 """Prompt lookup decoding (Saxena, 2023) and LLMA's copying from a reference (Yang et al., arXiv 2304.04487).
 
-When the text's last few tokens stood in it before, guess that the same tokens follow again.
+When the text's last few tokens occurred before, guess that the same tokens follow again.
 
 Algorithm
-  L1  for n from the longest ending to the shortest:
+  L1  for n from the longest suffix to the shortest:
   L2      find where the last n tokens of the text occurred before, in the text, else in the reference document
   L3      the next K tokens there are the draft: a chain below the root
   L4  no occurrence: the root alone, an ordinary autoregressive step
 
   symbol  meaning
-  n       length of the ending that must match
+  n       length of the suffix that must match
   K       tokens copied
 
 Differs from the paper
-  Of several occurrences the latest is copied, which suits chat, and a copy that reaches the text's end goes on into
-  itself, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules but for one: the
-  reference code also skips a match whose copy would begin inside the ending itself. With tail "full" that can only
-  happen where K is at most n, so never with its own settings.
+  Of several occurrences the latest is copied, which suits chat, and a copy that reaches the text's end continues from
+  its own beginning, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules, with
+  one exception: the reference code also skips a match whose copy would begin inside the suffix itself. With tail "full"
+  that can only happen where K is at most n, so never with its own settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from ..drafting.suffix_index import SuffixIndex
 from ..errors import ParamError
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Token, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import PromptLookupPanel
 
 
 @dataclass(frozen=True, slots=True)
 class PromptLookupParams(Params):
-    """How endings are matched and copied."""
+    """How suffixes are matched and copied."""
 
-    max_ngram: int = param(
-        3, label="Longest ending", symbol="n", help="Tokens that must match, at first", min=1, max=16
+    max_ngram: int = param(3, label="Longest suffix", symbol="n", help="Longest suffix to match", min=1, max=16)
+    min_ngram: int = param(1, label="Shortest suffix", help="Shortest suffix to match", min=1, max=16)
+    K: int = param(10, label="Draft length", symbol="K", help="Tokens to copy", min=1, max=128)
+    tie: str = param(
+        "latest", label="Match", help="Copy from the latest match, or the earliest", choices=("latest", "earliest")
     )
-    min_ngram: int = param(1, label="Shortest ending", help="Tokens that must match, at last", min=1, max=16)
-    K: int = param(10, label="Tokens copied", help="Length of the draft", min=1, max=128)
-    tie: str = param("latest", label="Of several matches", help="Which is copied", choices=("latest", "earliest"))
     tail: str = param(
-        "repeat",
-        label="At the text's end",
-        help="A copy that meets the end of the text goes on into itself, stays short, or is not used at all",
-        choices=("repeat", "short", "full"),
+        "repeat", label="Short copies", help="Continue, keep or drop a short copy", choices=("repeat", "short", "full")
     )
     stop_at_end: bool = param(False, label="Stop at ends", help="Copy nothing from an end-of-text token on")
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "As in the reference code": {
-            "max_ngram": 3,
-            "min_ngram": 1,
-            "K": 10,
-            "tie": "earliest",
-            "tail": "full",
-        },
+        "As in the reference code": {"max_ngram": 3, "min_ngram": 1, "K": 10, "tie": "earliest", "tail": "full"},
         "As in transformers": {
             "max_ngram": 2,
             "min_ngram": 1,
@@ -72,21 +64,13 @@ class PromptLookupParams(Params):
     }
 
     def check(self) -> None:
-        """The range of endings must not be empty."""
+        """Refuse an empty range of suffixes."""
         if self.min_ngram > self.max_ngram:
             raise ParamError(f"min_ngram must be at most max_ngram ({self.max_ngram}), not {self.min_ngram}")
 
 
-class PromptLookupPanel(TypedDict, total=False):
-    """The match; nothing where there was none."""
-
-    n: int  # tokens that matched
-    ending: list[Token]
-    copied_from: str  # the first guess's source
-
-
 class PromptLookup(Method):
-    """Copy what followed the same ending before."""
+    """Copy what followed the same suffix before."""
 
     name = "prompt_lookup"
     label = "Prompt lookup"
@@ -97,15 +81,15 @@ class PromptLookup(Method):
 
     def __init__(self, context: Context, params: PromptLookupParams) -> None:
         self._context, self._params = context, params
-        self._own = SuffixIndex(params.min_ngram, params.max_ngram)
-        self._reference = SuffixIndex(params.min_ngram, params.max_ngram)
-        self._reference.update(context.reference)
+        self._in_text = SuffixIndex(params.min_ngram, params.max_ngram)
+        self._in_reference = SuffixIndex(params.min_ngram, params.max_ngram)
+        self._in_reference.update(context.reference)
         self._matched: PromptLookupPanel = {}
 
     def propose(self) -> Draft:
-        """The root and a copied chain."""
+        """Propose the root and a copied chain."""
         context, text = self._context, self._context.text
-        self._own.update(text)
+        self._in_text.update(text)
         tree = Builder(text[-1])
         self._matched = {}
         count = min(self._params.K, context.room)
@@ -123,21 +107,21 @@ class PromptLookup(Method):
         """Nothing to learn: the text is the memory."""
 
     def panel(self) -> PromptLookupPanel:
-        """The ending that matched, and where."""
+        """Return the suffix that matched, and where."""
         return self._matched
 
     def _copy(self, ending: tuple[int, ...], count: int) -> tuple[list[int], list[str]]:
-        """Up to `count` tokens that followed `ending`, and where each was copied from."""
+        """Copy up to `count` tokens that followed `ending`, each with its source."""
         params, context = self._params, self._context
         latest, room = params.tie == "latest", params.K if params.tail == "full" else 1
-        place = self._own.find(ending, latest=latest, room=room)
+        place = self._in_text.find(ending, latest=latest, room=room)
         if place is not None:
             text = context.text
             end = place + count if params.tail == "repeat" else min(place + count, len(text))
             places = [place + (at - place) % (len(text) - place) for at in range(place, end)]
             names = [f"{'prompt' if at < context.prompt_length else 'output'}:{at}" for at in places]
             return [text[at] for at in places], names
-        place = self._reference.find(ending, latest=latest, room=room)
+        place = self._in_reference.find(ending, latest=latest, room=room)
         if place is None:
             return [], []
         places = list(range(place, min(place + count, len(context.reference))))

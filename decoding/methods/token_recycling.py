@@ -1,23 +1,23 @@
 """Token Recycling (Luo et al., 2024, arXiv 2408.08696).
 
-The tokens that the target found likely behind a token, and did not choose, are guessed where that token comes again.
+The tokens that the target found likely after a token, and did not choose, are guessed when that token comes again.
 
 Algorithm
-  L1  M holds for every token that was read the k tokens that the target last found the likeliest behind it
-  L2  a tree of fixed shape is filled from the root down: node (r1, ..., rd) gets entry rd of the row of the token
-      above it; where that token has no row yet, nothing hangs below it
+  L1  M holds for every token that was read the k tokens that the target last found likeliest after it
+  L2  a tree of fixed shape is filled from the root down: node (r1, ..., rd) gets entry rd of the row of its parent's
+      token; if that token has no row yet, its node has no children
   L3  the target reads the tree in one pass; the engine accepts a path
-  L4  every node that was read, rejected ones too, gives the row of its token anew: the target's k likeliest there
+  L4  every node that was read, even a rejected one, replaces the row of its token: the target's k likeliest there
 
   symbol  meaning
   M       the table of rows (the paper's adjacency matrix)
   k       entries of a row
 
 Differs from the paper
-  Rows exist once their token was read, so that no guess is made from an empty one, and the rows longest without a
-  change make room where there are too many. Of nodes with the same token the accepted one gives the row. The paper's
-  tree was found for models of 7B to 33B; others are grown here from how often each rank was right (measured). A table
-  can begin with the pairs of tokens of the prompt, which costs no pass.
+  Rows exist once their token was read, so no guess is made from an empty one; where there are too many, those that were
+  not replaced for longest make room. Of nodes with the same token the accepted one gives the row. The paper's tree was
+  searched for models of 7B to 33B; others are grown here from how often each rank was right (measured). A table can
+  begin with the pairs of tokens in the prompt, which costs no pass.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
-from ..drafting.candidate_table import Behind, CandidateTable, Given, Row, remembered
+from ..drafting.candidate_table import CandidateRow, CandidateTable, RowOrigin, remembered
 from ..params import Params, param
-from ..parts.medusa_tree import Path, Tree, from_paths, given, grow
+from ..parts.medusa_tree import Path, TreeShape, from_paths, given, grow
 from ..tree import Builder
-from ..types import JSON, Draft, Token, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+from .panels import RecycledRow, TokenRecyclingPanel
 
 _DEEPEST = 8  # of a grown tree
 # Children of the nodes of the paper's tree, level by level in the order of their ranks; none where a level ends early.
@@ -47,7 +48,7 @@ _PAPER = (
 # How often entry r of a row is the token that comes, at every depth: measured with SmolLM2 on prompts in English.
 _HITS = (0.37, 0.1, 0.05, 0.04, 0.025, 0.02, 0.015, 0.01)
 
-# Ten guesses, grown as if the first entry was right more often the deeper it stands (0.29, 0.35, 0.46, 0.54: measured).
+# Ten guesses, grown as if the first entry was right more often deeper down (0.29, 0.35, 0.46, 0.54: measured).
 _DEEP = "0;0,0;1;0,0,0;2;3;1,0;0,0,0,0;0,1;4"
 # On a model whose passes are bound by arithmetic second guesses cost more than they bring.
 _CHAIN = "0;0,0;0,0,0;0,0,0,0"
@@ -57,24 +58,20 @@ _CHAIN = "0;0,0;0,0,0;0,0,0,0"
 class TokenRecyclingParams(Params):
     """The table and the tree."""
 
-    k: int = param(8, label="Row", symbol="k", help="Likeliest tokens kept behind every token", min=1, max=64)
+    k: int = param(8, label="Row length", symbol="k", help="Likeliest tokens to keep per token", min=1, max=64)
     tree: str = param(
         "paper",
         label="Tree",
-        help="The paper's 80 guesses, a grown one, or your own",
+        help="The paper's 80 guesses, a grown tree, or given",
         choices=("paper", "grown", "given"),
     )
-    size: int = param(80, label="Grown tree", help="Guesses of the grown tree, at most", min=1, max=255)
-    paths: str = param("0;1;0,0", label="Given tree", help="Paths of ranks, as text, JSON or published lists")
+    size: int = param(80, label="Grown tree: size", help="Most guesses in the grown tree", min=1, max=255)
+    paths: str = param("0;1;0,0", label="Given tree: paths", help="Paths of ranks: as text, JSON or a published list")
     warm_start: str = param(
-        "off",
-        label="Warm start",
-        help="Begin with an empty table, or with that of earlier runs",
-        choices=("off", "across"),
+        "off", label="Warm start", help="Start empty, or with the table of earlier runs", choices=("off", "across")
     )
-
     prompt_as_reference: bool = param(
-        False, label="Prompt as reference", help="Rows begin with what follows their token in the prompt"
+        False, label="Read the prompt", help="Fill rows from pairs of prompt tokens first"
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
@@ -84,47 +81,28 @@ class TokenRecyclingParams(Params):
 
     @property
     def nodes(self) -> int:
-        """Nodes of the largest step."""
+        """Count the nodes of the largest step."""
         return len(self.shape.parents)
 
     @property
     def ranked(self) -> int:
-        """The entries of a row."""
+        """Return the entries of a row."""
         return self.k
 
     @property
-    def shape(self) -> Tree:
-        """The tree that the settings name, as far as rows are long enough."""
+    def shape(self) -> TreeShape:
+        """Make the tree that the settings name, as far as rows are long enough."""
         if self.tree == "grown":
             return grow([_HITS[: self.k]] * _DEEPEST, self.size)
         return _paper() if self.tree == "paper" else given(self.paths)
 
     def check(self) -> None:
-        """The text must be a tree, whether it is used or not."""
+        """Refuse a text that is no tree, whether it is used or not."""
         given(self.paths)
 
 
-class RecycledRow(TypedDict):
-    """A row of the table that guesses were read from."""
-
-    token: Token
-    entries: list[Token]
-    ago: int  # steps since it was given; 0: by an earlier run or a prompt
-    behind: Given  # what became of the node that gave it; or a prompt did
-
-
-class TokenRecyclingPanel(TypedDict, total=False):
-    """The rows that were read, and those that became others."""
-
-    rows: list[RecycledRow]  # in the order of the tree
-    changed: list[
-        tuple[Token, list[Token], list[Token], Behind]
-    ]  # token, the row before, the row now, what became of its node
-    known: int  # rows of the table
-
-
 class TokenRecycling(Method):
-    """Guess what the target found likely behind each token when it last read it."""
+    """Guess what the target found likely after each token when it last read it."""
 
     name = "token_recycling"
     label = "Token Recycling"
@@ -139,60 +117,51 @@ class TokenRecycling(Method):
         if params.prompt_as_reference:
             self._table.read(context.text, params.k)
         self._run, self._step = self._table.begin(), 0
-        self._panel: TokenRecyclingPanel = {}
+        self._rows, self._written = dict[int, CandidateRow](), dict[int, CandidateRow]()  # read by a step, and written
+        self._before = dict[int, tuple[int, ...]]()  # the entries that were replaced
 
     def propose(self) -> Draft:
-        """The root, and below it the tree filled from the table."""
-        context, shape = self._context, self._shape
-        tree, tokens, read = Builder(context.text[-1]), {0: context.text[-1]}, dict[int, Row]()
-        nodes = {0: 0}  # node of the shape -> node of the draft
-        for node, (parent, depth, rank) in enumerate(zip(shape.parents, shape.depths, shape.ranks, strict=True)):
-            above = tokens.get(parent)
-            if node == 0 or above is None or depth > context.room or len(tree) == context.largest_step:
+        """Propose the root, and below it the tree filled from the table."""
+        context, self._rows = self._context, {}
+        tree, nodes, tokens = Builder(context.text[-1]), {0: 0}, {0: context.text[-1]}  # by the nodes of the shape
+        for node, parent, depth, rank in self._shape.rows:
+            if parent not in nodes or depth > context.room or len(tree) == context.largest_step:
                 continue
+            above = tokens[parent]
             row = self._table.row(above)
             if row is None or above in context.end_tokens or rank >= len(row.entries):
                 continue
-            read[above] = row
+            self._rows[above] = row
             tokens[node] = row.entries[rank]  # L2
             nodes[node] = tree.add(tokens[node], nodes[parent], f"recycled:{rank}")
-        rows: list[RecycledRow] = [
-            {
-                "token": token,
-                "entries": [*row.entries],
-                "ago": self._step - row.step if row.run == self._run else 0,
-                "behind": row.behind,
-            }
-            for token, row in read.items()
-        ]
-        self._panel = {"rows": rows}
         return tree.draft()  # L3
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Give the rows of all tokens that were read anew."""
-        accepted, given = set(verdict.path), dict[int, Row]()
+        """Replace the rows of all tokens that were read."""
+        accepted, written = set(verdict.path), dict[int, CandidateRow]()
         for node, (token, entries) in enumerate(zip(draft.tokens, verdict.ranked, strict=True)):  # L4
-            if token not in given or node in accepted or given[token].behind == "rejected":
-                behind: Behind = "accepted" if node in accepted else "rejected"
-                given[token] = Row(tuple(entries), self._step, behind, self._run)
-        before = {token: self._table.put(token, row) for token, row in given.items()}
-        changed: JSON = [
-            [token, [*before[token]], [*row.entries], row.behind]
-            for token, row in given.items()
-            if before[token] != row.entries
-        ]
-        self._panel["changed"] = changed
-        self._panel["known"] = len(self._table)
+            if token not in written or node in accepted or written[token].origin == "rejected":
+                origin: RowOrigin = "accepted" if node in accepted else "rejected"
+                written[token] = CandidateRow(tuple(entries), self._step, origin, self._run)
+        self._written, self._before = written, {token: self._table.put(token, row) for token, row in written.items()}
         self._step += 1
 
     def panel(self) -> TokenRecyclingPanel:
-        """The rows that guesses came from, and those that the target's answers changed."""
-        return self._panel
+        """Return the rows that guesses came from, and those that the target's answers changed."""
+        rows: list[RecycledRow] = []
+        for token, row in self._rows.items():
+            ago = self._step - 1 - row.step if row.run == self._run else 0
+            rows.append({"token": token, "entries": [*row.entries], "ago": ago, "behind": row.origin})
+        replaced = ((token, self._before[token], row) for token, row in self._written.items())
+        changed: JSON = [
+            [token, [*before], [*row.entries], row.origin] for token, before, row in replaced if before != row.entries
+        ]
+        return {"rows": rows, "changed": changed, "known": len(self._table)}
 
 
 @cache
-def _paper() -> Tree:
-    """The tree of the paper's figure."""
+def _paper() -> TreeShape:
+    """Make the tree of the paper's figure."""
     level, paths = [Path()], list[Path]()
     for counts in _PAPER:
         level = [(*path, rank) for path, count in zip(level, counts, strict=False) for rank in range(count)]

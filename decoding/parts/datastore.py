@@ -47,7 +47,7 @@ class Found:
         return frequent(cut_behind(self.ways, list(ends)) if ends else self.ways, most)
 
 
-class Store:
+class Datastore:
     """An open datastore."""
 
     def __init__(self, about: str, chunks: Sequence[Suffixes], border: int, limit: int) -> None:
@@ -93,7 +93,7 @@ def fingerprint(codec: Codec) -> str:
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
-def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None) -> Store:
+def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None) -> Datastore:
     """Open a datastore that was built with the tokenizer of that fingerprint.
 
     `vocabulary` is the model's, where it may have fewer entries than the tokenizer: no id beyond it is ever returned.
@@ -115,7 +115,7 @@ def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None
         raise ModelError(f"{name!r} is no datastore, or was cut short: build it again") from None
     if stored != computed:
         raise _damaged(name)
-    return Store(f"{name} {computed.hex()[:12]}", chunks, border, border if vocabulary is None else vocabulary)
+    return Datastore(f"{name} {computed.hex()[:12]}", chunks, border, border if vocabulary is None else vocabulary)
 
 
 def digest(file: BinaryIO, size: int) -> bytes:

@@ -1,7 +1,7 @@
-"""Medusa's trees: which guesses of which heads are combined. By hand, as a product, or grown from accuracies.
+"""Medusa's trees: which guesses of which heads are combined, by hand or grown from accuracies.
 
-A path (i1, ..., ik) stands for guess i1 of head 1, guess i2 of head 2, and so on; ranks count from 0. Every prefix of
-a path is a path of the tree too. From sections 3.1.2 and 3.3.3 of Cai et al., 2024, arXiv 2401.10774.
+A path (i1, ..., ik) is guess i1 of head 1, guess i2 of head 2, and so on; ranks count from 0. Every prefix of a path is
+a path of the tree too. From sections 3.1.2 and 3.3.3 of Cai et al., 2024, arXiv 2401.10774.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import accumulate
+from operator import mul
 
 from ..errors import ParamError
 from ..params import shown
@@ -29,7 +30,7 @@ _LONGEST = 65_536  # characters of a tree that is written out
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TreeShape:
     """Columns over the nodes. Node 0 is the root; a node at depth k holds a guess of head k."""
 
     parents: tuple[int, ...]
@@ -37,12 +38,18 @@ class Tree:
     ranks: tuple[int, ...]  # 0 for the root, where it means nothing
 
     @property
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """Every node but the root: its number, parent, depth and rank."""
+        columns = range(len(self.parents)), self.parents, self.depths, self.ranks
+        return [*zip(*columns, strict=True)][1:]
+
+    @property
     def paths(self) -> list[Path]:
         """The path of every node but the root."""
-        found: list[Path] = [()]
-        for parent, rank in zip(self.parents[1:], self.ranks[1:], strict=True):
-            found.append((*found[parent], rank))
-        return found[1:]
+        paths: list[Path] = [()]
+        for _, parent, _, rank in self.rows:
+            paths.append((*paths[parent], rank))
+        return paths[1:]
 
     @property
     def text(self) -> str:
@@ -50,48 +57,37 @@ class Tree:
         return ";".join(",".join(map(str, path)) for path in self.paths)
 
 
-def from_paths(paths: Iterable[Path]) -> Tree:
-    """The tree of these paths, each behind its own prefix; ParamError where one has none."""
+def from_paths(paths: Iterable[Path]) -> TreeShape:
+    """Make the tree of these paths, each after its own prefix; ParamError where one has none."""
     place: dict[Path, int] = {(): 0}
     parents, depths, ranks = [-1], [0], [0]
     for path in paths:
         if path in place:
-            raise ParamError(f"the path {_spelt(path)} stands twice in the tree: leave one out")
+            raise ParamError(f"the path {_spelt(path)} is in the tree twice: leave one out")
         if path[:-1] not in place:
-            raise ParamError(f"the path {_spelt(path)} hangs in the air: add the path {_spelt(path[:-1])} to the tree")
+            raise ParamError(f"the path {_spelt(path)} has no parent: add the path {_spelt(path[:-1])} to the tree")
         place[path] = len(place)
         parents.append(place[path[:-1]])
         depths.append(len(path))
         ranks.append(path[-1])
-    return Tree(tuple(parents), tuple(depths), tuple(ranks))
+    return TreeShape(tuple(parents), tuple(depths), tuple(ranks))
 
 
-def cartesian(sizes: Sequence[int]) -> Tree:
-    """Every combination of the best sizes[0] guesses of head 1, the best sizes[1] of head 2, and so on."""
-    guesses = sum(accumulate(sizes, lambda level, size: level * size))
-    if guesses > _MOST:
-        raise ParamError(f"this Cartesian tree has more than {_MOST} guesses: lower its sizes")
-    paths, level = list[Path](), list[Path]([()])
-    for size in sizes:
-        level = [(*path, rank) for path in level for rank in range(size)]
-        paths += level
-    return from_paths(paths)
-
-
-@lru_cache(maxsize=16)
-def product(text: str) -> Tree:
-    """The Cartesian tree of sizes written as "2,3"."""
+def sizes_in(text: str) -> tuple[int, ...]:
+    """Read the sizes of a Cartesian tree, written as "2,3"."""
     sizes = _numbers(text) if len(text) <= _LONGEST else None
     if sizes is None or not 1 <= min(sizes) <= max(sizes) <= _LAST_RANK + 1 or len(sizes) > _DEEPEST:
         raise ParamError(
             f'sizes must be a number from 1 to {_LAST_RANK + 1} for each head, written as "4,3,2", not {shown(text)}'
         )
-    return cartesian(sizes)
+    if sum(accumulate(sizes, mul)) > _MOST:
+        raise ParamError(f"this Cartesian tree has more than {_MOST} guesses: lower its sizes")
+    return sizes
 
 
 @lru_cache(maxsize=16)
-def given(text: str) -> Tree:
-    """The tree of paths written as "0;1;0,0", as JSON, or as the list of tuples in which trees are published."""
+def given(text: str) -> TreeShape:
+    """Read a tree of paths written as "0;1;0,0", as JSON, or as the list of tuples in which trees are published."""
     paths = _read(text) if len(text) <= _LONGEST else None
     if not paths or not all(0 < len(path) <= _DEEPEST and max(path) <= _LAST_RANK for path in paths):
         raise ParamError(
@@ -103,12 +99,12 @@ def given(text: str) -> Tree:
     return from_paths(sorted(paths, key=lambda path: (len(path), path)))
 
 
-def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> Tree:
-    """The tree of at most `nodes` guesses that expects the most accepted tokens, the best guess first.
+def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> TreeShape:
+    """Grow the tree of at most `nodes` guesses that expects the most accepted tokens, the best guess first.
 
     A guess is worth the product of the accuracies along its path, as if heads erred independently. No guess is worth
     more than the one above it, so taking the best of all neighbours of the tree, again and again, ends at the optimum.
-    Guesses that are never right are left out: such a tree is smaller than asked for.
+    Guesses that are never right are left out, so a tree may be smaller than asked for.
     """
     orders = [sorted(range(min(len(row), ranks)), key=lambda rank: -row[rank]) for row in accuracies]
     worth: dict[Path, float] = {(): 1.0}
@@ -131,13 +127,13 @@ def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> Tree:
     return from_paths(path for path in worth if path)
 
 
-def expected(tree: Tree, accuracies: Accuracies) -> float:
-    """Tokens per step that the tree leads to, the target's own one included, if heads err independently."""
+def expected(tree: TreeShape, accuracies: Accuracies) -> float:
+    """Estimate the tokens per step, the target's own one included, if heads err independently."""
     return sum(_worths(tree, accuracies))
 
 
-def default(heads: int, accuracies: Accuracies | None = None, nodes: int = NODES) -> Tree:
-    """A grown tree for that many heads; where nobody measured their accuracies, from likely ones."""
+def default(heads: int, accuracies: Accuracies | None = None, nodes: int = NODES) -> TreeShape:
+    """Grow a tree for that many heads, from assumed accuracies where none were measured."""
     return _grown(tuple(tuple(row) for row in (accuracies or assumed(heads))[:heads]), nodes)
 
 
@@ -145,21 +141,21 @@ _grown = lru_cache(maxsize=16)(grow)  # every run asks for the same few
 
 
 def assumed(heads: int) -> Accuracies:
-    """What heads might be right about: each a quarter less often than the one before, rank r by 1 / (r + 1)^2."""
+    """Assume accuracies: each head a quarter less often right than the one before, rank r by 1 / (r + 1)^2."""
     return [[0.62 * 0.75**head / (rank + 1) ** 2 for rank in range(RANKS)] for head in range(heads)]
 
 
-def _worths(tree: Tree, accuracies: Accuracies) -> list[float]:
-    """The chance that the target accepts each node; guesses without a known accuracy count for nothing."""
+def _worths(tree: TreeShape, accuracies: Accuracies) -> list[float]:
+    """Estimate how likely the target accepts each node; a guess without a known accuracy counts as wrong."""
     worths = [1.0]
-    for parent, depth, rank in list(zip(tree.parents, tree.depths, tree.ranks, strict=True))[1:]:
+    for _, parent, depth, rank in tree.rows:
         row = accuracies[depth - 1] if depth <= len(accuracies) else ()
         worths.append(worths[parent] * (row[rank] if rank < len(row) else 0.0))
     return worths
 
 
 def _read(text: str) -> list[Path] | None:
-    """The paths that a text spells, if it spells any."""
+    """Read the paths in a text, if it holds any."""
     if not text.lstrip().startswith("["):
         paths = [_numbers(part) for part in text.split(";")]
         return [path for path in paths if path is not None] if None not in paths else None
@@ -173,7 +169,7 @@ def _read(text: str) -> list[Path] | None:
 
 
 def _numbers(text: str) -> Path | None:
-    """Numbers with commas between them."""
+    """Read numbers separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     return tuple(map(int, parts)) if all(re.fullmatch("[0-9]{1,4}", part) for part in parts) else None
 

@@ -9,14 +9,14 @@ import torch
 from ..errors import ModelError
 from ..packed import SUFFIX, open_tensors
 from .rankings import RANKINGS
-from .tables import LENGTH, TOP, Tables
+from .tables import LENGTH, TOP, NgramTables
 
 _VERSION = "1"
 _IDS = (torch.uint16, torch.int32)
 _SMALL = 2**16  # tokens that two bytes tell apart
 
 
-def write_tables(path: Path, tables: Tables) -> None:
+def write_tables(path: Path, tables: NgramTables) -> None:
     """Ids of two bytes where the vocabulary allows it, and probabilities of two."""
     from safetensors.torch import save_file
 
@@ -28,7 +28,7 @@ def write_tables(path: Path, tables: Tables) -> None:
     part.replace(path)
 
 
-def read_tables(path: str | Path, vocabulary: int) -> Tables:
+def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
     """What `write_tables` wrote for a model of that vocabulary."""
     top = min(TOP, vocabulary)
     shapes = {"unigram": (len(RANKINGS), top), "bigram": (vocabulary, top), "probability": (vocabulary, top)}
@@ -44,7 +44,7 @@ def read_tables(path: str | Path, vocabulary: int) -> Tables:
     sound &= all(int(part.min()) >= 0 and int(part.max()) < vocabulary for part in ids.values())
     if not (sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())):
         raise _damaged(path)
-    return Tables(ids | {"probability": shares}, LENGTH, [int(word) for word in head])
+    return NgramTables(ids | {"probability": shares}, LENGTH, [int(word) for word in head])
 
 
 def _content(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:

@@ -38,7 +38,7 @@ _STEEP = 1e4  # beyond every logit of a network; a table's infinite ones become 
 _DTYPES = {"unigram": "I32", "bigram": "I32", "probability": "F32"}  # tensors of a cache file
 
 
-class Tables:
+class NgramTables:
     """The tables of one model. Everything in them is ranked, the best first."""
 
     def __init__(self, tensors: Mapping[str, torch.Tensor], length: int, head: Sequence[int] = ()) -> None:
@@ -76,7 +76,7 @@ class Tables:
 @torch.inference_mode()
 def build(
     model: Model, *, top: int, length: int, progress: ProgressCallback, head: Sequence[int] = (), depth: int = 1
-) -> Tables:
+) -> NgramTables:
     """Read every token once, behind `head`: take the `top` followers of each, and chains of `length` links.
 
     The paper reads a token with nothing in front of it. Models that were trained with marks at the beginning of a text
@@ -117,7 +117,7 @@ def build(
             session.commit(range(row, len(tokens), size))
             likely = logits[row]
     progress("reading n-gram tables from the model", 1.0)
-    return Tables({"unigram": unigram.ranked(top), **bigram.ranked()}, length, head)
+    return NgramTables({"unigram": unigram.ranked(top), **bigram.ranked()}, length, head)
 
 
 class _Bigram:
@@ -195,7 +195,7 @@ def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> tor
     return sums
 
 
-def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int] = ()) -> Tables:
+def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int] = ()) -> NgramTables:
     """The tables of a model as every run has them."""
     depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
     return build(model, top=TOP, length=LENGTH, progress=progress, head=head, depth=depth)
@@ -203,7 +203,7 @@ def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int
 
 def load_tables(
     model: Model, progress: ProgressCallback, *, folder: Path | None = None, head: Sequence[int] = ()
-) -> Tables:
+) -> NgramTables:
     """The tables of a model, from the cache in `folder`, by default the user's, or made and put there.
 
     A cache that cannot be read or written, or that is damaged or of something else, is no error: it is done without.
@@ -239,7 +239,7 @@ def _spelt(head: Sequence[int]) -> str:
     return ".".join(map(str, head))
 
 
-def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> Tables | None:
+def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> NgramTables | None:
     """The tables in a cache file; None unless every byte of it is as it was written, and makes sense."""
     from safetensors import SafetensorError, safe_open
 
@@ -264,11 +264,11 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
         return None
     if not bool(((shares >= 0.0) & (shares <= 1.0)).all()):
         return None
-    tables = Tables(tensors, LENGTH, head)
+    tables = NgramTables(tensors, LENGTH, head)
     return tables if found == facts | {"sha256": tables.digest} else None
 
 
-def _write(path: Path, tables: Tables, facts: dict[str, str]) -> None:
+def _write(path: Path, tables: NgramTables, facts: dict[str, str]) -> None:
     """Put a cache file in its place whole or not at all."""
     from safetensors.torch import save
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from decoding.drafting.candidate_table import CandidateTable, Row, remembered
+from decoding.drafting.candidate_table import CandidateRow, CandidateTable, remembered
 
 
-def row(*entries: int, step: int = 0) -> Row:
-    return Row(entries, step, "accepted")
+def row(*entries: int, step: int = 0) -> CandidateRow:
+    return CandidateRow(entries, step, "accepted")
 
 
 def test_a_row_takes_the_place_of_the_one_before() -> None:

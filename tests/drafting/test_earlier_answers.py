@@ -7,12 +7,12 @@ import threading
 from typing import Any
 
 from decoding.drafting.earlier_answers import EarlierAnswers, remembered
-from decoding.drafting.suffix_automaton import Place, SuffixAutomaton
+from decoding.drafting.suffix_automaton import Ending, SuffixAutomaton
 
 
 def times(automaton: SuffixAutomaton, run: list[int]) -> int:
     """How often a run stands in the answers."""
-    place = Place()
+    place = Ending()
     for token in run:
         automaton.advance(place, token)
     return automaton.count(place.state) if place.length == len(run) else 0
@@ -78,7 +78,7 @@ def test_runs_can_share_them() -> None:
         try:
             for _ in range(60):
                 _, automaton, answer = answers.begin()
-                place = Place()
+                place = Ending()
                 for _ in range(20):
                     answer.append(source.randrange(4))
                     with answers.reading():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.drafting.suffix_automaton import Entry, Place, SuffixAutomaton
+from decoding.drafting.suffix_automaton import Ending, GrowingText, SuffixAutomaton
 
 Text = list[int]
 texts = st.lists(st.lists(st.integers(0, 2), max_size=25), min_size=1, max_size=4)
@@ -26,7 +26,7 @@ def followed(held: Sequence[Text], run: Text) -> Counter[int]:
     return Counter(held[i][end] for i, end in behind(held, run) if end < len(held[i]))
 
 
-def check(automaton: SuffixAutomaton, place: Place, held: Sequence[Text], read: Text) -> None:
+def check(automaton: SuffixAutomaton, place: Ending, held: Sequence[Text], read: Text) -> None:
     """What the automaton says of every ending of `read` is what a scan finds."""
     runs = range(min(automaton.depth, len(read)) + 1)
     longest = max(n for n in runs if n == 0 or behind(held, read[len(read) - n :]))
@@ -47,25 +47,25 @@ def test_a_text_finds_all_its_endings_while_it_grows(given_texts: list[Text], de
     """A state that is split too late, or a count that its new part does not inherit."""
     automaton, held = SuffixAutomaton(depth), list[Text]()
     for text in given_texts:
-        entry = Entry(automaton)
+        entry = GrowingText(automaton)
         held.append([])
         for token in text:
             held[-1].append(token)
             entry.update(held[-1])
-            check(automaton, entry.place, held, held[-1])
+            check(automaton, entry.ending, held, held[-1])
 
 
 @given(texts, st.lists(st.integers(0, 3), max_size=20), st.integers(1, 6))
 def test_a_reader_finds_its_endings_in_texts_of_others(given_texts: list[Text], read: Text, depth: int) -> None:
     """The texts grow while the reader stands in them: the state that it stood in may have been split since."""
-    automaton, held, place = SuffixAutomaton(depth), list[Text](), Place()
+    automaton, held, place = SuffixAutomaton(depth), list[Text](), Ending()
     for number, token in enumerate(read, start=1):
         if number <= len(given_texts):
             held.append(given_texts[number - 1])
-            Entry(automaton).update(held[-1])
+            GrowingText(automaton).update(held[-1])
         automaton.advance(place, token)
         if number >= len(given_texts):  # before, a longer ending may have come into the texts than was found
-            again = Place()
+            again = Ending()
             for each in read[max(0, number - depth) : number]:
                 automaton.advance(again, each)
             check(automaton, again, held, read[:number])
@@ -75,9 +75,9 @@ def test_a_reader_finds_its_endings_in_texts_of_others(given_texts: list[Text], 
 def test_of_equals_the_latest_comes_first() -> None:
     """Prompt lookup copies the latest of several places: so must guesses of equal counts."""
     automaton = SuffixAutomaton(8)
-    entry = Entry(automaton)
+    entry = GrowingText(automaton)
     entry.extend([1, 2, 1, 3, 1, 2, 1, 3, 1])
-    [state] = [state for lengths, state in automaton.endings(entry.place) if 1 in lengths]
+    [state] = [state for lengths, state in automaton.endings(entry.ending) if 1 in lengths]
     assert [(child.token, child.count) for child in automaton.children(state)] == [(3, 2), (2, 2)]
 
 
@@ -86,7 +86,7 @@ def test_a_long_loop_costs_no_more_than_other_texts() -> None:
     states = []
     for text in ([7] * 4000, [*range(500)] * 8, [i * i % 997 for i in range(4000)]):
         automaton, begin = SuffixAutomaton(64), time.thread_time()  # other threads may be at work
-        Entry(automaton).extend(text)
+        GrowingText(automaton).extend(text)
         assert time.thread_time() - begin < 1.0  # measured: 0.02 s
         states.append(automaton.size)
     assert max(states) <= 2 * 4000

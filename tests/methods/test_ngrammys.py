@@ -24,7 +24,7 @@ from decoding.methods.base import Context
 from decoding.methods.ngrammys import NGrammys, NGrammysParams
 from decoding.model.table import TableModel
 from decoding.parts import Parts
-from decoding.parts.tables import Tables
+from decoding.parts.tables import NgramTables
 from decoding.sampling import Sampler, Sampling
 from decoding.tree import check, depths, path_to
 from decoding.types import JSON, Draft, Role, Verdict
@@ -47,7 +47,7 @@ SETTINGS: Sequence[Mapping[str, Any]] = [
 
 def method(
     text: Sequence[int],
-    tables: Tables = TABLES,
+    tables: NgramTables = TABLES,
     *,
     remaining: int = 99,
     largest: int = 4096,
@@ -269,13 +269,13 @@ def test_any_settings_give_a_sound_tree(text: list[int], remaining: int, largest
 
 
 @cache
-def tables_of(kind: int) -> tuple[TableModel, Tables]:
+def tables_of(kind: int) -> tuple[TableModel, NgramTables]:
     """A toy and its tables."""
     model = toy(kind, kind) if kind < 5 else counted_text()
     return model, make(model)
 
 
-def machine(model: TableModel, tables: Tables | None = None) -> Engine:
+def machine(model: TableModel, tables: NgramTables | None = None) -> Engine:
     """An engine that has tables."""
     return Engine(model, Codec(), None, Parts({"tables": lambda progress: tables or make(model)}))
 

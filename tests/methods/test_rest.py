@@ -18,7 +18,7 @@ from decoding.methods.base import Context
 from decoding.methods.rest import Rest, RestParams
 from decoding.model.table import TableModel
 from decoding.parts import Parts
-from decoding.parts.datastore import Store
+from decoding.parts.datastore import Datastore
 from decoding.sampling import Sampler, Sampling
 from decoding.tree import path_to
 from decoding.types import JSON, Draft, Role
@@ -34,7 +34,7 @@ DOCUMENTS = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 7], [0, 2, 3, 4]]
 
 
 def context(
-    store: Store, text: Sequence[int], *, remaining: int = 99, largest_step: int = 256, ends: Iterable[int] = ()
+    store: Datastore, text: Sequence[int], *, remaining: int = 99, largest_step: int = 256, ends: Iterable[int] = ()
 ) -> Context:
     sampler = Sampler(Sampling(), 9, torch.device("cpu"), text)
     return Context(
@@ -48,7 +48,7 @@ def context(
     )
 
 
-def proposal(store: Store, text: Sequence[int], *, params: dict[str, JSON] | None = None, **options: Any) -> Draft:
+def proposal(store: Datastore, text: Sequence[int], *, params: dict[str, JSON] | None = None, **options: Any) -> Draft:
     return Rest(context(store, text, **options), RestParams(**(params or {}))).propose()
 
 
@@ -66,7 +66,7 @@ def engine(model: TableModel) -> Engine:
     return Engine(model, Codec(), parts=Parts({"datastore": lambda progress: make(model)}))
 
 
-def documents(store_of: Sequence[Sequence[int]] = DOCUMENTS) -> Store:
+def documents(store_of: Sequence[Sequence[int]] = DOCUMENTS) -> Datastore:
     return open_store([(list(document), True) for document in store_of], 9)
 
 

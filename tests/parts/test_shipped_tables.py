@@ -12,18 +12,18 @@ from safetensors.torch import load, save
 from decoding.errors import ModelError
 from decoding.model.loading import decoder_of
 from decoding.parts.shipped_tables import read_tables, write_tables
-from decoding.parts.tables import Tables, build_tables
+from decoding.parts.tables import NgramTables, build_tables
 from tests.families import tiny
 
 VOCABULARY = 67
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
+def tables() -> NgramTables:
     return build_tables(decoder_of(tiny("llama")), lambda what, share: None, head=[3, 5])
 
 
-def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: Tables, tmp_path: Path) -> None:
+def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: NgramTables, tmp_path: Path) -> None:
     path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
     found = read_tables(path, VOCABULARY)
@@ -73,7 +73,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_ones_are_refused_in_a_sentence(damage: str, tables: Tables, tmp_path: Path) -> None:
+def test_damaged_ones_are_refused_in_a_sentence(damage: str, tables: NgramTables, tmp_path: Path) -> None:
     path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
     DAMAGES[damage](path)
@@ -81,7 +81,7 @@ def test_damaged_ones_are_refused_in_a_sentence(damage: str, tables: Tables, tmp
         read_tables(path, VOCABULARY)
 
 
-def test_those_of_another_vocabulary_are_refused(tables: Tables, tmp_path: Path) -> None:
+def test_those_of_another_vocabulary_are_refused(tables: NgramTables, tmp_path: Path) -> None:
     """The control: a change that is none is read."""
     path = tmp_path / "tables.safetensors"
     write_tables(path, tables)

@@ -22,7 +22,7 @@ from decoding.model.loading import decoder_of
 from decoding.model.session import Model
 from decoding.model.table import TableModel
 from decoding.parts import tables as module
-from decoding.parts.tables import Tables, build, load_tables
+from decoding.parts.tables import NgramTables, build, load_tables
 from tests.families import tiny
 from tests.toy_tables import make
 from tests.toys import hashed, tied
@@ -128,7 +128,7 @@ def test_only_a_small_vocabulary_is_written_from(tmp_path: Path, monkeypatch: py
     """A large one is read as in the paper: nobody should wait until ten times as many tokens are read."""
     asked: list[int] = []
 
-    def spy(model: Model, *, depth: int, **options: Any) -> Tables:
+    def spy(model: Model, *, depth: int, **options: Any) -> NgramTables:
         asked.append(depth)
         return build(model, depth=depth, **options)
 
@@ -237,8 +237,8 @@ class Counted:
         self.made += share == 1.0
 
 
-def load(folder: Path, model: TableModel | None = None, head: Sequence[int] = ()) -> tuple[Tables, int]:
-    """Tables, and whether they were made."""
+def load(folder: Path, model: TableModel | None = None, head: Sequence[int] = ()) -> tuple[NgramTables, int]:
+    """NgramTables, and whether they were made."""
     got = Counted()
     return load_tables(model or named(), got, folder=folder, head=head), got.made
 

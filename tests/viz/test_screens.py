@@ -10,7 +10,8 @@ from typing import Any, Literal, TypedDict
 import pytest
 
 from decoding.methods import METHODS
-from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
+from decoding.methods.lookahead import LookaheadParams
+from decoding.methods.panels import LookaheadPanel
 from decoding.methods.prompt_lookup import PromptLookupParams
 from decoding.trace.file import read_trace
 from decoding.types import Trace

@@ -5,7 +5,8 @@ A row is an iteration, the newest at the bottom; what lies left of the line is s
 
 from __future__ import annotations
 
-from decoding.methods.jacobi import JacobiPanel, JacobiParams
+from decoding.methods.jacobi import JacobiParams
+from decoding.methods.panels import JacobiPanel
 from decoding.types import Header, Role, Step
 
 from ..boards.window import (

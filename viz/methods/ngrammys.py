@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.ngrammys import NGrammysRow
+from decoding.methods.panels import NGrammysRow
 from decoding.types import Step
 
 from ..boards import board

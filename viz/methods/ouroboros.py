@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 
-from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
+from decoding.methods.ouroboros import OuroborosParams
+from decoding.methods.panels import OuroborosPanel
 from decoding.types import Header, Step
 
 from ..boards import ngrams

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from decoding.methods.prompt_lookup import PromptLookupPanel
+from decoding.methods.panels import PromptLookupPanel
 from decoding.types import Header, Role, Step
 
 from ..boards import board

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.rest import RestPanel, RestParams
+from decoding.methods.panels import RestPanel
+from decoding.methods.rest import RestParams
 from decoding.types import Header, Step
 
 from ..boards import board, counted

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from decoding.methods.draft_model import DraftModelPanel, DraftModelParams
+from decoding.methods.draft_model import DraftModelParams
+from decoding.methods.panels import DraftModelPanel
 from decoding.types import Header, Step
 
 from ...boards import confidence

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from decoding.methods.eagle3 import Eagle3Panel, Eagle3Params
+from decoding.methods.eagle3 import Eagle3Params
+from decoding.methods.panels import Eagle3Panel
 from decoding.types import Header, Step
 
 from ...palette import Fate

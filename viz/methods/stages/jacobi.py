@@ -6,7 +6,8 @@ and are the next block: an answer keeps its name when it is guessed, and when it
 
 from __future__ import annotations
 
-from decoding.methods.jacobi import JacobiPanel, JacobiParams
+from decoding.methods.jacobi import JacobiParams
+from decoding.methods.panels import JacobiPanel
 from decoding.types import Role, Step
 
 from ...boards.nodes import root

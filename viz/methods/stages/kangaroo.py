@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.kangaroo import KangarooPanel, KangarooParams
+from decoding.methods.kangaroo import KangarooParams
+from decoding.methods.panels import KangarooPanel
 from decoding.types import Header, Role, Step
 
 from ...boards import confidence

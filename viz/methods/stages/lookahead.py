@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
+from decoding.methods.lookahead import LookaheadParams
+from decoding.methods.panels import LookaheadPanel
 from decoding.types import Step
 
 from ...boards.nodes import NodeIndex, root

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from decoding.errors import ParamError
-from decoding.methods.medusa import MedusaPanel, MedusaParams
+from decoding.methods.medusa import MedusaParams
+from decoding.methods.panels import MedusaPanel
 from decoding.types import Header, Role, Step
 
 from ...palette import Fate

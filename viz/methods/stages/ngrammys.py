@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
+from decoding.methods.ngrammys import NGrammysParams
+from decoding.methods.panels import NGrammysPanel, NGrammysRow
 from decoding.types import Header, Step
 
 from ...boards.nodes import NodeIndex, root

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
-from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
+from decoding.methods.ouroboros import OuroborosParams
+from decoding.methods.panels import OuroborosPanel
 from decoding.types import Header
 
 from ...boards.nodes import NodeIndex

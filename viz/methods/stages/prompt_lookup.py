@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from decoding.methods.prompt_lookup import PromptLookupPanel, PromptLookupParams
+from decoding.methods.panels import PromptLookupPanel
+from decoding.methods.prompt_lookup import PromptLookupParams
 from decoding.types import Header, Role, Step
 
 from ...palette import Fate

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from decoding.methods.rest import RestPanel, RestParams
+from decoding.methods.panels import RestPanel
+from decoding.methods.rest import RestParams
 from decoding.types import Header, Step
 
 from ...palette import Fate

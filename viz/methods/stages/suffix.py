@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from decoding.methods.suffix import SuffixPanel, SuffixParams, SuffixPlace, SuffixSide
+from decoding.methods.panels import SuffixPanel, SuffixPlace, SuffixSide
+from decoding.methods.suffix import SuffixParams
 from decoding.types import Header, Step
 
 from ...palette import Fate

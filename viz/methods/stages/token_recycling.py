@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from decoding.methods.token_recycling import RecycledRow, TokenRecyclingPanel, TokenRecyclingParams
+from decoding.methods.panels import RecycledRow, TokenRecyclingPanel
+from decoding.methods.token_recycling import TokenRecyclingParams
 from decoding.types import Header, Step
 
 from ...palette import Fate

@@ -1,0 +1,210 @@
+"""What every method's panel holds: how a step looked from inside, as plain JSON for the record and the screen.
+
+A step need not fill every key. What is declared as a tuple is a list when the program runs, as it is in a file.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from ..drafting.candidate_table import RowOrigin
+from ..drafting.ngram_pool import Outcome
+from ..types import Token
+
+WindowPhase = Literal["prefill", "fill", "steady"]
+# Why a drafter stopped; "start": the prompt has not been read, "": it did not.
+Eagle3Stop = Literal["start", "budget", "interrupted", ""]
+KangarooStop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]
+
+
+class JacobiPanel(TypedDict, total=False):
+    """An iteration on the block."""
+
+    guesses: list[Token]  # the block as fed
+    answers: list[Token]  # the target's choice after the root and after every guess
+    settled: int | None  # guesses that were right; None before the target has answered
+
+
+class LookaheadPool(TypedDict, total=False):
+    """What the pool learned, and how much it holds now."""
+
+    inserted: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, what became of them
+    keys: int  # tokens that have an n-gram
+    entries: int  # n-grams
+
+
+class LookaheadPanel(TypedDict, total=False):
+    """The window, the guesses and the pool."""
+
+    phase: WindowPhase
+    rows: list[list[Token]]  # the window as fed
+    new: list[Token]  # the target's choice at the end of every column
+    key: Token  # c
+    guesses: list[list[Token]]
+    pool: LookaheadPool
+
+
+class DraftModelPanel(TypedDict, total=False):
+    """The drafter's confidence."""
+
+    confidence: list[float]  # the probability of its likeliest token, for every token drafted; empty without threshold
+    threshold: float
+
+
+class PromptLookupPanel(TypedDict, total=False):
+    """The match; nothing where there was none."""
+
+    n: int  # tokens that matched
+    ending: list[Token]
+    copied_from: str  # the first guess's source
+
+
+class SuffixSide(TypedDict):
+    """The best match in one suffix tree."""
+
+    p: int  # tokens of the ending
+    count: int  # its earlier occurrences
+    score: float
+    guesses: int
+
+
+class SuffixPlace(TypedDict):
+    """An earlier occurrence of the ending."""
+
+    answer: int  # 0: in this text; 1: in the latest earlier answer, 2: in the one before it, ...
+    place: int  # the position after it
+    follows: list[Token]  # what follows there
+
+
+class SuffixPanel(TypedDict, total=False):
+    """What both suffix trees offered, and where the ending of the better one occurred."""
+
+    local: SuffixSide
+    earlier: SuffixSide  # of the global tree
+    chosen: Literal["local", "global"]  # nothing where neither offered anything
+    ending: list[Token]
+    places: list[SuffixPlace]  # the latest ones
+    answers: int  # how many earlier ones are remembered
+
+
+class NGrammysRow(TypedDict, total=False):
+    """A row: where it comes from, and its tokens."""
+
+    strategy: Literal["context", "bigram", "unigram"]
+    count: int  # context: how often it occurs
+    place: int  # context: where it occurred last
+    rank: int  # bigram, unigram: of its first token
+    p: float  # bigram: probability of its first token
+    tokens: list[Token]
+
+
+class NGrammysPanel(TypedDict, total=False):
+    """The rows, and the matches that they were copied from."""
+
+    k: int
+    w: int
+    winner: int | None  # the first row that holds what was accepted; None where nothing was
+    query: list[Token]  # the text's last q tokens
+    matches: int  # earlier occurrences of the query
+    places: list[int]  # the positions after the latest of them
+    nodes: int  # of the tree, the root included
+    unmerged: int  # of a tree that merges no prefixes
+    rows: list[NGrammysRow]
+
+
+class RecycledRow(TypedDict):
+    """A row of the table that guesses were read from."""
+
+    token: Token
+    entries: list[Token]
+    ago: int  # steps since it was written; 0: by an earlier run or a prompt
+    behind: RowOrigin  # what became of the node that it comes from, or "prompt"
+
+
+class TokenRecyclingPanel(TypedDict, total=False):
+    """The rows that were read, and those that changed."""
+
+    rows: list[RecycledRow]  # in the order of the tree
+    # A token, its row before and now, and the fate of its node.
+    changed: list[tuple[Token, list[Token], list[Token], Literal["accepted", "rejected"]]]
+    known: int  # rows in the table
+
+
+class MedusaTypical(TypedDict, total=False):
+    """The bounds of typical acceptance, where it decides."""
+
+    epsilon: float
+    delta: float
+
+
+class MedusaPanel(TypedDict, total=False):
+    """The heads' guesses and their fate."""
+
+    tree: str
+    heads: int  # K
+    nodes: list[tuple[int, int, bool]]  # of every guess: its head, its rank there, and whether it was accepted
+    hits: list[int | None]  # of every token written that a head guessed at: its rank there, None where it had none
+    typical: MedusaTypical
+
+
+class KangarooPanel(TypedDict, total=False):
+    """How far the first layers wrote."""
+
+    exit_layer: int  # l
+    eta: float
+    confidence: list[float]  # the largest probability where each token was drafted; empty where eta is 0
+    stopped: KangarooStop
+
+
+class Eagle3Panel(TypedDict, total=False):
+    """What the drafter read, and its confidence."""
+
+    layers: list[int]  # of the target, whose inputs it reads
+    products: list[float]  # of every guess, the product of the probabilities on the way to it
+    chances: list[float]  # of every guess, its probability after its parent; in a chain, that of the likeliest token
+    made: int  # guesses of the tree before the best of them were kept
+    vocabulary: int | None  # tokens that the drafter can draft; None: all
+    unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
+    agreement: list[float]  # cosines of its own features and the target's: of the root, then of accepted guesses
+    stopped: Eagle3Stop  # why nothing was drafted
+
+
+class OuroborosPool(TypedDict):
+    """How much the pool holds."""
+
+    keys: int  # tokens that have a phrase
+    entries: int  # phrases
+
+
+class OuroborosCounts(TypedDict):
+    """Sums over the run so far."""
+
+    prompt: int  # phrases taken from the prompt
+    window: int  # phrases learned from the drafter's window
+    inspired: int
+    refined: int
+    draft_accepted: int  # accepted tokens of the drafter
+    suffix_accepted: int  # accepted tokens of phrases after its draft
+    passes: int  # of the drafter
+
+
+class OuroborosPanel(TypedDict, total=False):
+    """How the draft was written and lengthened, and what was learned from the target's answers."""
+
+    passes: list[int]  # tokens that each pass of the drafter wrote
+    suffixes: list[list[Token]]  # phrases after the draft
+    refined: list[list[Token]]  # what became of them
+    inspired: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, what became of them
+    pool: OuroborosPool
+    counts: OuroborosCounts
+
+
+class RestPanel(TypedDict, total=False):
+    """The matches, and the most frequent continuations; nothing where there was no room for a guess."""
+
+    span: int  # length of the suffix that matched
+    ending: list[Token]  # those tokens
+    hits: int  # its occurrences
+    read: int  # occurrences that were read
+    nodes: int  # guesses
+    top: list[tuple[list[Token], int]]  # the first guesses, each with its prefix and its count
