@@ -15,7 +15,8 @@ from torch.nn.functional import linear
 
 from decoding.model.kernels import by_torch
 from decoding.model.rope import RopeTables
-from decoding.parts.eagle import Block, attend
+from decoding.parts.eagle import Block
+from decoding.parts.layer_math import attend
 
 if TYPE_CHECKING:
     from .eagle import EagleWiring, ExaminedEagle

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 RowOrigin = Literal["accepted", "rejected", "prompt"]  # the fate of the node that a row comes from, or a prompt
 
@@ -60,13 +60,3 @@ class CandidateTable:
             given[token] = (follower, *(entry for entry in row if entry != follower))[:k]
         for token, entries in given.items():
             self.put(token, CandidateRow(entries, -1, "prompt"))
-
-
-def remembered(memory: MutableMapping[str, Any], k: int) -> CandidateTable:
-    """Return the table that earlier runs with rows of this length left in `memory`; replace one of another length."""
-    name = f"table k={k}"
-    table: CandidateTable | None = memory.get(name)
-    if table is None:
-        memory.clear()
-        table = memory[name] = CandidateTable()
-    return table

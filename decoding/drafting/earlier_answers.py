@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
 
 from ..types import JSON
 from .suffix_automaton import GrowingText, SuffixAutomaton
@@ -59,16 +58,6 @@ class EarlierAnswers:
             size -= len(self._held.popleft())
         self._automaton = SuffixAutomaton(self._depth)
         self._entries = [GrowingText(self._automaton) for _ in self._held]
-
-
-def remembered(memory: MutableMapping[str, Any], depth: int, most: int) -> EarlierAnswers:
-    """Return the answers that earlier runs with the same sizes left in `memory`; replace those of other sizes."""
-    name = f"answers depth={depth} most={most}"
-    held: EarlierAnswers | None = memory.get(name)
-    if held is None:
-        memory.clear()
-        held = memory[name] = EarlierAnswers(depth, most)
-    return held
 
 
 def occurrences(texts: Mapping[int, Sequence[int]], ending: Sequence[int]) -> list[dict[str, JSON]]:

@@ -116,13 +116,9 @@ class EarlyExit(Writer):
         numbers = passes.first, adapter.length, self.text[-1]
         return Recordable((lacking, width, passes.key), numbers, unread, begin, done)
 
-    def recorded_entry(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor]:
-        """The layer, and the states that came out beside the chain."""
-        return self.layer, outputs[0]
-
-    def entry(self) -> tuple[int, torch.Tensor]:
-        """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""
-        return self.layer, torch.cat(self._entries)
+    def entry(self, beside: Sequence[torch.Tensor] = ()) -> tuple[int, torch.Tensor]:
+        """Return the layer, and the hidden states with which the root and the drafted tokens enter it."""
+        return self.layer, beside[0] if beside else torch.cat(self._entries)
 
     def forget(self) -> None:
         """Make the adapter's text the stored one, and note what of it the adapter has yet to read."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from threading import RLock
-from typing import Any, Literal
+from typing import Literal
 
 Outcome = Literal["added", "refreshed", "evicted-oldest"]
 NEW: tuple[Outcome, ...] = ("added", "evicted-oldest")  # outcomes of an n-gram that the pool did not hold
@@ -74,13 +74,3 @@ class NgramPool:
                 self._held.pop(key, None)
             for ngram in new:
                 self.insert(key, ngram)
-
-
-def remembered(memory: MutableMapping[str, Any], N: int, G: int) -> NgramPool:
-    """The pool that earlier runs with the same sizes left in `memory`. One of other sizes gives way to a new one."""
-    name = f"pool N={N} G={G}"
-    pool: NgramPool | None = memory.get(name)
-    if pool is None:
-        memory.clear()
-        pool = memory[name] = NgramPool(G)
-    return pool

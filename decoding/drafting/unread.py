@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import torch
 
 if TYPE_CHECKING:
     from ..model.session import TapSession
-
-
-class Reader(Protocol):
-    """What reads along: a text of its own, of the first `length` tokens."""
-
-    @property
-    def length(self) -> int:
-        """Tokens read."""
-        ...
-
-    def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`."""
-        ...
+    from ..parts.adapter import AdapterSession
+    from ..parts.eagle import EagleSession
 
 
 class Unread:
@@ -34,15 +23,15 @@ class Unread:
         return len(self.states)
 
     def take(self, count: int) -> torch.Tensor:
-        """The next states, at most so many, which count as read from now on."""
+        """Take the next states, at most `count`, which are read from now on."""
         taken, self.states = self.states[:count], self.states[count:]
         return taken
 
-    def follow(self, session: TapSession, reader: Reader) -> None:
-        """Make a reader's text the stored one, and note what of it the reader has yet to read."""
+    def follow(self, session: TapSession, reader: AdapterSession | EagleSession) -> None:
+        """Make a reader's text the stored one, and note what of it the reader lacks."""
         fresh = session.tapped()
         anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
         reader.rewind(0 if anew else min(reader.length, session.length))
-        known = torch.cat((self.states, fresh)) if len(self.states) else fresh
-        self.states = known[len(known) - (session.length - reader.length) :]
+        states = torch.cat((self.states, fresh)) if len(self.states) else fresh
+        self.states = states[len(states) - (session.length - reader.length) :]
         self._stored = session.length

@@ -71,12 +71,8 @@ class Writer(ABC):
     def reads(self) -> Reads:
         """What the method's loop asks of this drafter, in the order of the loop's arguments."""
 
-    def entry(self) -> tuple[int, torch.Tensor] | None:
-        """Return what the target goes on from, as in `Draft`, once a chain is drafted."""
-        return None
-
-    def recorded_entry(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor] | None:
-        """Return the same from what else came out of a replayed chain."""
+    def entry(self, beside: Sequence[torch.Tensor] = ()) -> tuple[int, torch.Tensor] | None:
+        """Return what the target continues from, as in `Draft`; `beside`: what else came out of a replayed chain."""
         return None
 
     def propose(self, chain: Chain, count: int, loop: Loop, confidence: bool) -> Proposal:
@@ -121,7 +117,7 @@ class Writer(ABC):
             queued = DeviceChain(self, goals, confidence, self.interrupted)
             loop(queued, *self.reads)
             root = upload(torch.tensor(self.text[-1:]), device)
-            ids, packed, shares = torch.cat((root, queued.tokens)), *queued.outputs
+            ids, packed, shares, *beside = torch.cat((root, queued.tokens)), *queued.outputs
         size = len(ids) - 1
         if not size:
             return chain.draft(chain.tree(self.text[-1], self.kind))
@@ -137,9 +133,8 @@ class Writer(ABC):
             draws.skip(0 if greedy else len(chain))
             return chain.draft(chain.tree(self.text[-1], self.kind))
 
-        entry = self.entry() if replayed is None else self.recorded_entry(beside)
-        parents = tuple(range(-1, size))
-        return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, entry, replayed and replayed.fixed)
+        parents, fixed = tuple(range(-1, size)), replayed and replayed.fixed
+        return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, self.entry(beside), fixed)
 
     def _replayed(self, count: int, loop: Loop, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
         """Draft the chain as one graph: the ids, root and all, a chain's outputs, and what else comes out."""

@@ -1,12 +1,12 @@
-"""What every method is: it proposes a tree, it observes the verdict. It cannot touch the output."""
+"""What every method is: it proposes a tree, and observes the verdict. It cannot change the output."""
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from .. import params
 from ..drafting.text_so_far import TextSoFar
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..drafting.eagle import FeatureDrafter
     from ..drafting.early_exit import EarlyExit
 
+Kept = TypeVar("Kept")
+
 
 @dataclass(slots=True)
 class Context(TextSoFar):
@@ -29,14 +31,22 @@ class Context(TextSoFar):
     target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
     features: FeatureDrafter | None = None  # a drafter on the target's features, for methods that need "features"
     parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
-    reference: Sequence[int] = ()  # a document to copy from beside the text
-    random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
+    reference: Sequence[int] = ()  # a document to copy from, as well as from the text
+    random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot change the output
     # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
     memory: dict[str, Any] = field(default_factory=dict)
 
     def from_prompt(self) -> int:
-        """A random token of the prompt."""
+        """Return a random token of the prompt."""
         return self.text[self.random.randrange(self.prompt_length)]
+
+    def remember(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """Return what earlier runs left under this name, which holds all sizes; replace what has another name."""
+        if name not in self.memory:
+            self.memory.clear()
+            self.memory[name] = make()
+        kept: Kept = self.memory[name]
+        return kept
 
 
 class EmptyPanel(TypedDict):
@@ -56,7 +66,7 @@ class Method(ABC):
     # Capabilities of the engine ("hidden", "early_exit", "features") and parts that it must have been loaded with
     # ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
-    takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text
+    takes_reference: ClassVar[bool] = False  # whether it can copy from a document as well
 
     @abstractmethod
     def __init__(self, context: Context, params: Any) -> None:
@@ -64,25 +74,25 @@ class Method(ABC):
 
     @abstractmethod
     def propose(self) -> Proposal:
-        """The tree to verify next; its root is the last token of the text."""
+        """Propose the tree to verify next; its root is the last token of the text."""
 
     @abstractmethod
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Learn from what the target said. The text already holds the emitted tokens."""
+        """Learn from the target's choices. The text already holds the emitted tokens."""
 
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (n,) or (K, n) ids
-        """What the next step will guess, from the target's hidden state at the last accepted node.
+        """Make the next step's guesses from the target's hidden state at the last accepted node.
 
         Methods that need "hidden" have this. It is called before the host knows which node that is, and must not ask
-        for a number: what comes out is in the verdict, flat.
+        for a number: its result is in the verdict, flat.
         """
         raise NotImplementedError
 
     @property
     def guess_key(self) -> Hashable:
-        """All that `guess` depends on beside the hidden state, of which nothing may belong to the run; None: more."""
+        """All that `guess` depends on apart from the hidden state, none of it the run's own; None: more than that."""
         return None
 
     def panel(self) -> Mapping[str, JSON]:
-        """What this step looked like from inside the method, as plain JSON for the record."""
+        """Return how this step looked from inside the method, as plain JSON for the record."""
         return {}

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..drafting.chain import Chain
-from ..drafting.ngram_pool import NEW, NgramPool, remembered
+from ..drafting.ngram_pool import NEW, NgramPool
 from ..drafting.window import Window, before_end, largest_pass
 from ..params import Params, param
 from ..tree import path_to
@@ -96,7 +96,8 @@ class Ouroboros(Method):
         self._context, self._params, self._drafter = context, params, context.draft
         self._counts = Counter[str]()
         across = params.warm_start == "across"
-        self._pool = remembered(context.memory, params.N, params.G) if across else NgramPool(params.G)  # L1
+        name = f"pool N={params.N} G={params.G}"
+        self._pool = context.remember(name, lambda: NgramPool(params.G)) if across else NgramPool(params.G)  # L1
         if params.warm_start == "prompt":
             self._counts["prompt"] = self._pool.insert_text(context.text, params.N)
         self._window = Window(params.W, params.N, context.from_prompt) if params.drafting == "lookahead" else None

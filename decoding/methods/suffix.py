@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import ClassVar, Literal
 
-from ..drafting.earlier_answers import occurrences, remembered
+from ..drafting.earlier_answers import EarlierAnswers, occurrences
 from ..drafting.suffix_automaton import Ending, GrowingText, SuffixAutomaton
 from ..params import Params, param, share
 from ..tree import Builder
@@ -103,7 +103,9 @@ class Suffix(Method):
         self._context, self._params = context, params
         self._local = SuffixAutomaton(params.depth)
         self._text = GrowingText(self._local)
-        self._earlier = remembered(context.memory, params.depth, params.answers) if params.look_in != LOCAL else None
+        name, depth, answers = f"answers depth={params.depth} most={params.answers}", params.depth, params.answers
+        earlier = None if params.look_in == LOCAL else context.remember(name, lambda: EarlierAnswers(depth, answers))
+        self._earlier = earlier
         self._global, self._answer = SuffixAutomaton(params.depth), list[int]()
         self._ending, self._read = Ending(), 0  # of the text in the global tree, and tokens read so far
         self._answers = 0  # in the global tree

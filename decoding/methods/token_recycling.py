@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-from ..drafting.candidate_table import CandidateRow, CandidateTable, RowOrigin, remembered
+from ..drafting.candidate_table import CandidateRow, CandidateTable, RowOrigin
 from ..params import Params, param
 from ..parts.medusa_tree import Path, TreeShape, from_paths, given, grow
 from ..tree import Builder
@@ -113,7 +113,7 @@ class TokenRecycling(Method):
     def __init__(self, context: Context, params: TokenRecyclingParams) -> None:
         self._context, self._shape = context, params.shape
         across = params.warm_start == "across"
-        self._table = remembered(context.memory, params.k) if across else CandidateTable()  # L1
+        self._table = context.remember(f"table k={params.k}", CandidateTable) if across else CandidateTable()  # L1
         if params.prompt_as_reference:
             self._table.read(context.text, params.k)
         self._run, self._step = self._table.begin(), 0

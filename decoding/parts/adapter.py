@@ -6,7 +6,7 @@ One layer of attention between two norms, with keys and values of its own. The a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch.nn.functional import linear as multiply
@@ -17,7 +17,7 @@ from ..model.cache import Cache
 from ..model.captured import Recorder
 from ..model.decoder import Decoder
 from ..model.draft_vocabulary import DraftVocabulary
-from ..model.kernels import MaskedKernel, by_torch, choose
+from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.replays import Replays
 from ..model.rope import RopeTables
@@ -25,11 +25,11 @@ from ..model.split import AnyDecoder
 from ..model.upload import upload
 from ..tree import closure, depths, is_chain
 from .adapter_config import ARCHITECTURES, AdapterConfig
+from .layer_math import attend, norm, rotated
 from .native_adapter import native_adapter
+from .part_files import NamedWeights
 
-Weights = Mapping[str, torch.Tensor]
-Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
-Rotation = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, (..., T, 1, head_dim) each
+Mix = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
 
 # Products of the arithmetic, and the weights that each multiplies by.
 _PRODUCTS = {
@@ -45,7 +45,7 @@ _PRODUCTS = {
 class _Block:
     """The arithmetic, for rows of any number of leading dimensions; `product` makes of a weight what multiplies."""
 
-    def __init__(self, config: AdapterConfig, weights: Weights, product: Callable[[torch.Tensor], Linear]) -> None:
+    def __init__(self, config: AdapterConfig, weights: NamedWeights, product: Callable[[torch.Tensor], Linear]) -> None:
         self._config = config
         self._scales = {name: weight for name, weight in weights.items() if weight.dim() == 1}
         self._products = {
@@ -54,16 +54,16 @@ class _Block:
             if f"{stems[0]}.weight" in weights
         }
 
-    def forward(self, x: torch.Tensor, turn: Rotation, attend: Attend) -> torch.Tensor:  # (..., T, H), normed
+    def forward(self, x: torch.Tensor, turn: RopeTables, mix: Mix) -> torch.Tensor:  # (..., T, H), normed
         """Run it over `x`."""
         config, products = self._config, self._products
         normed = self._norm(x, "input_layernorm")
         if "qkv" in products:
-            qkv, (cos, sin) = products["qkv"](normed).view(*x.shape[:-1], -1, config.head_dim), turn
+            qkv = products["qkv"](normed).view(*x.shape[:-1], -1, config.head_dim)
             qk, value = qkv.tensor_split((config.heads + config.kv_heads,), -2)
-            qk = (qk * cos + qk.roll(config.head_dim // 2, -1) * sin).to(value.dtype)  # which autocast may have lowered
+            qk = rotated(qk, turn).to(value.dtype)  # which autocast may have lowered
             query, key = qk.tensor_split((config.heads,), -2)
-            x = x + products["out"](attend(query, key, value))
+            x = x + products["out"](mix(query, key, value))
         if "down" in products:
             gate, up = products["gate_up"](self._norm(x, "post_attention_layernorm")).chunk(2, -1)
             x = x + products["down"](silu(gate) * up)
@@ -72,17 +72,15 @@ class _Block:
         return self._norm(x, "norm")
 
     def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        wide = x if x.dtype == torch.float64 else x.float()
-        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self._config.eps)
-        return (wide * scale).to(x.dtype) * self._scales[f"{name}.weight"]
+        return norm(x, self._scales[f"{name}.weight"], self._config.eps)
 
 
-def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype) -> Rotation:  # (..., T)
+def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype) -> RopeTables:  # (..., T)
     """What turns queries and keys at those positions; the first half of the sines is negated."""
     exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device=positions.device) / config.head_dim
     angles = positions[..., None, None].float() * (1.0 / config.rope_theta**exponents)
     cos, sin = angles.cos(), angles.sin()
-    return torch.cat((cos, cos), -1).to(dtype), torch.cat((-sin, sin), -1).to(dtype)
+    return RopeTables(torch.cat((cos, cos), -1).to(dtype), torch.cat((-sin, sin), -1).to(dtype))
 
 
 def visible(queries: torch.Tensor, keys: torch.Tensor, window: int) -> torch.Tensor:  # (T,), (P,) -> (T, P)
@@ -92,27 +90,11 @@ def visible(queries: torch.Tensor, keys: torch.Tensor, window: int) -> torch.Ten
 
 
 def forward_rows(
-    config: AdapterConfig, weights: Weights, x: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
+    config: AdapterConfig, weights: NamedWeights, x: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:  # (B, T, H) behind the exit layer, (T,) or (B, T), (T, T) or (B, T, T) -> (B, T, H) for the LM head
     """The adapter over whole rows that see of each other what `mask` allows; gradients flow into `weights` and `x`."""
     block = _Block(config, weights, lambda weight: lambda rows: multiply(rows, weight))
-    return block.forward(x, rotation(config, positions, x.dtype), lambda q, k, v: _attend(q, k, v, mask))
-
-
-def _attend(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    kernel: MaskedKernel = by_torch,
-) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (T, P) or (B, T, P) -> (B, T, heads * D)
-    """Attention; the query heads that share a key/value head go in as further queries of that head."""
-    (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
-    packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
-    if mask is not None:
-        mask = mask.repeat_interleave(heads // kv_heads, -2).view(-1, 1, packed.shape[2], places)
-    mixed = kernel(packed, key.transpose(1, 2), value.transpose(1, 2), mask)
-    return mixed.reshape(batch, kv_heads, rows, -1, size).transpose(1, 2).flatten(2)
+    return block.forward(x, rotation(config, positions, x.dtype), lambda q, k, v: attend(q, k, v, mask, by_torch))
 
 
 class Adapter:
@@ -121,7 +103,7 @@ class Adapter:
     def __init__(
         self,
         config: AdapterConfig,
-        weights: Weights,
+        weights: NamedWeights,
         model: AnyDecoder,
         about: str = "in memory",
         vocabulary: DraftVocabulary | None = None,
@@ -131,10 +113,10 @@ class Adapter:
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.head_dim).attend if cuda else by_torch
         with torch.inference_mode():
-            own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
-            self.native = native_adapter(config, own, model.shape)
-            self.block = _Block(config, own, lambda weight: linear(weight, None)) if self.native is None else None
-            self.vocabulary, output = vocabulary, own.get("lm_head.weight")
+            copies = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
+            self.native = native_adapter(config, copies, model.shape)
+            self.block = _Block(config, copies, lambda weight: linear(weight, None)) if self.native is None else None
+            self.vocabulary, output = vocabulary, copies.get("lm_head.weight")
             if output is not None:
                 self._head = linear(output if vocabulary is None else vocabulary.rows(output), None)
             else:
@@ -165,7 +147,7 @@ class AdapterSession:
         self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
         self.replays = Replays(adapter.recorder)
         places = torch.arange(capacity + largest_step if attends else 0, device=device)
-        self._tables = RopeTables(*rotation(config, places, dtype))
+        self._tables = rotation(config, places, dtype)
 
     @property
     def length(self) -> int:
@@ -188,11 +170,11 @@ class AdapterSession:
         assert self._adapter.block is not None
         first = self.length
         if is_chain(parents):
-            cos, sin = (table[first : first + len(hidden)] for table in self._tables)
+            turn = RopeTables(*(table[first : first + len(hidden)] for table in self._tables))
         else:
             places = upload(torch.tensor(depths(parents)) + first, hidden.device)
-            cos, sin = (table[places] if len(table) else table for table in self._tables)
-        return self._adapter.block.forward(hidden, (cos, sin), lambda q, k, v: self._attend(q, k, v, parents))
+            turn = RopeTables(*(table[places] if len(table) else table for table in self._tables))
+        return self._adapter.block.forward(hidden, turn, lambda q, k, v: self._attend(q, k, v, parents))
 
     def width(self, rows: int) -> int:
         """The slots that recorded work looks at for so many rows behind the text; 0 where it cannot be recorded."""
@@ -205,14 +187,14 @@ class AdapterSession:
         assert self._adapter.block is not None
         data, places = self._cache.data, torch.arange(width, device=hidden.device)
         slots = places[: len(hidden)] + first
-        cos, sin = (table[slots] if len(table) else table for table in self._tables)
+        turn = RopeTables(*(table[slots] if len(table) else table for table in self._tables))
 
         def mixed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             data[0].index_copy_(1, slots, torch.stack((key, value)))
             keys, values = data[0][:, None, :width]
-            return _attend(query[None], keys, values, places <= slots[:, None], self._adapter.kernel)[0]
+            return attend(query[None], keys, values, places <= slots[:, None], self._adapter.kernel)[0]
 
-        return self._adapter.block.forward(hidden, (cos, sin), mixed)
+        return self._adapter.block.forward(hidden, turn, mixed)
 
     def follow(self, rows: int) -> None:
         """Note that so many rows have been read behind the text."""
@@ -246,4 +228,4 @@ class AdapterSession:
             mask = visible(places[first - start :], places, window)
             if not is_chain(parents):
                 mask[:, first - start :] &= upload(torch.from_numpy(closure(parents).copy()), query.device)
-        return _attend(query[None], keys, values, mask, self._adapter.kernel)[0]
+        return attend(query[None], keys, values, mask, self._adapter.kernel)[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,24 +15,17 @@ from ..model.files import read_json
 from ..model.split import AnyDecoder
 from ..packed import open_tensors, stored
 from ..params import shown
-from .adapter import Adapter, Weights
+from .adapter import Adapter
 from .adapter_config import AdapterConfig
 from .draft_vocabulary import read_vocabulary
+from .part_files import NamedWeights, digest_of, save_part
 
 _FLOATS = ("F64", "F32", "BF16", "F16")  # as safetensors names them
 
 
-def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) -> None:
+def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeights) -> None:
     """Write an adapter's folder."""
-    from safetensors.torch import save_file
-
-    where = Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
-    own = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
-    save_file(own, where / "adapter.safetensors.new")
-    (where / "config.json.new").write_text(json.dumps(config.to_json(), indent=2) + "\n", encoding="utf-8")
-    for name in ("adapter.safetensors", "config.json"):  # a kill before leaves the older adapter as it is
-        (where / f"{name}.new").replace(where / name)
+    save_part(Path(folder), "adapter.safetensors", weights, config.to_json())
 
 
 def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
@@ -47,13 +38,13 @@ class StoredAdapter(NamedTuple):
     """An adapter as its folder holds it."""
 
     config: AdapterConfig
-    weights: Weights
+    weights: NamedWeights
     vocabulary: DraftVocabulary | None
     about: str
 
 
 def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> StoredAdapter:
-    """What a folder holds, checked against the model; `lenient` lets the name of another model pass."""
+    """Read a folder, and check it against the model; `lenient` lets the name of another model pass."""
     where, shape = Path(folder), model.shape
     config = _read_config(where)
     if config.base_hash not in ("", model.card.hash) and not lenient:
@@ -65,23 +56,20 @@ def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> St
     if (layer := config.exit_layer) > shape.layers:
         raise UnfitError(
             "exit_layer",
-            f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it",
+            f"the adapter reads layer {layer} of a model of {shape.layers}: name one made for it",
         )
     weights = _read_weights(stored(where / "adapter.safetensors"), config.tensors(shape.hidden, shape.vocabulary))
     vocabulary = read_vocabulary(where, model)
-    digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
-    digest.update(vocabulary.about.encode() if vocabulary else b"")
-    for name in sorted(weights):
-        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
-    return StoredAdapter(config, weights, vocabulary, f"{where.resolve().name} {digest.hexdigest()[:12]}")
+    digest = digest_of(config.to_json(), weights, vocabulary.about if vocabulary else "")
+    return StoredAdapter(config, weights, vocabulary, f"{where.resolve().name} {digest}")
 
 
 def _read_config(where: Path) -> AdapterConfig:
     try:
-        found = (where / "config.json").is_file()
+        exists = (where / "config.json").is_file()
     except OSError:  # a name too long for the file system
-        found = False
-    if not found:
+        exists = False
+    if not exists:
         raise ModelError(f"{str(where)[:200]!r} is no adapter's folder: it has no config.json")
     raw, names = read_json(where / "config.json"), {field.name for field in fields(AdapterConfig)}
     if missing := names - raw.keys() - {"base_model", "base_hash"}:
@@ -93,19 +81,19 @@ def _read_config(where: Path) -> AdapterConfig:
 
 
 def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
-    """The weights, if they are those wanted: names, shapes and types are checked before any of them is read."""
+    """Read the weights, whose names, shapes and types are checked first."""
     from safetensors import SafetensorError
 
     if not path.is_file():
         raise ModelError(f"{str(path.parent)!r} has no {path.name}; pickled weights can run code: convert them")
     try:
         with open_tensors(path) as file:
-            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
-            for name in sorted(found.keys() ^ wanted.keys()):
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
+            for name in sorted(slices.keys() ^ wanted.keys()):
                 state = "missing" if name in wanted else "one too many"
                 raise ModelError(f"the adapter's weight {name[:80]} is {state}: its files do not belong together")
             for name, size in wanted.items():
-                shape, dtype = found[name].get_shape(), found[name].get_dtype()
+                shape, dtype = slices[name].get_shape(), slices[name].get_dtype()
                 if tuple(shape) != size:
                     raise ModelError(f"the weight {name} is {shape}, not {list(size)}: name an adapter for this model")
                 if dtype not in _FLOATS:

@@ -9,7 +9,7 @@ compiled code where there is any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -30,13 +30,14 @@ from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
 from .eagle_config import EagleConfig
+from .layer_math import attend, norm, rotated
+from .part_files import NamedWeights
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs, Recorder
     from ..model.upload import Tokens
 
-Weights = Mapping[str, torch.Tensor]
-Attend = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
+Mix = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
 
 _AT = "layers.0."
 _PRODUCTS = {
@@ -51,7 +52,7 @@ class Block:
     """The arithmetic, for rows of any number of leading dimensions; `product` makes of weight and bias a product."""
 
     def __init__(
-        self, config: EagleConfig, weights: Weights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
+        self, config: EagleConfig, weights: NamedWeights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
     ) -> None:
         self._config, self._weights = config, weights
         self._products = {
@@ -69,12 +70,12 @@ class Block:
             states = torch.cat([self._norm(part, f"fc_norm.{tap}") for tap, part in enumerate(parts)], -1)
         return self._products["fc"](states)
 
-    def forward(self, embedded: torch.Tensor, feature: torch.Tensor, attend: Attend) -> torch.Tensor:
+    def forward(self, embedded: torch.Tensor, feature: torch.Tensor, mix: Mix) -> torch.Tensor:
         """The layer's output over rows, (..., T, H) as its inputs."""
         products = self._products
         beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
         x = normed if self._config.norm_before_residual else feature
-        x = x + products["out"](attend(products["qkv"](torch.cat((beside, normed), -1))))
+        x = x + products["out"](mix(products["qkv"](torch.cat((beside, normed), -1))))
         gate, up = products["gate_up"](self._norm(x, f"{_AT}post_attention_layernorm")).chunk(2, -1)
         return x + products["down"](silu(gate) * up)
 
@@ -85,22 +86,18 @@ class Block:
 
     def split(self, qkv: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries, keys and values (..., T, heads, D) of rows, normed where the layer does that, and rotated."""
-        shape, (cos, sin) = self._config.shape, turn
+        shape = self._config.shape
         heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
         query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
         if shape.qk_norm:
             query, key = self._norm(query, f"{_AT}self_attn.q_norm"), self._norm(key, f"{_AT}self_attn.k_norm")
-        half = shape.head_dim // 2
-        query, key = ((x * cos + x.roll(half, -1) * sin).to(value.dtype) for x in (query, key))
-        return query, key, value
+        return rotated(query, turn).to(value.dtype), rotated(key, turn).to(value.dtype), value
 
     def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        wide = x if x.dtype == torch.float64 else x.float()
-        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self._config.shape.eps)
-        return (wide * scale).to(x.dtype) * self._weights[f"{name}.weight"]
+        return norm(x, self._weights[f"{name}.weight"], self._config.shape.eps)
 
 
-def _each(weights: Weights, stems: Sequence[str], kind: str) -> list[torch.Tensor]:
+def _each(weights: NamedWeights, stems: Sequence[str], kind: str) -> list[torch.Tensor]:
     return [weights[name] for stem in stems if (name := f"{_AT}{stem}.{kind}") in weights]
 
 
@@ -115,7 +112,7 @@ class Eagle:
         self,
         config: EagleConfig,
         taps: tuple[int, ...],
-        weights: Weights,
+        weights: NamedWeights,
         model: AnyModel,
         about: str = "in memory",
         rope: Rope | None = None,  # the configuration's
@@ -130,20 +127,17 @@ class Eagle:
             None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
         )
         with torch.inference_mode():
-            own = {
-                name: weight.detach().to(self.device, self.dtype, copy=True)
-                for name, weight in weights.items()
-                if name != "ids"
-            }
-            embedding, output = own.pop("embed_tokens.weight", None), own.pop("lm_head.weight", None)
+            floats = ((name, weight) for name, weight in weights.items() if name != "ids")
+            copies = {name: weight.detach().to(self.device, self.dtype, copy=True) for name, weight in floats}
+            embedding, output = copies.pop("embed_tokens.weight", None), copies.pop("lm_head.weight", None)
             self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
             if output is not None:
                 self._head = linear(output, None)
             else:
                 self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
-            self.block = Block(config, own, linear)
-            self.native = _native(config, own)
-        beside, feature = (own[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm"))
+            self.block = Block(config, copies, linear)
+            self.native = _native(config, copies)
+        beside, feature = (copies[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm"))
         self.norms = feature if config.norm_before_residual else None, beside  # for compiled code
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
@@ -197,10 +191,10 @@ class EagleSession:
         Of every row, what `logits` takes, and the feature of a guess behind it.
         """
         self.forget()
-        found = self._run(tokens, self._eagle.block.fuse(states), range(-1, len(tokens) - 1))
+        rows = self.grow(tokens, self._eagle.block.fuse(states), range(-1, len(tokens) - 1))
         self._cache.commit(range(len(tokens)))
         self.forget()
-        return found
+        return rows
 
     @torch.inference_mode()
     def follow(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -213,8 +207,8 @@ class EagleSession:
             def work(numbers: torch.Tensor, states: torch.Tensor) -> Outputs:
                 first, place, ids = numbers.long().tensor_split((1, 2))
                 chain = QueuedTree.chain(rows, device)
-                found = self.behind(ids, self._eagle.block.fuse(states), chain, first, width)
-                for end, each in zip(self.last, found, strict=True):
+                answers = self.behind(ids, self._eagle.block.fuse(states), chain, first, width)
+                for end, each in zip(self.last, answers, strict=True):
                     end.copy_(each.index_select(0, place))
                 return ()
 
@@ -224,16 +218,6 @@ class EagleSession:
         for end, each in zip(self.last, self.read(tokens, states), strict=True):
             end.copy_(each[-1:])
         return self.last
-
-    @torch.inference_mode()
-    def grow(
-        self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int] | torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read more rows of a tree behind the text; a parent is an earlier row of the tree, or -1 for the text.
-
-        Where the host does not know the parents, they are rows of earlier calls, and all rows stand at one depth.
-        """
-        return self._run(tokens, features, parents)
 
     def forget(self) -> None:
         """Forget the tree."""
@@ -255,9 +239,14 @@ class EagleSession:
         """What follows each row, over the tokens that may be drafted."""
         return self._eagle.logits(rows)
 
-    def _run(
+    @torch.inference_mode()
+    def grow(
         self, tokens: Tokens, feature: torch.Tensor, parents: Sequence[int] | torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read more rows of a tree after the text; a parent is an earlier row of the tree, or -1 for the text.
+
+        Where the host does not know the parents, they are rows of earlier calls, and all rows are at one depth.
+        """
         eagle, cache = self._eagle, self._cache
         tree = self._tree = _longer(self._tree, parents)
         cache.check(len(tree))
@@ -326,18 +315,7 @@ def _longer(tree: Parents, parents: Sequence[int] | torch.Tensor) -> Parents:
     return tree.grown(parents)
 
 
-def attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor, kernel: Callable[..., torch.Tensor]
-) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (B, T, P) -> (B, T, heads * D)
-    """Attention; the query heads that share a key/value head go in as further queries of that head."""
-    (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
-    packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
-    mask = seen.repeat_interleave(heads // kv_heads, -2).view(-1, 1, packed.shape[2], places)
-    mixed = kernel(packed, key.transpose(1, 2), value.transpose(1, 2), mask)
-    return mixed.reshape(batch, kv_heads, rows, -1, size).transpose(1, 2).flatten(2)
-
-
-def _native(config: EagleConfig, weights: Weights) -> NativeLayers | None:
+def _native(config: EagleConfig, weights: NamedWeights) -> NativeLayers | None:
     """The layer and its final norm in compiled code; None where it cannot be run so."""
 
     def get(name: str) -> torch.Tensor:

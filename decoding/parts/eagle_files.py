@@ -5,8 +5,6 @@ Only safetensors are read: pickled weights can run code. What is written is the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,8 +19,9 @@ from ..model.files import TensorFiles, read_json
 from ..model.transformers_model import AnyModel
 from ..params import shown
 from ..types import JSON
-from .eagle import Eagle, Weights
+from .eagle import Eagle
 from .eagle_config import FLAGS, EagleConfig, read_config, usual_taps
+from .part_files import NamedWeights, digest_of, save_part
 
 FORMAT = "0.9.0"  # of the library whose format is written
 _OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
@@ -36,7 +35,7 @@ class StoredEagle(NamedTuple):
 
     config: EagleConfig
     taps: tuple[int, ...]
-    weights: Weights  # by our names; `ids` where there is a draft vocabulary
+    weights: NamedWeights  # by our names; `ids` where there is a draft vocabulary
     about: str
 
 
@@ -47,10 +46,10 @@ def load_eagle(folder: str, model: AnyModel) -> Eagle:
 
 
 def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> StoredEagle:
-    """What a folder holds, checked against the model.
+    """Read a folder, and check it against the model.
 
-    `lenient` lets pass what an examination can go on with: the name of another model, and norms in front of fc that
-    the flags do not speak of, or that are missing.
+    `lenient` lets pass what an examination can continue with: the name of another model, and norms before fc that the
+    flags do not name, or that are missing.
     """
     place = Path(folder)
     if not (place / "config.json").is_file():
@@ -66,8 +65,8 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
     _check_target(config, taps, model, lenient=lenient)
     with TensorFiles(place) as files:
         names = _names(files.shapes)
-        found = {name: files.shapes[stored] for name, stored in names.items()}
-        _check_tensors(config, taps, found, model, lenient=lenient)
+        shapes = {name: files.shapes[stored] for name, stored in names.items()}
+        _check_tensors(config, taps, shapes, model, lenient=lenient)
         weights = {name: files.get(stored) for name, stored in names.items() if name not in ("d2t", "t2d")}
         mapping: dict[str, torch.Tensor] = {
             each: files.get_raw(names[each]) for each in ("d2t", "t2d") if each in names
@@ -78,28 +77,21 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
         )
     if (ids := _ids(config, mapping)) is not None:
         weights["ids"] = ids
-    return StoredEagle(config, taps, weights, f"{place.resolve().name} {_digest(raw, weights)[:12]}")
+    return StoredEagle(config, taps, weights, f"{place.resolve().name} {digest_of(raw, weights)}")
 
 
-def save_eagle(folder: Path, config: EagleConfig, weights: Weights, ids: torch.Tensor | None, steps: int) -> None:
-    """Write a drafter; `steps` are the guesses, one behind the other, that it was trained to write."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+def save_eagle(folder: Path, config: EagleConfig, weights: NamedWeights, ids: torch.Tensor | None, steps: int) -> None:
+    """Write a drafter; `steps` is how many guesses in a row it was trained to make."""
+    mapping = dict[str, torch.Tensor]()
     if ids is not None:
-        known = torch.zeros(config.shape.vocabulary, dtype=torch.bool)
-        known[ids] = True
-        tensors |= {"d2t": ids.long() - torch.arange(len(ids)), "t2d": known}
-    text = json.dumps(_config_json(config, steps), indent=2) + "\n"
-    save_file(tensors, folder / "model.safetensors.new", {"format": "pt"})
-    (folder / "config.json.new").write_text(text, encoding="utf-8")
-    for name in ("model.safetensors", "config.json"):  # a kill before leaves the older drafter as it is
-        (folder / f"{name}.new").replace(folder / name)
+        draftable = torch.zeros(config.shape.vocabulary, dtype=torch.bool)
+        draftable[ids] = True
+        mapping = {"d2t": ids.long() - torch.arange(len(ids)), "t2d": draftable}
+    save_part(folder, "model.safetensors", {**weights, **mapping}, _config_json(config, steps), {"format": "pt"})
 
 
 def learnt_guesses(folder: Path) -> int:
-    """How many guesses, one behind the other, a drafter's configuration says that it was trained to write; else 1."""
+    """Return how many guesses in a row a drafter was trained to make, by its configuration; else 1."""
     settings: JSON = read_json(folder / "config.json").get("speculators_config")
     proposals = settings.get("proposal_methods") if isinstance(settings, dict) else None
     first = proposals[0] if isinstance(proposals, list) and proposals else None
@@ -135,7 +127,7 @@ def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
 
 
 def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, lenient: bool) -> None:
-    """Refuse a drafter of another model by what its configuration says."""
+    """Refuse a drafter whose configuration is for another model."""
     name, shape = shown(model.card.name), model.shape
     if config.verifier and not same_model(config.verifier, model.card.name) and not lenient:
         raise UnfitError(
@@ -166,7 +158,7 @@ def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, 
 
 
 def same_model(named: str, name: str) -> bool:
-    """Whether a drafter's model may be the one at hand: the last part of a folder or hub id decides."""
+    """Return True if two names may be the same model's: the last part of a folder or hub id decides."""
 
     def end(name: str) -> str:
         return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower()
@@ -175,20 +167,20 @@ def same_model(named: str, name: str) -> bool:
 
 
 def verifier_name(name: str) -> str:
-    """By what other programs find a model: models with a name of their own here have a hub id or a folder elsewhere."""
+    """Return the name by which other programs find a model: a hub id or folder where ours is our own."""
     if name == smollm2.NAME:
         return smollm2.HUB_ID
     return FOLDERS[name].relative_to(ROOT).as_posix() if name in FOLDERS else name
 
 
 def fc_norms(config: EagleConfig, taps: int) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of all norms that there can be in front of fc."""
+    """Return names and shapes of all norms that there can be before fc."""
     sizes: dict[str, tuple[int, ...]] = {"input_norm.weight": (taps * config.target_hidden,)}
     return sizes | {f"fc_norm.{tap}.weight": (config.target_hidden,) for tap in range(taps)}
 
 
 def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
-    """The stored names of the weights by ours."""
+    """Map our names of the weights to the stored ones."""
     names = dict[str, str]()
     for name in stored:
         short = name.removeprefix("model.")
@@ -228,14 +220,9 @@ def _check_tensors(
                 "shapes",
                 f"the drafter's {name} has shape {list(found[name])[:8]}, not {list(size)}: name another one",
             )
-    if "embed_tokens.weight" not in found and hidden != model.shape.hidden:
-        raise UnfitError(
-            "shapes", "the drafter brings no embeddings, and the target's are of another size: fetch it again"
-        )
-    if "lm_head.weight" not in found and hidden != model.shape.hidden:
-        raise UnfitError(
-            "shapes", "the drafter brings no output layer, and the target's is of another size: fetch it again"
-        )
+    for name, what in (("embed_tokens.weight", "embeddings"), ("lm_head.weight", "output layer")):
+        if name not in found and hidden != model.shape.hidden:
+            raise UnfitError("shapes", f"the drafter has no {what}, and the target's have another size: fetch it again")
     if draft != vocabulary and not found.keys() & {"d2t", "t2d"}:
         raise UnfitError(
             "vocabulary_map",
@@ -244,20 +231,17 @@ def _check_tensors(
 
 
 def _ids(config: EagleConfig, mapping: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
-    """The target's ids of the tokens that may be drafted; None: all."""
+    """Return the target's ids of the draft vocabulary; None: all."""
     draft, vocabulary = config.draft_vocabulary, config.shape.vocabulary
-    offsets, known = mapping.get("d2t"), mapping.get("t2d")
-    if offsets is not None and offsets.dtype not in (torch.int64, torch.int32):
-        raise UnfitError(
-            "vocabulary_map", f"the drafter's d2t is stored as {offsets.dtype}, not as whole numbers: fetch it again"
-        )
-    if known is not None and known.dtype != torch.bool:
-        raise UnfitError(
-            "vocabulary_map", f"the drafter's t2d is stored as {known.dtype}, not as true and false: fetch it again"
-        )
+    offsets, draftable = mapping.get("d2t"), mapping.get("t2d")
+    kinds = {"d2t": ((torch.int64, torch.int32), "whole numbers"), "t2d": ((torch.bool,), "true and false")}
+    for name, tensor in mapping.items():
+        if tensor.dtype not in kinds[name][0]:
+            problem = f"the drafter's {name} is stored as {tensor.dtype}, not as {kinds[name][1]}: fetch it again"
+            raise UnfitError("vocabulary_map", problem)
     if draft == vocabulary:
         return None
-    listed = None if known is None else known.nonzero().flatten()
+    listed = None if draftable is None else draftable.nonzero().flatten()
     ids = listed if offsets is None else offsets.long() + torch.arange(draft)
     assert ids is not None
     fine = len(ids) == draft and int(ids.min()) >= 0 and int(ids.max()) < vocabulary and len(set(ids.tolist())) == draft
@@ -268,10 +252,3 @@ def _ids(config: EagleConfig, mapping: Mapping[str, torch.Tensor]) -> torch.Tens
             "make the mapping again",
         )
     return ids
-
-
-def _digest(raw: Mapping[str, JSON], weights: Weights) -> str:
-    digest = hashlib.sha256(json.dumps(raw, sort_keys=True, default=str).encode())
-    for name in sorted(weights):
-        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()

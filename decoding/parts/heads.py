@@ -11,7 +11,6 @@ A folder of heads holds config.json and medusa_lm_head.safetensors in the layout
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from ..ranking import ranked
 from ..types import JSON
 from .draft_vocabulary import read_vocabulary
 from .medusa_tree import Accuracies
+from .part_files import save_part
 
 if TYPE_CHECKING:
     from ..model.transformers_model import AnyModel
@@ -174,8 +174,6 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
 
 def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:
     """Write heads for `load_heads` and for other programs; `base` names the model that they were trained for."""
-    from safetensors.torch import save_file
-
     blocks, count = weights.weight.shape[:2]
     tensors = {f"{head}.{blocks}.weight": weights.output[at] for at, head in enumerate(weights.own)}
     for head in range(count):
@@ -189,13 +187,7 @@ def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: 
     }
     if accuracies is not None:
         config["accuracies"] = [list(row) for row in accuracies]
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(config, allow_nan=False, indent=1) + "\n"
-    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, place / f"{_FILE}.new")
-    (place / "config.json.new").write_text(text, encoding="utf-8")
-    for name in (_FILE, "config.json"):  # a kill before leaves the older heads as they are
-        (place / f"{name}.new").replace(place / name)
+    save_part(Path(folder), _FILE, tensors, config)
 
 
 def _find(folder: str) -> Path:

@@ -13,29 +13,21 @@ from ..model.split import AnyDecoder
 from ..model.transformers_model import AnyModel
 from .base import Maker, Part
 
-Reader = Callable[[str, AnyModel, Codec], Part]
+ReadPart = Callable[[str, AnyModel, Codec], Part]
 _MARKS = 16  # in front of a text, at most
 
 
 def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
     """A maker for every part at hand. What the user named is read now, so that a mistake shows at once."""
-    own = PARTS.get(name, {})
-    found: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
+    embedded = PARTS.get(name, {})
+    makers: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
     for part, read in _READERS.items():
         path = named.get(part)
         if path is not None:
-            found[part] = partial(_given, read(path, target, codec))
-        elif part in own and own[part].exists():
-            found[part] = partial(_read, read, str(own[part]), target, codec)
-    return found
-
-
-def _given(part: Part, progress: ProgressCallback) -> Part:
-    return part
-
-
-def _read(read: Reader, path: str, target: AnyModel, codec: Codec, progress: ProgressCallback) -> Part:
-    return read(path, target, codec)
+            makers[part] = partial(lambda part, _: part, read(path, target, codec))
+        elif part in embedded and embedded[part].exists():
+            makers[part] = partial(lambda read, path, _: read(path, target, codec), read, str(embedded[part]))
+    return makers
 
 
 def _tables(target: AnyModel, codec: Codec, progress: ProgressCallback) -> Part:
@@ -94,7 +86,7 @@ def _store(path: str, target: AnyModel, codec: Codec) -> Part:
     return load_store(path, fingerprint(codec), target.card.vocabulary)
 
 
-_READERS: Mapping[str, Reader] = {
+_READERS: Mapping[str, ReadPart] = {
     "medusa": _heads,
     "kangaroo": _adapter,
     "eagle": _eagle,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from decoding.drafting.candidate_table import CandidateRow, CandidateTable, remembered
+from decoding.drafting.candidate_table import CandidateRow, CandidateTable
 
 
 def row(*entries: int, step: int = 0) -> CandidateRow:
@@ -29,15 +27,3 @@ def test_the_row_longest_without_a_change_makes_room() -> None:
     for token in range(100):
         table.put(token, row(token))
     assert len(table) == 3
-
-
-def test_a_memory_keeps_rows_of_one_length() -> None:
-    """Each run has a number: a step of another run is none of its own."""
-    memory = dict[str, Any]()
-    table = remembered(memory, 4)
-    first = table.begin()
-    table.put(1, row(2, 3, step=7)._replace(run=first))
-    again = remembered(memory, 4)
-    assert again is table and again.begin() != first
-    assert again.row(1) == row(2, 3, step=7)._replace(run=first)
-    assert len(remembered(memory, 5)) == 0 and len(memory) == 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Any
 
-from decoding.drafting.earlier_answers import EarlierAnswers, remembered
+from decoding.drafting.earlier_answers import EarlierAnswers
 from decoding.drafting.suffix_automaton import Ending, SuffixAutomaton
 
 
@@ -59,14 +58,6 @@ def test_the_automaton_is_as_large_as_the_answers_that_stay() -> None:
         most = max(most, automaton.size)
         answer += [source.randrange(50) for _ in range(100)]
     assert most <= 2 * 2100
-
-
-def test_settings_of_another_kind_begin_anew() -> None:
-    """Counts of another depth would be wrong; a memory holds one kind only."""
-    memory = dict[str, Any]()
-    first = remembered(memory, 8, 10)
-    assert remembered(memory, 8, 10) is first
-    assert remembered(memory, 9, 10) is not first and len(memory) == 1
 
 
 def test_runs_can_share_them() -> None:

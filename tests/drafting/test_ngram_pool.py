@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.drafting.ngram_pool import NgramPool, remembered
+from decoding.drafting.ngram_pool import NgramPool
 
 Insertion = tuple[int, tuple[int, ...]]
 INSERTIONS = st.lists(
@@ -150,18 +149,6 @@ def test_a_texts_n_grams() -> None:
     assert pool.insert_text([1, 2, 3, 1, 2, 3], 3) == 3
     assert [pool.guesses(key) for key in (1, 2, 3)] == [((2, 3),), ((3, 1),), ((1, 2),)]
     assert pool.insert_text([1, 2], 3) == pool.insert_text([], 3) == NgramPool(0).insert_text([1, 2, 3], 3) == 0
-
-
-def test_a_memory_holds_one_pool() -> None:
-    """Pools of other sizes that were all kept would fill the memory; one of the same sizes must be found again."""
-    memory: dict[str, Any] = {}
-    pool = remembered(memory, 4, 8)
-    pool.insert(1, (2, 3, 4))
-    assert remembered(memory, 4, 8) is pool
-    assert remembered(memory, 4, 9) is not pool
-    assert remembered(memory, 5, 9).entries == 0
-    assert len(memory) == 1
-    assert remembered(memory, 4, 8).entries == 0, "it gave way to the others"
 
 
 def test_runs_can_share_a_pool() -> None:

@@ -1,0 +1,38 @@
+"""How a part's folder is written, and what tells it from others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from ..types import JSON
+
+NamedWeights = Mapping[str, torch.Tensor]
+
+
+def save_part(
+    folder: Path, file: str, weights: NamedWeights, config: Mapping[str, JSON], facts: Mapping[str, str] | None = None
+) -> None:
+    """Write a part's weights and its config.json; whoever is killed before the end leaves the older part as it is."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    own_memory = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    save_file(own_memory, folder / f"{file}.new", dict(facts) if facts else None)
+    text = json.dumps(config, allow_nan=False, indent=2) + "\n"
+    (folder / "config.json.new").write_text(text, encoding="utf-8")
+    for name in (file, "config.json"):
+        (folder / f"{name}.new").replace(folder / name)
+
+
+def digest_of(config: Mapping[str, JSON], weights: NamedWeights, also: str = "") -> str:
+    """Return the first digits of a sha256 over a part's configuration and weights."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    digest.update(also.encode())
+    for name in sorted(weights):
+        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:12]
