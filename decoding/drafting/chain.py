@@ -75,7 +75,7 @@ class HostChain(OpenChain):
     def __init__(
         self,
         chain: Chain,
-        next_token: Callable[[torch.Tensor | None], tuple[int, torch.Tensor | None, float | None] | None],
+        next_token: Callable[[torch.Tensor], tuple[int, torch.Tensor | None, float | None] | None],
         ends: Collection[int],
         interrupted: Callable[[], bool],
     ) -> None:
@@ -85,7 +85,7 @@ class HostChain(OpenChain):
 
     def draw(self, logits: torch.Tensor | None) -> None:
         """Draw the next token, and note whether the loop may go on."""
-        if (drawn := self._next_token(logits)) is None:
+        if logits is None or (drawn := self._next_token(logits)) is None:
             self.ended = True
             return
         self._chain.add(*drawn)

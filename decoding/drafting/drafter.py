@@ -1,8 +1,8 @@
-"""What writes ahead of a run's text: a drafter token by token, or several tokens in a pass.
+"""A draft model that writes ahead of a run's text, token by token or several tokens in a pass.
 
 A token that it writes is the drafter's likeliest one or, when sampling, an exact draw from the drafter's distribution
-q behind the tokens before it. Where it writes several in a pass, guesses are walked as the target walks a tree: at
-every node a token is drawn, and the walk goes on where a guess holds that very token. So no guess can change what is
+q after the tokens before it. Where it writes several in a pass, guesses are walked as the target walks a tree: at
+every node a token is drawn, and the walk continues if a guess holds that very token. So no guess can change what is
 written, only the number of passes.
 """
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from ..model.session import Reading, Session
     from ..model.upload import Tokens
 
-_LEAD = 4  # tokens at most that are read in front of a chain that is recorded: more are the beginning of a text
+_LEAD = 4  # most tokens that are read before a recorded chain: more are the beginning of a text
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
 
 
 class Drafter(Writer):
     """A draft model at work on the text of a run.
 
-    While it writes, its session holds the text and what was written behind it, but for the last token.
+    While it writes, its session holds the text and what was written after it, except the last token.
     """
 
     kind = "draft"
@@ -117,7 +117,7 @@ class Drafter(Writer):
         window: Window | None,
         harvest: Callable[[Sequence[int]], None],
     ) -> tuple[Chain, list[int]]:
-        """Up to `count` tokens by Lookahead decoding, and how many of them each pass wrote.
+        """Write up to `count` tokens by Lookahead decoding; return them and how many each pass wrote.
 
         Fewer if an end of text comes, or an interruption. `guesses` are verified in the pass that reads the token they
         follow. `harvest` gets the columns of a full window: the window outlives the chain, being guesses about
@@ -161,13 +161,13 @@ class Drafter(Writer):
 
     @property
     def _judges(self) -> bool:
-        """Whether the likeliest tokens may come with a pass, and nothing else is asked about it."""
+        """Whether a pass may return its likeliest tokens, because nothing else is asked of it."""
         if not self.queues or not self.sampler.plain or self.detailed:
             return False
         return isinstance(self.session, JudgingSession) and self.session.judges
 
     def forget(self) -> None:
-        """Forget what was rejected: let the session hold nothing but the text, without the last token at most."""
+        """Forget what was rejected: let the session hold nothing but the text, except its last token."""
         self.session.rewind(min(self.session.length, len(self.text) - 1))
 
     def _read(
@@ -178,19 +178,19 @@ class Drafter(Writer):
         asked: Sequence[int] | None = None,
         judge: Judge | None = None,
     ) -> Reading | None:
-        """Read a tree behind what the session lacks; None if the run was interrupted, even in front of the tree."""
+        """Read what the session lacks, then a tree; None if the run was interrupted, even before the tree."""
         if self.interrupted():
             return None
         return self._reader.read(missing, draft, room, self.interrupted, asked, None if missing else judge)
 
     def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
-        """What the session lacks of the text and of the tokens written behind it: all but the last of them, and it."""
+        """Return what the session lacks of the text and the tokens written after it: all but the last, and the last."""
         stored = self.session.length
         *pending, root = *self.text[stored:], *written[max(0, stored - len(self.text)) :]
         return pending, root
 
     def _tree(self, root: int, window: Window | None, guesses: Iterable[tuple[int, ...]], room: int) -> Draft:
-        """The window, and the guesses of up to `room` tokens."""
+        """Build the tree of the window, and of guesses of up to `room` tokens."""
         tree = Builder(root)
         if window:
             window.put(tree)
@@ -202,17 +202,15 @@ class Drafter(Writer):
     def _choices(
         self, draft: Draft, asked: Sequence[int], logits: torch.Tensor, windowed: bool, chain: Chain
     ) -> tuple[Mapping[int, int], accept.Choose]:
-        """The likeliest tokens, where they are asked for: draws do not, a window does; and what is chosen at a node.
+        """Return the likeliest tokens, which a window needs and draws do not; and what chooses the token at a node.
 
-        `logits` are those of the nodes that are asked.
-
-        That is the likeliest token or a draw from the q there, which joins the chain where it is asked for.
+        That is the likeliest one, or a draw from q, which then joins the chain. `logits` are those of the nodes asked.
         """
         greedy, draws = self.sampler.sampling.greedy, self.sampler.draws
         if greedy and not self.detailed:
             best = dict(zip(asked, self._likeliest(logits), strict=True))
             return best, accept.greedy(best)
-        row = {node: place for place, node in enumerate(asked)}
+        row = {node: at for at, node in enumerate(asked)}
         drawn, shaped = list[int](), None
         if greedy or not waits(self.device):
             answers = self._likeliest(logits) if greedy or windowed else []
@@ -237,7 +235,7 @@ class Drafter(Writer):
         return best, choose
 
     def _likeliest(self, logits: torch.Tensor) -> list[int]:
-        """The likeliest tokens; of plain sampling the logits are over the drafter's own alone."""
+        """Return the likeliest tokens; in plain sampling the logits are over the drafter's vocabulary only."""
         return self._tokens(likeliest(logits))
 
     def _tokens(self, places: list[int]) -> list[int]:

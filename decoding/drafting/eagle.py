@@ -1,8 +1,8 @@
-"""A drafter that reads the target's features and writes on by its own: a chain, or a tree of its likeliest guesses.
+"""A drafter that reads the target's features, then drafts on its own: a chain, or a tree of its likeliest guesses.
 
-It has read the features of the stored text, each with the token behind it; the last of these tokens is the root. What
-it drafts it reads with features that it makes itself. All of those are forgotten after the step: the text is read on
-with the target's own.
+It has read the features of the stored text, each with the next token; the last of these tokens is the root. It reads
+its own drafts with features that it makes itself. All of those are forgotten after the step, and replaced by the
+target's.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 _CHUNK = 256  # rows that are read at once of a long prompt
 
-Grow = Callable[[OpenTree, TreeBounds], None]  # the method's loop
+Grow = Callable[[OpenTree, TreeBounds], None]  # a method's loop
 # Read guesses by tokens, features and parents: what `logits` takes, and the features after them.
 ReadRows = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
 
 class FeatureDrafter(Writer):
-    """Writes ahead of a text that the target has read; `attach` says with which drafter."""
+    """Drafts after a text that the target has read; `attach` names the drafter."""
 
     kind = "eagle"
     session: TapSession
@@ -55,13 +55,13 @@ class FeatureDrafter(Writer):
         super().__init__(context, device)
         self.session = session
         self._unread = Unread()
-        self._final = self._feature = torch.empty(0)  # (1, H): behind the text, for `logits` and for the next row
-        self._made: dict[int, torch.Tensor] = {}  # features (1, H) of the drafter's own, by guess; -1: behind the root
+        self._final = self._feature = torch.empty(0)  # (1, H): after the text, for `logits` and for the next row
+        self._made: dict[int, torch.Tensor] = {}  # the drafter's own features (1, H), by guess; -1: after the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess
-        self._logits: dict[int, torch.Tensor] = {}  # logits (n,) behind a guess, of a tree in a detailed record
+        self._logits: dict[int, torch.Tensor] = {}  # logits (n,) after a guess, of a tree in a detailed record
 
     def attach(self, eagle: Eagle, capacity: int, rows: int) -> None:
-        """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
+        """Draft with it on a text of up to `capacity` tokens, reading at most `rows` guesses in a step."""
         self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
         self.vocabulary = eagle.vocabulary
         self.sayable = None if eagle.vocabulary is None else eagle.vocabulary.known
@@ -199,7 +199,8 @@ class FeatureDrafter(Writer):
             return self._grown(bounds, grow, root, ends, read, lambda: False, [])
 
         numbers = drafter.length, self.text[-1], *ends
-        return drafter.replays.run(("tree", bounds, len(ends), width), numbers, (), device, work, self.outbox)
+        key = "tree", getattr(grow, "__func__", grow), bounds, len(ends), width
+        return drafter.replays.run(key, numbers, (), device, work, self.outbox)
 
     def _grown(
         self,
@@ -211,7 +212,7 @@ class FeatureDrafter(Writer):
         interrupted: Callable[[], bool],
         noted: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> Outputs:
-        """A tree's ids, parents, depths and closure; of all rows the likeliest tokens and their chances, (2, R, k)."""
+        """Return ids, parents, depths and closure of a tree; and all rows' likeliest tokens and chances, (2, R, k)."""
         final, feature = self._final, self._feature
         base, rows = -1, 0  # in the drafter's tree: the first row of the level before, and all rows
 
@@ -240,49 +241,49 @@ class FeatureDrafter(Writer):
         return replace(draft, q=(None, *(q[parent] for parent in parents)))
 
     def forget(self) -> None:
-        """Make the drafter's text the stored one, and note what of it is to be read."""
+        """Make the drafter's text the stored one, and note what it has yet to read."""
         self._unread.follow(self.session, self.drafter)
 
     def agreement(self, path: Sequence[int]) -> list[float]:
-        """How close the drafter's own features came to the target's, as cosines; to be asked behind `forget`.
+        """Compare the drafter's own features with the target's, by their cosines; call it after `forget`.
 
         The first is that of the root, then those of the accepted guesses on `path`, as far as it has read them.
         """
-        own = [self._made[guess] for guess in (-1, *path) if guess in self._made]
-        states = self._unread.states[: len(own)]
+        ours = [self._made[guess] for guess in (-1, *path) if guess in self._made]
+        states = self._unread.states[: len(ours)]
         if not len(states) or self.drafter.length + len(self._unread) != self.session.length:
             return []
         theirs = self.drafter.features(states)
-        [cosines] = fetch(cosine_similarity(torch.cat(own[: len(states)]).float(), theirs.float()))
+        [cosines] = fetch(cosine_similarity(torch.cat(ours[: len(states)]).float(), theirs.float()))
         return [round(each, 4) for each in cosines]
 
     def _read(self, guesses: Sequence[int], tokens: Tokens, parents: Sequence[int]) -> torch.Tensor:
-        """Read some guesses with the features behind their parents; what `logits` takes, and keep their own."""
+        """Read some guesses with the features after their parents; keep theirs, and return what `logits` takes."""
         if not len(tokens):
             return self._final
         above = [self._made[parent] for parent in parents]
         entering = torch.cat(above) if len(above) > 1 else above[0]
         final, feature = self.drafter.grow(tokens, entering, [self._rows[parent] for parent in parents])
         first = len(self._rows) - 1
-        for row, (guess, own) in enumerate(zip(guesses, torch.split(feature, 1), strict=True)):
-            self._rows[guess], self._made[guess] = first + row, own
+        for row, (guess, made) in enumerate(zip(guesses, torch.split(feature, 1), strict=True)):
+            self._rows[guess], self._made[guess] = first + row, made
         return final
 
     def _likeliest(self, logits: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:  # (R, n) -> (R, k) twice
-        """The k likeliest tokens behind every row, and their chances."""
-        found, chances = surest(logits, min(k, logits.shape[1]))
-        ids = found if self.vocabulary is None else self.vocabulary.ids[found.long()]
+        """Return the k likeliest tokens after every row, and their chances."""
+        places, chances = surest(logits, min(k, logits.shape[1]))
+        ids = places if self.vocabulary is None else self.vocabulary.ids[places.long()]
         return ids, chances.double().nan_to_num(0.0).clamp(max=1.0)
 
     def _note(self, guesses: Sequence[int], logits: torch.Tensor, feature: torch.Tensor | None = None) -> None:
-        """Keep for a detailed record what was said behind some guesses, -1 being the root, and their own features."""
+        """Keep for a detailed record the logits after some guesses, -1 being the root, and their own features."""
         if self.detailed:
             self._logits |= dict(zip(guesses, logits, strict=False))
             self._made |= dict(zip(guesses, () if feature is None else torch.split(feature, 1), strict=False))
 
 
 def _chance(share: float) -> float:
-    """A share as a probability: rounding can exceed 1, and a row without finite numbers has none."""
+    """Return a share as a probability: rounding can exceed 1, and a row without finite numbers has none."""
     return 0.0 if math.isnan(share) else min(share, 1.0)
 
 

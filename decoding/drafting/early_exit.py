@@ -1,7 +1,7 @@
 """A drafter inside the target: its first layers, and an adapter that reads what comes out of them.
 
-The adapter has read the hidden states of the stored text, or all but the last few of them. While drafting goes on,
-the first layers run ahead of the stored text; the target goes on from their output, so nothing is computed twice.
+The adapter has read the hidden states of the stored text, or all but the last few of them. While it drafts, the first
+layers run ahead of the stored text; the target continues from their output, so nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 256  # rows that the adapter reads at once of a long prompt
 
 
 class EarlyExit(Writer):
-    """Writes ahead with the layers in front of `layer` and an adapter; `attach` says which."""
+    """Drafts with the layers before `layer` and an adapter; `attach` names it."""
 
     session: ExitSession
     layer: int
@@ -43,7 +43,7 @@ class EarlyExit(Writer):
         self._entries: list[torch.Tensor] = []  # (1, H) each: of the root and of every drafted token
 
     def attach(self, adapter: Adapter, capacity: int, largest_step: int) -> None:
-        """Draft behind this adapter's layer, on a text of up to `capacity` tokens."""
+        """Draft with this adapter on a text of up to `capacity` tokens."""
         self.layer = adapter.layer
         self.adapter, self.vocabulary = adapter.open(capacity, largest_step), adapter.vocabulary
         self.session.tap(self.layer)
@@ -54,7 +54,7 @@ class EarlyExit(Writer):
         return 0 < self.session.length == len(self.text) - 1
 
     def catch_up(self) -> bool:
-        """Let the adapter read until one row at most is left, which it reads with the root; False if interrupted."""
+        """Let the adapter read until at most one row is left, which it reads with the root; False if interrupted."""
         chunk = min(_CHUNK, self.adapter.largest_step)
         while len(self.unread) > 1 and not self.interrupted():
             self.adapter.read(self.unread.take(chunk))
@@ -121,5 +121,5 @@ class EarlyExit(Writer):
         return self.layer, beside[0] if beside else torch.cat(self._entries)
 
     def forget(self) -> None:
-        """Make the adapter's text the stored one, and note what of it the adapter has yet to read."""
+        """Make the adapter's text the stored one, and note what it has yet to read."""
         self.unread.follow(self.session, self.adapter)

@@ -29,11 +29,11 @@ class NgramPool:
 
     @property
     def keys(self) -> int:
-        """How many tokens have an n-gram."""
+        """Count the tokens that have an n-gram."""
         return len(self._held)
 
     def guesses(self, key: int) -> tuple[tuple[int, ...], ...]:
-        """The n-grams that followed `key`, the least recently inserted one first."""
+        """List the n-grams that followed `key`, the least recently inserted one first."""
         with self._lock:
             return tuple(self._held.get(key, ()))
 
@@ -58,7 +58,7 @@ class NgramPool:
             return "added"
 
     def insert_text(self, text: Sequence[int], N: int) -> int:
-        """Note every N-gram of a text, first to last; returns how many of them were new."""
+        """Insert every N-gram of a text, first to last; return how many were new."""
         starts = range(len(text) - N + 1)
         return sum(self.insert(text[i], tuple(text[i + 1 : i + N])) in NEW for i in starts)
 

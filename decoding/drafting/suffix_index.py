@@ -1,4 +1,4 @@
-"""Finds where a text's ending occurred before."""
+"""Finds earlier occurrences of a text's ending."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class SuffixIndex:
-    """All n-grams of a growing text for n in a range, each with the places right behind its occurrences.
+    """All n-grams of a growing text for n in a range, each with the positions right after its occurrences.
 
     Adding a token and looking an ending up take time that does not depend on the text's length.
     """
@@ -18,7 +18,7 @@ class SuffixIndex:
         self._size = 0
 
     def update(self, text: Sequence[int]) -> None:
-        """Index what `text` has more than at the last call: every n-gram that has a token behind it."""
+        """Index what `text` has gained since the last call: every n-gram that a token follows."""
         for place in range(max(1, self._size), len(text)):
             for n in self._sizes:
                 if n <= place:
@@ -26,11 +26,11 @@ class SuffixIndex:
         self._size = len(text)
 
     def places(self, ending: Sequence[int]) -> Sequence[int]:
-        """The places behind all occurrences of `ending` that an indexed token follows, the first one first."""
+        """List the positions after all occurrences of `ending` that an indexed token follows, the first one first."""
         return self._places.get(tuple(ending), ())
 
     def find(self, ending: Sequence[int], *, latest: bool, room: int = 1) -> int | None:
-        """The first or last place behind an occurrence of `ending` that at least `room` indexed tokens follow."""
+        """Find the first or last position after an occurrence of `ending` that at least `room` indexed tokens follow."""
         places = self.places(ending)
         fitting = bisect_right(places, self._size - room)
         if fitting == 0:

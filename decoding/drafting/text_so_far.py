@@ -1,4 +1,4 @@
-"""The text of a run so far, and what bounds that which is drafted after it."""
+"""The text of a run so far, and what limits a draft after it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class TextSoFar:
 
     @property
     def remaining(self) -> int:
-        """Tokens still to be written: drafting more than one fewer is wasted."""
+        """Count the tokens still to be written: drafting more than one fewer is wasted."""
         return self.max_new_tokens - (len(self.text) - self.prompt_length)
 
     @property
     def room(self) -> int:
-        """The longest chain of guesses that can still be written and that fits into a step after the root."""
+        """Return the longest chain of guesses that can still be written and that fits into a step after the root."""
         return min(self.remaining, self.largest_step) - 1

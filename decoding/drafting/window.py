@@ -1,8 +1,8 @@
 """The window of Lookahead decoding (Fu et al., 2024, arXiv 2402.02057): Jacobi iterations whose columns are n-grams.
 
-The window grows from one row to N-1. Row 0 is a chain behind the root, which stands in its column 0; cell i of row 1
-hangs off column i of that chain, a cell of a later row off the cell above. So every column is a sentence, and what the
-model says at its end is the column's next token.
+The window grows from one row to N-1. Row 0 is a chain after the root, which is its column 0; cell i of row 1 follows
+column i of that chain, a cell of a later row the cell above. So every column is a sentence, and the model's choice at
+its end is the column's next token.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..types import Draft, Role
 
 
 class Window:
-    """W columns of up to N-1 rows; no list of `rows` ever changes once it stands there."""
+    """W columns of up to N-1 rows; no list in `rows` ever changes."""
 
     def __init__(self, W: int, N: int, refill: Callable[[], int]) -> None:
-        """`refill` gives tokens for places that nothing has been computed for."""
+        """`refill` returns tokens for cells that nothing has been computed for."""
         self._N, self._refill = N, refill
         self._ends: list[int] = []  # the node at the end of every column
         self.rows = [[refill() for _ in range(W + N - 3)]]
@@ -40,15 +40,15 @@ class Window:
         self._ends = ends
 
     def unasked(self, tree: Draft) -> set[int]:
-        """The cells of a tree behind which nothing is asked: those in the middle of columns."""
+        """Return the cells of a tree whose answers are not needed: those in the middle of columns."""
         return {node for node, role in enumerate(tree.roles) if role is Role.EXPLORE} - {*self._ends}
 
     def answers(self, argmax: Sequence[int] | Mapping[int, int]) -> list[int]:
-        """What the model says at the end of every column, of all that it says at the nodes of the tree."""
+        """Return the model's choice at the end of every column, from its choices at the nodes of the tree."""
         return [argmax[end] for end in self._ends]
 
     def columns(self, root: int, new: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """The n-grams of a full window: in every column the chain's token, the cells below it and the answer."""
+        """Yield the n-grams of a full window: in every column the chain's token, the cells below it and the answer."""
         first, *later = self.rows
         return zip([root, *first], *later, new, strict=True)
 
@@ -65,17 +65,17 @@ class Window:
 
 
 def largest_window(W: int, N: int) -> int:
-    """Nodes of the largest window, the root included: a full one, or a filling one that is narrower than tall."""
+    """Count the nodes of the largest window, root included: a full one, or a filling one narrower than tall."""
     return max((row + 1) * (W + N - 2 - row) for row in range(N - 1))
 
 
 def largest_pass(W: int, N: int, G: int) -> int:
-    """Rows of a drafter's largest pass: the window (none where W is 0), G guesses, and the n-gram that a pass before
-    put behind the text.
+    """Count the rows of a drafter's largest pass: the window (none where W is 0), G guesses, and the n-gram that a pass before
+    put after the text.
     """
     return (largest_window(W, N) if W else 1) + G * (N - 1) + N
 
 
 def before_end(tokens: Sequence[int], ends: Collection[int]) -> tuple[int, ...]:
-    """The tokens in front of an end of text: as a guess it is wasted, since its parent's row writes it for free."""
+    """Return the tokens before an end of text: as a guess it is wasted, since its parent's row writes it for free."""
     return tuple(takewhile(lambda token: token not in ends, tokens))

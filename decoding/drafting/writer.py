@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 CPU = torch.device("cpu")
 Reads = tuple[Callable[[Any], Any], ...]  # what a drafter can do in a method's loop
-Loop = Callable[..., None]  # of a method: drafts a chain, given an `OpenChain` and a drafter's reads
+ChainLoop = Callable[..., None]  # of a method: drafts a chain, given an `OpenChain` and a drafter's reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +76,14 @@ class Writer(ABC):
         """Return what the target continues from, as in `Draft`; `beside`: what else came out of a replayed chain."""
         return None
 
-    def propose(self, chain: Chain, count: int, loop: Loop, confidence: bool) -> Proposal:
+    def propose(self, chain: Chain, count: int, loop: ChainLoop, confidence: bool) -> Proposal:
         """Run a method's loop, which drafts up to `count` tokens into an empty chain.
 
         `confidence` asks for the probability of the likeliest token, before temperature and filters.
         """
         if count > 0 and self.queues:
             return self._queue(chain, count, loop, confidence)
-
-        def choose(logits: torch.Tensor | None) -> tuple[int, torch.Tensor | None, float | None] | None:
-            return None if logits is None else self._choose(logits, chain.tokens, confidence)
-
+        choose = partial(self._choose, chain.tokens, confidence)
         loop(HostChain(chain, choose, self.end_tokens, self.interrupted), *self.reads)
         self._shape(chain)
         draft = chain.draft(chain.tree(self.text[-1], self.kind))
@@ -105,7 +103,7 @@ class Writer(ABC):
         """Return how a device drafts so many tokens as one graph; None where it cannot."""
         return None
 
-    def _queue(self, chain: Chain, count: int, loop: Loop, confidence: bool) -> Proposal:
+    def _queue(self, chain: Chain, count: int, loop: ChainLoop, confidence: bool) -> Proposal:
         """Have the device draft the chain."""
         draws, greedy, device = self.sampler.draws, self.sampler.sampling.greedy, self.device
         uniforms = [] if greedy else draws.ahead(count)
@@ -129,14 +127,14 @@ class Writer(ABC):
             confidences: Sequence[float | None] = sure or [None] * size
             drawn = iter([*zip(checked(tokens, faults), qs, confidences, strict=True)])
             open_chain = HostChain(chain, lambda logits: next(drawn, None), self.end_tokens, lambda: False)
-            loop(open_chain, *[_nothing for _ in self.reads])
+            loop(open_chain, *[lambda _: packed for _ in self.reads])  # nothing is read: the tokens are known
             draws.skip(0 if greedy else len(chain))
             return chain.draft(chain.tree(self.text[-1], self.kind))
 
         parents, fixed = tuple(range(-1, size)), replayed and replayed.fixed
         return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, self.entry(beside), fixed)
 
-    def _replayed(self, count: int, loop: Loop, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
+    def _replayed(self, count: int, loop: ChainLoop, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
         """Draft the chain as one graph: the ids, root and all, a chain's outputs, and what else comes out."""
         sampler, replays = self.sampler, self.replays
         if replays is None or sampler.penalises or self.detailed or self.interrupted():
@@ -155,25 +153,25 @@ class Writer(ABC):
         settings = None if sampler.sampling.greedy else replace(sampler.sampling, seed=0)
         numbers = *uniforms, self.text[-1], *recordable.numbers
         tensors = [(each, len(each)) for each in recordable.tensors]
-        key = "chain", count, confidence, settings, recordable.key
+        key = "chain", getattr(loop, "__func__", loop), count, confidence, settings, recordable.key
         replayed = replays.run(key, numbers, tensors, self.device, work, self.outbox)
         if replayed is not None:
             recordable.done(count)
         return replayed
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
-        """Logits over the target's vocabulary."""
+        """Return logits over the target's vocabulary."""
         return logits if self.vocabulary is None else self.vocabulary.widen(logits)
 
     def _choose(
-        self, logits: torch.Tensor, written: Sequence[int], confidence: bool
+        self, written: Sequence[int], confidence: bool, logits: torch.Tensor
     ) -> tuple[int, torch.Tensor | None, float | None]:  # (1, n)
-        """A draw from q or, when greedy, the likeliest token; q, where anybody asks for it; and the confidence.
+        """Draw from q, or take the likeliest token when greedy; return also q, if asked for, and the confidence.
 
-        Of a greedy token the logits stand for q until the chain is written.
+        A greedy token has logits in place of q until the chain is written.
         """
         sampler = self.sampler
-        if sampler.plain:  # then no logits are needed of tokens that it cannot say
+        if sampler.plain:  # then no logits are needed for tokens outside its vocabulary
             if confidence:
                 [place], [sure] = surest_of_few(logits)
             else:
@@ -188,7 +186,7 @@ class Writer(ABC):
         return draw(q, sampler.draws.fresh()), q, sure
 
     def _shape(self, chain: Chain) -> None:
-        """Make q of the logits that a greedy chain holds: no token waits for it, and all at once cost less."""
+        """Replace a greedy chain's logits with q: all at once cost less, and no token waits for them."""
         if chain.q and self.detailed and self.sampler.sampling.greedy:
             logits = torch.stack([row for row in chain.q if row is not None])
             chain.q = [*self.sampler.probabilities(self.widen(logits) if self.sampler.plain else logits)]
@@ -228,7 +226,3 @@ class DeviceChain(OpenChain):
         """The tokens, their faults and, where asked for, confidences, flat; and every q, (n, V)."""
         packed = torch.cat([each.double() for each in (self.tokens, *self._faults, *self._sures)])
         return packed, torch.cat(self._qs) if self._qs else packed[:0]
-
-
-def _nothing(_: object) -> None:
-    """Read nothing: the tokens are known already."""

@@ -54,12 +54,8 @@ class Eagle3Params(Params):
     k: int = param(10, label="Tree: width", symbol="k", help="Guesses per token, and expanded per level", min=1, max=64)
     depth: int = param(6, label="Tree: depth", help="Number of levels", min=1, max=32)
     gamma: int = param(5, label="Chain: length", symbol="γ", help="Most tokens drafted per step", min=1, max=64)
-    threshold: float = share(
-        0.0, label="Path threshold", help="Stop expanding when the path probability falls below this"
-    )
-    expand: float = share(
-        0.0, label="Tree: expansion threshold", help="Do not expand a guess whose path probability is below this"
-    )
+    threshold: float = share(0.0, label="Threshold", help="Stop expanding when the path probability falls below this")
+    expand: float = share(0.0, label="Tree: threshold", help="Expand no guess whose path probability is below this")
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
