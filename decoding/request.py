@@ -16,7 +16,7 @@ from .loaded import Loaded
 from .methods import Method, find_method
 from .model.session import ProgressCallback
 from .params import Params, check_count, shown
-from .parts import Part, Parts
+from .parts import MethodPart, Parts
 from .ranks import Ranks
 from .sampling import Sampling
 from .trace.columns import LEVELS
@@ -45,7 +45,7 @@ class Request:
     prefill_chunk: int
     largest_step: int  # the most rows of a step: the tree and the chunk of the prompt before it
     time_budget: float  # seconds
-    parts: Mapping[str, Part]  # that the method needs, besides a draft model
+    parts: Mapping[str, MethodPart]  # that the method needs, besides a draft model
     memory: dict[str, Any]  # what the method keeps between runs
     cancel: threading.Event  # ends the run once it is set
     progress: ProgressCallback | None
@@ -130,7 +130,7 @@ def _check_options(options: Mapping[str, object]) -> None:
 
 def _take_parts(
     parts: Parts, method: type[Method], cancel: threading.Event, progress: ProgressCallback | None
-) -> dict[str, Part]:
+) -> dict[str, MethodPart]:
     """Return the parts that a method needs, making missing ones now; none once the run is cancelled."""
 
     def report(what: str, share: float) -> None:

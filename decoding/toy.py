@@ -21,7 +21,7 @@ from .codec import Codec
 from .engine import Engine
 from .model.session import ProgressCallback
 from .model.table import TableModel, counted
-from .parts import Part, Parts
+from .parts import MethodPart, Parts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -47,7 +47,7 @@ def toy() -> Engine:
     return Engine(target, codec, draft, Parts({"tables": partial(_tables, target)}))
 
 
-def _tables(model: TableModel, progress: ProgressCallback) -> Part:
+def _tables(model: TableModel, progress: ProgressCallback) -> MethodPart:
     from .parts.tables import build
 
     return build(model, top=16, length=8, progress=progress)

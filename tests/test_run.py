@@ -22,7 +22,7 @@ from decoding.methods.autoregressive import Autoregressive
 from decoding.methods.prompt_lookup import PromptLookup
 from decoding.model.session import ProgressCallback
 from decoding.model.table import TableModel, TableSession
-from decoding.parts import Part, Parts
+from decoding.parts import MethodPart, Parts
 from decoding.parts.tables import load_tables
 from decoding.types import Draft, Role, Verdict
 from tests.families import machine as with_parts
@@ -317,7 +317,7 @@ def test_cancelling_ends_the_making_of_a_part(groups: int, tmp_path: Path, monke
 def test_nothing_is_made_for_a_call_that_is_refused() -> None:
     """A mistake in the last argument must not cost a minute first."""
 
-    def make(progress: ProgressCallback) -> Part:
+    def make(progress: ProgressCallback) -> MethodPart:
         raise AssertionError("it was made")
 
     machine = Engine(MODEL, Codec(), None, Parts({"tables": make}))

@@ -30,7 +30,7 @@ class SuffixIndex:
         return self._places.get(tuple(ending), ())
 
     def find(self, ending: Sequence[int], *, latest: bool, room: int = 1) -> int | None:
-        """Find the first or last position after an occurrence of `ending` that at least `room` indexed tokens follow."""
+        """Find the first or last position after an `ending` that at least `room` indexed tokens follow."""
         places = self.places(ending)
         fitting = bisect_right(places, self._size - room)
         if fitting == 0:

@@ -70,9 +70,7 @@ def largest_window(W: int, N: int) -> int:
 
 
 def largest_pass(W: int, N: int, G: int) -> int:
-    """Count the rows of a drafter's largest pass: the window (none where W is 0), G guesses, and the n-gram that a pass before
-    put after the text.
-    """
+    """Count the rows of a drafter's largest pass: window (none if W is 0), G guesses and the last n-gram."""
     return (largest_window(W, N) if W else 1) + G * (N - 1) + N
 
 

@@ -1,5 +1,5 @@
-"""What methods need beside the target."""
+"""What methods need in addition to the target."""
 
-from .base import CAPABILITIES, Part, Parts
+from .base import CAPABILITIES, MethodPart, Parts
 
-__all__ = ["CAPABILITIES", "Part", "Parts"]
+__all__ = ["CAPABILITIES", "MethodPart", "Parts"]

@@ -1,6 +1,6 @@
-"""Kangaroo's adapter: guesses the hidden states behind the last layer from those behind a shallow one.
+"""Kangaroo's adapter: guesses the hidden states after the last layer from those after a shallow one.
 
-One layer of attention between two norms, with keys and values of its own. The arithmetic stands here once:
+One layer of attention between two norms, with its own keys and values. The arithmetic is written once:
 `forward_rows` runs it over whole rows, with gradients, for training; a session runs it along a text, for drafting.
 """
 
@@ -43,7 +43,7 @@ _PRODUCTS = {
 
 
 class _Block:
-    """The arithmetic, for rows of any number of leading dimensions; `product` makes of a weight what multiplies."""
+    """The arithmetic, for rows of any number of leading dimensions; `product` makes a product of a weight."""
 
     def __init__(self, config: AdapterConfig, weights: NamedWeights, product: Callable[[torch.Tensor], Linear]) -> None:
         self._config = config
@@ -76,7 +76,7 @@ class _Block:
 
 
 def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype) -> RopeTables:  # (..., T)
-    """What turns queries and keys at those positions; the first half of the sines is negated."""
+    """Make the rotary tables of those positions."""
     exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device=positions.device) / config.head_dim
     angles = positions[..., None, None].float() * (1.0 / config.rope_theta**exponents)
     cos, sin = angles.cos(), angles.sin()
@@ -84,21 +84,21 @@ def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype)
 
 
 def visible(queries: torch.Tensor, keys: torch.Tensor, window: int) -> torch.Tensor:  # (T,), (P,) -> (T, P)
-    """Which of the places `keys` are seen from the places `queries`; a window of 0 sees the whole text."""
+    """Return which positions `keys` the positions `queries` attend to; a window of 0 sees the whole text."""
     distance = queries[:, None] - keys
     return (distance >= 0) & (distance < window) if window else distance >= 0
 
 
 def forward_rows(
     config: AdapterConfig, weights: NamedWeights, x: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:  # (B, T, H) behind the exit layer, (T,) or (B, T), (T, T) or (B, T, T) -> (B, T, H) for the LM head
-    """The adapter over whole rows that see of each other what `mask` allows; gradients flow into `weights` and `x`."""
+) -> torch.Tensor:  # (B, T, H) after the exit layer, (T,) or (B, T), (T, T) or (B, T, T) -> (B, T, H) for the LM head
+    """Run the adapter over whole rows under `mask`; gradients flow into `weights` and `x`."""
     block = _Block(config, weights, lambda weight: lambda rows: multiply(rows, weight))
     return block.forward(x, rotation(config, positions, x.dtype), lambda q, k, v: attend(q, k, v, mask, by_torch))
 
 
 class Adapter:
-    """An adapter at work behind its model."""
+    """An adapter and its model."""
 
     def __init__(
         self,
@@ -123,16 +123,16 @@ class Adapter:
                 self._head = model.head if vocabulary is None else vocabulary.head(model.embeddings()[1])
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, n)
-        """What follows each row, over the tokens that may be drafted."""
+        """Return next-token logits for these rows, over the draft vocabulary."""
         return self._head(rows)
 
     @property
     def recorder(self) -> Recorder | None:
-        """What records the target's passes, and the drafter's work too."""
+        """What records the passes of target and drafter."""
         return self._model.recorder if isinstance(self._model, Decoder) else None
 
     def open(self, capacity: int, largest_step: int) -> AdapterSession:
-        """A session for texts of up to `capacity` tokens."""
+        """Open a session for texts of up to `capacity` tokens."""
         return AdapterSession(self, capacity, largest_step)
 
 
@@ -156,14 +156,14 @@ class AdapterSession:
 
     @torch.inference_mode()
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Read the next tokens' hidden states behind the exit layer; the answer is for `logits`."""
+        """Read the next tokens' hidden states after the exit layer; return what `logits` takes."""
         out = self.look(hidden, tuple(range(-1, len(hidden) - 1)))
         self._cache.commit(range(len(hidden)))
         return out
 
     @torch.inference_mode()
     def look(self, hidden: torch.Tensor, parents: tuple[int, ...]) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Read the states of a tree's tokens behind those that were read; nothing is stored."""
+        """Read the states of a tree's tokens after those that were read; nothing is stored."""
         self._cache.check(len(hidden))
         if self._adapter.native is not None:
             return self._adapter.native.read(hidden, parents, self._cache, self._tables)
@@ -177,13 +177,13 @@ class AdapterSession:
         return self._adapter.block.forward(hidden, turn, lambda q, k, v: self._attend(q, k, v, parents))
 
     def width(self, rows: int) -> int:
-        """The slots that recorded work looks at for so many rows behind the text; 0 where it cannot be recorded."""
+        """Return how many slots recorded work attends to for `rows` after the text; 0 where it cannot be recorded."""
         slots, stop = self._cache.slots, self.length + rows
         fits = self._adapter.native is None and not self._adapter.config.window and stop <= slots
         return min(slots, -(-stop // BLOCK) * BLOCK) if fits else 0
 
     def behind(self, hidden: torch.Tensor, first: torch.Tensor, width: int) -> torch.Tensor:  # (n, H), (1,) -> (n, H)
-        """Read the rows of a chain behind a text of which only the device knows the length, within `width` slots."""
+        """Read the rows of a chain after a text whose length only the device knows, within `width` slots."""
         assert self._adapter.block is not None
         data, places = self._cache.data, torch.arange(width, device=hidden.device)
         slots = places[: len(hidden)] + first
@@ -197,15 +197,15 @@ class AdapterSession:
         return self._adapter.block.forward(hidden, turn, mixed)
 
     def follow(self, rows: int) -> None:
-        """Note that so many rows have been read behind the text."""
+        """Note that so many rows have been read after the text."""
         self._cache.commit(range(rows))
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, n)
-        """What follows the tokens of those rows, over the tokens that may be drafted."""
+        """Return next-token logits for these rows, over the draft vocabulary."""
         return self._adapter.logits(rows)
 
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`: at most `largest_step` tokens, or all of them."""
+        """Forget what is after `length`: at most `largest_step` tokens, or all of them."""
         if length:
             self._cache.rewind(length)
         else:
@@ -214,7 +214,7 @@ class AdapterSession:
     def _attend(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, parents: tuple[int, ...]
     ) -> torch.Tensor:
-        """Put a tree's keys and values, (n, kv_heads, D) each, behind the text, and attend to all that its rows see."""
+        """Store a tree's keys and values, (n, kv_heads, D) each, after the text, and attend to all its rows see."""
         cache, window = self._cache, self._adapter.config.window
         first, stop = cache.length, cache.length + len(query)
         cache.data[0][:, cache.slots_of(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)

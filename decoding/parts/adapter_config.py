@@ -1,4 +1,4 @@
-"""What an adapter's config.json holds."""
+"""The configuration of an adapter, as in its config.json."""
 
 from __future__ import annotations
 
@@ -24,33 +24,35 @@ _MOST = 2**24
 class AdapterConfig(Params):
     """Sizes and switches of an adapter, and the model that it was trained for."""
 
-    exit_layer: int = param(2, label="Exit layer", symbol="l", help="Layers in front of the adapter", min=1, max=4096)
-    architecture: str = param("kangaroo", label="Architecture", help="Row of Table 2", choices=tuple(ARCHITECTURES))
+    exit_layer: int = param(2, label="Exit layer", symbol="l", help="Target layers before the adapter", min=1, max=4096)
+    architecture: str = param(
+        "kangaroo", label="Architecture", help="Variant, as in the paper's Table 2", choices=tuple(ARCHITECTURES)
+    )
     heads: int = param(32, label="Heads", help="Attention heads", min=1, max=4096)
-    kv_heads: int = param(32, label="Key/value heads", help="Heads of keys and values", min=1, max=4096)
-    head_dim: int = param(128, label="Head size", help="Dimensions of a head", min=2, max=4096)
-    intermediate: int = param(11008, label="Width", help="Width of a feed-forward part", min=1, max=_MOST)
-    eps: float = param(1e-6, label="Epsilon", help="Added under the norms' roots", min=1e-12, max=1.0)
+    kv_heads: int = param(32, label="Key/value heads", help="Key/value heads", min=1, max=4096)
+    head_dim: int = param(128, label="Head size", help="Dimensions per head", min=2, max=4096)
+    intermediate: int = param(11008, label="Width", help="Width of the feed-forward part", min=1, max=_MOST)
+    eps: float = param(1e-6, label="Epsilon", help="Epsilon of the norms", min=1e-12, max=1.0)
     rope_theta: float = param(1e4, label="RoPE base", help="Base of the rotary embedding", min=1.0, max=1e15)
-    window: int = param(0, label="Window", help="Tokens seen, oneself included; 0 sees all", min=0, max=_MOST)
-    base_model: str = param("", label="Model", help="Name of the model that it was trained for")
-    base_hash: str = param("", label="Hash", help="On that model's card; empty fits any model of the sizes")
+    window: int = param(0, label="Window", help="Sliding window in tokens (0: none)", min=0, max=_MOST)
+    base_model: str = param("", label="Model", help="Model that it was trained for")
+    base_hash: str = param("", label="Hash", help="Hash of that model; empty fits any model of its sizes")
 
     def check(self) -> None:
-        """Heads that cannot be shared or rotated."""
+        """Refuse heads that cannot be shared or rotated."""
         if self.heads % self.kv_heads or self.head_dim % 2:
-            found = f"{self.heads}, {self.kv_heads} and {self.head_dim}"
-            raise ParamError(f"heads must be a multiple of kv_heads, and head_dim even, not {found}")
+            sizes = f"{self.heads}, {self.kv_heads} and {self.head_dim}"
+            raise ParamError(f"heads must be a multiple of kv_heads, and head_dim even, not {sizes}")
 
     @classmethod
     def fit(cls, shape: Shape, exit_layer: int, architecture: str = "kangaroo") -> Self:
-        """An adapter of the model's sizes. It sees as far as the layers do: beyond their windows all is new to it."""
+        """Make an adapter of the model's sizes, whose window is the largest of the layers'."""
         window = 0 if None in shape.windows else max(window or 0 for window in shape.windows)
         sizes = (shape.heads, shape.kv_heads, shape.head_dim, shape.intermediate)
         return cls(exit_layer, architecture, *sizes, eps=shape.eps, window=window)
 
     def tensors(self, hidden: int, vocabulary: int) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the weights."""
+        """Return names and shapes of the weights."""
         query, key, wide = self.heads * self.head_dim, self.kv_heads * self.head_dim, self.intermediate
         every: dict[str, tuple[int, ...]] = {"lm_head": (vocabulary, hidden)}
         every |= dict.fromkeys(("input_layernorm", "post_attention_layernorm", "norm"), (hidden,))

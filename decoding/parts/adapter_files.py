@@ -35,7 +35,7 @@ def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
 
 
 class StoredAdapter(NamedTuple):
-    """An adapter as its folder holds it."""
+    """What an adapter's folder holds."""
 
     config: AdapterConfig
     weights: NamedWeights

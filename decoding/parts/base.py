@@ -1,4 +1,4 @@
-"""The parts that methods need beside the target: what each is, and how a user gets it."""
+"""The parts that methods need in addition to the target: what each is, and how a user gets it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ADVICE = {
 }
 
 
-class Part(Protocol):
+class MethodPart(Protocol):
     """Anything that an engine was loaded with for one method."""
 
     about: str  # name and hash, for the record
 
 
-Maker = Callable[[ProgressCallback], Part]
+Maker = Callable[[ProgressCallback], MethodPart]
 
 
 class Parts:
@@ -36,21 +36,21 @@ class Parts:
 
     def __init__(self, makers: Mapping[str, Maker] | None = None) -> None:
         self._makers = dict(makers or {})
-        self._made: dict[str, Part] = {}
+        self._made: dict[str, MethodPart] = {}
         self._locks = {name: Lock() for name in self._makers}
 
     def missing(self, needs: frozenset[str], *, has_draft: bool) -> str | None:
-        """What an engine with these parts lacks of all that a method needs, and how to get it; None: nothing."""
+        """Return what an engine with these parts lacks for a method, and how to get it; None: nothing."""
         for need in sorted(needs - CAPABILITIES):
             if not (has_draft if need == "draft_model" else need in self._makers):
-                return _ADVICE.get(need, f"a part that nothing is known of, {need[:40]!r}")
+                return _ADVICE.get(need, f"an unknown part, {need[:40]!r}")
         return None
 
-    def take(self, needs: frozenset[str], progress: ProgressCallback) -> dict[str, Part]:
-        """The parts that a method needs, by name; `progress` hears how the making of one goes on."""
+    def take(self, needs: frozenset[str], progress: ProgressCallback) -> dict[str, MethodPart]:
+        """Return the parts that a method needs, by name; `progress` is called while one is made."""
         wanted = needs & self._makers.keys()
         for need in wanted:
-            with self._locks[need]:  # who asks for something else does not wait
+            with self._locks[need]:  # so a call for another part does not wait
                 if need not in self._made:
                     self._made[need] = self._makers[need](progress)
         return {need: self._made[need] for need in wanted}

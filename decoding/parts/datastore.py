@@ -2,7 +2,7 @@
 
 The file holds `order.i` and `tokens.i` for chunk i of the stream, and at its end a `digest`. Opening reads the whole
 file once, a second or two per GB, and proves that every byte is as it was written; look-ups read what they need. A file
-that was made to deceive costs good guesses at most: every id and place is held to its bounds where it is used.
+that was made to deceive only costs good guesses: every id and position is checked where it is used.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ import numpy.typing as npt
 from ..codec import Codec
 from ..errors import ModelError
 from ..packed import SUFFIX, open_tensors, unpack
-from .suffixes import Suffixes, cut_behind, frequent
+from .suffixes import Suffixes, cut_at_ends, frequent
 
 FORMAT, VERSION = "specscope datastore", "1"
-HEADER = 2**16  # bytes: room for the table of all chunks, which is known at the end but stands at the beginning
+HEADER = 2**16  # bytes: room for the table of all chunks, known last but written first
 DIGEST = 32  # bytes, the last ones of a file
-_PIECE = 2**20  # bytes read at once while a file is proven
+_PIECE = 2**20  # bytes read at once while a file is checked
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What follows the end of a text elsewhere."""
+class Continuations:
+    """What follows a text's suffix elsewhere."""
 
-    span: int  # tokens of the text's end that were found; 0: not even the shortest
-    hits: int  # places where they stand with a token behind them
-    ways: npt.NDArray[np.int64]  # (length, m) what follows at m of these places, sorted; -1 behind a document's end
+    span: int  # length of the suffix that matched; 0: not even the shortest
+    hits: int  # its occurrences with a token after them
+    ways: npt.NDArray[np.int64]  # (length, m) what follows m of these, sorted; -1 after a document's end
 
     def prefixes(self, most: int, ends: Collection[int] = ()) -> list[tuple[tuple[int, ...], int]]:
-        """The most frequent beginnings of the ways and their counts, none reaching behind a token of `ends`.
+        """Return the most frequent prefixes of the ways and their counts, none continuing after a token of `ends`.
 
-        Every one of them stands behind its own beginnings. Of equally frequent ones the shorter come first, then
-        those with lower tokens.
+        Each comes after its own prefixes. Of equally frequent ones the shorter come first, then those with lower
+        tokens.
         """
-        return frequent(cut_behind(self.ways, list(ends)) if ends else self.ways, most)
+        return frequent(cut_at_ends(self.ways, list(ends)) if ends else self.ways, most)
 
 
 class Datastore:
@@ -54,18 +54,18 @@ class Datastore:
         self.about = about
         self._chunks, self._border, self._limit = chunks, border, min(border, limit)
 
-    def continuations(self, text: Sequence[int], longest: int, shortest: int, length: int, most: int) -> Found:
-        """What follows the longest end of `text` that the store holds, of `shortest` to `longest` tokens.
+    def continuations(self, text: Sequence[int], longest: int, shortest: int, length: int, most: int) -> Continuations:
+        """Return what follows the longest suffix of `text` that matches, of `shortest` to `longest` tokens.
 
-        The next `length` tokens at up to `most` places, spread evenly over all of them. In the order of the suffix
-        array the first places would be those whose continuations have the lowest ids, and the guesses biased.
+        That is the next `length` tokens at up to `most` occurrences, spread evenly: the first ones in the suffix array
+        have the continuations with the lowest ids, so guesses from them would be biased.
         """
-        ending = self._known(text[-longest:])
+        ending = self._without_foreign(text[-longest:])
         spans = range(shortest, len(ending) + 1)
-        # An end that is found is found with fewer tokens too, so the longest one can be searched by halving.
+        # A suffix of a match matches too, so the longest one can be found by bisection.
         span = shortest - 1 + bisect_left(spans, True, key=lambda span: not self._holds(ending[-span:]))
         if span < shortest:
-            return Found(0, 0, np.empty((length, 0), dtype=np.int64))
+            return Continuations(0, 0, np.empty((length, 0), dtype=np.int64))
         places = [chunk.find(ending[-span:]) for chunk in self._chunks]
         hits = sum(map(len, places))
         picked = np.arange(min(hits, most)) * hits // min(hits, most)
@@ -75,10 +75,10 @@ class Datastore:
             parts.append(chunk.read(mine, span, length, self._limit))
             before += len(ranks)
         ways = np.concatenate(parts, axis=1)
-        return Found(span, hits, ways[:, np.lexsort(ways[::-1])] if sum(map(bool, places)) > 1 else ways)
+        return Continuations(span, hits, ways[:, np.lexsort(ways[::-1])] if sum(map(bool, places)) > 1 else ways)
 
-    def _known(self, ending: Sequence[int]) -> list[int]:
-        """The end of `ending` that holds tokens of the store's own tokenizer only: no phrase may contain a border."""
+    def _without_foreign(self, ending: Sequence[int]) -> list[int]:
+        """Cut `ending` after its last token outside the tokenizer: no phrase may contain a border."""
         foreign = [i for i, token in enumerate(ending) if not 0 <= token < self._border]
         return list(ending[foreign[-1] + 1 :] if foreign else ending)
 
@@ -87,7 +87,7 @@ class Datastore:
 
 
 def fingerprint(codec: Codec) -> str:
-    """What distinguishes tokenizers: sha256 over the vocabulary in the order of its ids."""
+    """Hash a tokenizer: sha256 over the vocabulary in the order of its ids."""
     vocabulary = {} if codec.tokenizer is None else codec.tokenizer.get_vocab()
     entries = sorted(vocabulary.items(), key=lambda entry: (entry[1], entry[0]))
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
@@ -119,7 +119,7 @@ def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None
 
 
 def digest(file: BinaryIO, size: int) -> bytes:
-    """sha256 over the number `size` and the first `size` bytes."""
+    """Return a sha256 over the number `size` and the first `size` bytes."""
     sha = hashlib.sha256(str(size).encode())
     file.seek(0)
     for start in range(0, size, _PIECE):
@@ -128,7 +128,7 @@ def digest(file: BinaryIO, size: int) -> bytes:
 
 
 def _check(meta: Mapping[str, str], fingerprint: str, name: str) -> int:
-    """The border token of a store with this metadata, if it is one of ours for this tokenizer."""
+    """Return the border token of a store with this metadata, if it is one of ours for this tokenizer."""
     if meta.get("format") != FORMAT:
         raise ModelError(f"{name!r} is no datastore: name a file made by `python -m decoding datastore build`")
     if meta.get("version") != VERSION:
@@ -142,7 +142,7 @@ def _check(meta: Mapping[str, str], fingerprint: str, name: str) -> int:
 
 
 def _chunks(file: Any, name: str) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Tokens and order of every chunk, mapped into memory and not read yet."""
+    """Map tokens and order of every chunk into memory, without reading them."""
     names, pairs = set(file.keys()), list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]()
     while (keys := (f"tokens.{len(pairs)}", f"order.{len(pairs)}"))[0] in names:
         slices = [file.get_slice(key) for key in keys if key in names]

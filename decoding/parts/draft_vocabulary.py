@@ -1,4 +1,4 @@
-"""The file of a draft vocabulary, beside the weights of Medusa heads, of a Kangaroo adapter or of a draft model.
+"""The file of a draft vocabulary, next to the weights of Medusa heads, a Kangaroo adapter or a draft model.
 
 vocabulary.safetensors holds `ids`, the tokens that the drafter may draft, ascending.
 """
@@ -21,7 +21,7 @@ VOCABULARY_FILE = "vocabulary.safetensors"
 
 
 def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
-    """The tokens of a drafter's folder; None where it drafts all of them."""
+    """Read the draft vocabulary in a drafter's folder; None where it drafts all tokens."""
     from safetensors import SafetensorError
 
     path, size, where = stored(folder / VOCABULARY_FILE), model.shape.vocabulary, str(folder)[:200]
@@ -44,7 +44,7 @@ def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
 
 @torch.inference_mode()
 def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
-    """A draft model whose logits are over the tokens of its folder's file only, where it has one.
+    """Narrow a draft model's logits to the draft vocabulary in its folder, where it has one.
 
     Of a model that is no decoder of ours, or whose vocabulary is not `width` tokens as the target's is, all tokens are
     drafted, which costs time alone.
@@ -56,7 +56,7 @@ def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
 
 
 def drafted_by(model: Model) -> DraftVocabulary | None:
-    """The tokens that a draft model's logits are over; None: all."""
+    """Return the tokens that a draft model's logits are over; None: all."""
     return model.drafts if isinstance(model, Decoder) else None
 
 

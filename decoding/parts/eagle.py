@@ -1,10 +1,9 @@
-"""EAGLE-3's drafter: one layer that reads the target's features and writes on by its own.
+"""EAGLE-3's drafter: one layer that reads the target's features and then drafts on its own.
 
-Row i of a text stands for token i + 1 and for what the target made of token i: the states of the tapped layers, put
-together by `fuse`, are its feature. The layer's output is the feature of the next row where the target has not read
-that far, and behind a norm and an output layer of few tokens it says what follows. The arithmetic stands here once:
-`Block` runs it over whole rows, with gradients, for training; a session runs it along a text and over trees, in
-compiled code where there is any.
+Row i of a text is token i + 1 together with the target's feature of token i, which `fuse` makes of the states of the
+tapped layers. The layer's output is the feature of the next row where the target has not read that far; a norm and an
+output layer of few tokens make next-token logits of it. The arithmetic is written once: `Block` runs it over whole
+rows, with gradients, for training; a session runs it along a text and over trees, in compiled code where there is any.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _PRODUCTS = {
 
 
 class Block:
-    """The arithmetic, for rows of any number of leading dimensions; `product` makes of weight and bias a product."""
+    """The arithmetic, for rows of any number of leading dimensions; `product` makes a product of weight and bias."""
 
     def __init__(
         self, config: EagleConfig, weights: NamedWeights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
@@ -62,7 +61,7 @@ class Block:
         self._products["fc"] = product(weights["fc.weight"], None)
 
     def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
-        """The feature that tapped states make."""
+        """Make the feature of tapped states."""
         if self._config.norm_before_fc:
             states = self._norm(states, "input_norm")
         if self._config.fc_norm:
@@ -71,7 +70,7 @@ class Block:
         return self._products["fc"](states)
 
     def forward(self, embedded: torch.Tensor, feature: torch.Tensor, mix: Mix) -> torch.Tensor:
-        """The layer's output over rows, (..., T, H) as its inputs."""
+        """Return the layer's output over rows, (..., T, H) like its inputs."""
         products = self._products
         beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
         x = normed if self._config.norm_before_residual else feature
@@ -80,12 +79,12 @@ class Block:
         return x + products["down"](silu(gate) * up)
 
     def leave(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (..., H)
-        """Of the layer's output, what goes into the output layer, and the next feature."""
+        """Return what the output layer takes of the layer's output, and the next feature."""
         normed = self._norm(x, "norm")
         return normed, normed if self._config.norm_output else x
 
     def split(self, qkv: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Queries, keys and values (..., T, heads, D) of rows, normed where the layer does that, and rotated."""
+        """Return queries, keys and values (..., T, heads, D), normed where the layer does that, and rotated."""
         shape = self._config.shape
         heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
         query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
@@ -106,7 +105,7 @@ def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor | None:
 
 
 class Eagle:
-    """A drafter at work beside its target."""
+    """A drafter and its target."""
 
     def __init__(
         self,
@@ -144,25 +143,25 @@ class Eagle:
         self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> EagleSession:
-        """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""
+        """Open a session for texts of up to `capacity` tokens, and trees of up to `largest_step` after them."""
         return EagleSession(self, capacity, largest_step)
 
     @property
     def recorder(self) -> Recorder | None:
-        """What records the target's passes, and the drafter's work too."""
+        """What records the passes of target and drafter."""
         return getattr(self._model, "recorder", None)
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """The embeddings of tokens."""
+        """Return the embeddings of tokens."""
         return self._embed(ids)
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of a session's answers -> (R, draft vocabulary)
-        """What follows each row, over the tokens that may be drafted."""
+        """Return next-token logits for these rows, over the draft vocabulary."""
         return self._head(rows)
 
 
 class EagleSession:
-    """One text under a drafter: the keys and values of `length` rows, and of a tree of guesses behind them."""
+    """One text under a drafter: the keys and values of `length` rows, and of a tree of guesses after them."""
 
     def __init__(self, eagle: Eagle, capacity: int, largest_step: int) -> None:
         shape = eagle.config.shape
@@ -170,12 +169,12 @@ class EagleSession:
         self._eagle = eagle
         sizes = (1, shape.kv_heads, shape.head_dim, capacity, largest_step)
         self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
-        # A row's place is that of its token, one behind the place of its feature.
+        # A row's position is that of its token, one after that of its feature.
         self._tables = RopeTables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
         self._tree: Parents = ()  # of the rows so far
         self.replays = Replays(eagle.recorder if eagle.config.window == 0 else None)
         size = 1, shape.hidden
-        # Of the last row of the text, what `logits` takes and the feature of a guess behind it, for recorded work.
+        # Of the last row of the text, what `logits` takes and the feature of a guess after it, for recorded work.
         final, feature = (torch.zeros(size, device=eagle.device, dtype=eagle.dtype) for _ in range(2))
         self.last = final, feature
 
@@ -186,9 +185,9 @@ class EagleSession:
 
     @torch.inference_mode()
     def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read the text on: each next token, and the tapped states (n, taps * H) of the one in front of it.
+        """Read more of the text: each token, and the tapped states (n, taps * H) of the one before it.
 
-        Of every row, what `logits` takes, and the feature of a guess behind it.
+        Return what `logits` takes of every row, and the feature of a guess after it.
         """
         self.forget()
         rows = self.grow(tokens, self._eagle.block.fuse(states), range(-1, len(tokens) - 1))
@@ -198,7 +197,7 @@ class EagleSession:
 
     @torch.inference_mode()
     def follow(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read the text on, and answer for the last row alone, in `last`."""
+        """Read more of the text, and return the answer for the last row only, in `last`."""
         self.forget()
         count, rows, device = len(tokens), filled(len(tokens)), self._eagle.device
         if width := self.width(rows) if rows else 0:
@@ -224,7 +223,7 @@ class EagleSession:
         self._tree = ()
 
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`: at most `largest_step` rows, or all of them."""
+        """Forget what is after `length`: at most `largest_step` rows, or all of them."""
         self.forget()
         if length:
             self._cache.rewind(length)
@@ -232,11 +231,11 @@ class EagleSession:
             self._cache.reset()
 
     def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * H) -> (n, H)
-        """The features that tapped states make."""
+        """Make the features of tapped states."""
         return self._eagle.block.fuse(states)
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
-        """What follows each row, over the tokens that may be drafted."""
+        """Return next-token logits for these rows, over the draft vocabulary."""
         return self._eagle.logits(rows)
 
     @torch.inference_mode()
@@ -261,7 +260,7 @@ class EagleSession:
         return eagle.block.leave(x)
 
     def width(self, rows: int) -> int:
-        """The slots that recorded work looks at for so many rows behind the text; 0 where they do not fit."""
+        """Return how many slots recorded work attends to for `rows` after the text; 0 where they do not fit."""
         slots = self._cache.slots
         stop = self.length + rows
         return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= slots else 0
@@ -269,9 +268,9 @@ class EagleSession:
     def behind(
         self, ids: torch.Tensor, feature: torch.Tensor, tree: QueuedTree, first: torch.Tensor, width: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read the last rows of a tree behind a text of which only the device knows the length, (1,).
+        """Read the last rows of a tree after a text whose length, (1,), only the device knows.
 
-        Text and tree stand within `width` slots. Nothing of it is on the host, so it can be recorded.
+        Text and tree are within `width` slots. None of it is on the host, so it can be recorded.
         """
         eagle, rows, size, data = self._eagle, len(ids), len(tree), self._cache.data[0]
         turn = RopeTables(*(table.index_select(0, tree.depths[-rows:] + first) for table in self._tables))
@@ -289,7 +288,7 @@ class EagleSession:
         return eagle.block.leave(eagle.block.forward(eagle.embed(ids), feature, mixed))
 
     def _attend(self, qkv: torch.Tensor, turn: RopeTables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
-        """Store the rows' keys and values, and attend to all that they see: the text, and their own way."""
+        """Store the rows' keys and values, and attend to all that they see: the text and their ancestors."""
         cache, window = self._cache, self._eagle.config.window
         query, key, value = self._eagle.block.split(qkv, turn)
         rows, stop = len(query), cache.length + len(tree)
@@ -316,10 +315,10 @@ def _longer(tree: Parents, parents: Sequence[int] | torch.Tensor) -> Parents:
 
 
 def _native(config: EagleConfig, weights: NamedWeights) -> NativeLayers | None:
-    """The layer and its final norm in compiled code; None where it cannot be run so."""
+    """Make the layer and its final norm in compiled code; None where it cannot run there."""
 
     def get(name: str) -> torch.Tensor:
-        # What the compiled layer norms is the feature; the embedding is normed beside it.
+        # The compiled layer norms the feature; the embedding is normed separately.
         return weights[_AT + ("hidden_norm.weight" if name == "input_layernorm.weight" else name)]
 
     layer = read_layer(config.shape, get, "")

@@ -24,7 +24,7 @@ FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
 _MOST = 2**24  # of any size in a configuration
 # Other drafters, by words in their configurations: what each does, which cannot be run here yet.
 _OTHERS = {
-    "peagle": "a P-EAGLE drafter, which guesses all tokens of a step at once behind mask tokens",
+    "peagle": "a P-EAGLE drafter, which guesses all tokens of a step at once after mask tokens",
     "dflash": "a DFlash drafter, which fills a block of mask tokens at once",
     "dspark": "a DSpark drafter, which fills a block of mask tokens and chains its guesses",
     "xpress": "an Xpress drafter, which fills a block of mask tokens at once",
@@ -47,40 +47,40 @@ class EagleConfig:
     norm_before_residual: bool = False  # the layer's residual is the normed feature
     norm_before_fc: bool = False  # one norm over all tapped states
     fc_norm: bool = False  # a norm for each of them
-    norm_output: bool = False  # the next feature is the layer's output behind the final norm
+    norm_output: bool = False  # the next feature is the layer's output after the final norm
     verifier: str = ""  # the model's name
 
     @property
     def window(self) -> int:
-        """Tokens that the layer sees, itself included; 0: all."""
+        """The layer's sliding window in tokens; 0: none."""
         return self.shape.windows[0] or 0
 
     def tensors(self, taps: int) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the weights that must be there, with so many tapped layers."""
+        """Return names and shapes of the required weights, with so many tapped layers."""
         shape, states = self.shape, taps * self.target_hidden
-        found: dict[str, tuple[int, ...]] = {"fc.weight": (shape.hidden, states)}
+        sizes: dict[str, tuple[int, ...]] = {"fc.weight": (shape.hidden, states)}
         if self.norm_before_fc:
-            found["input_norm.weight"] = (states,)
+            sizes["input_norm.weight"] = (states,)
         if self.fc_norm:
-            found |= {f"fc_norm.{tap}.weight": (self.target_hidden,) for tap in range(taps)}
+            sizes |= {f"fc_norm.{tap}.weight": (self.target_hidden,) for tap in range(taps)}
         for name, size in shape.layer_tensors():
             inputs = name in {f"self_attn.{kind}_proj.weight" for kind in "qkv"}
-            found[f"layers.0.{name}"] = (size[0], 2 * size[1]) if inputs else size
-        return found | {"layers.0.hidden_norm.weight": (shape.hidden,), "norm.weight": (shape.hidden,)}
+            sizes[f"layers.0.{name}"] = (size[0], 2 * size[1]) if inputs else size
+        return sizes | {"layers.0.hidden_norm.weight": (shape.hidden,), "norm.weight": (shape.hidden,)}
 
     def rope(self, device: torch.device, dtype: torch.dtype) -> Rope:
-        """The rotary embedding of the layer."""
+        """Make the rotary embedding of the layer."""
         return Rope(_transformers_config(self.layer), self.shape, device, dtype)
 
 
 def usual_taps(layers: int) -> tuple[int, ...]:
-    """A low, a middle and a high layer: those that other programs take where a configuration names none."""
+    """Return a low, a middle and a high layer: those that other programs use where a configuration names none."""
     taps = (2, layers // 2, layers - 3)
     return taps if taps[0] < taps[1] < taps[2] else tuple(sorted({1, max(1, layers // 2), max(1, layers - 1)}))
 
 
 def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
-    """The configuration in config.json, in either form; ModelError says what it is if it is no EAGLE-3 drafter's."""
+    """Read config.json in either form; the ModelError for any other drafter names its kind."""
     _check_kind(raw)
     published = "speculators_model_type" in raw
     layer = raw.get("transformer_layer_config") if published else raw
@@ -159,7 +159,7 @@ def _flag(raw: Mapping[str, JSON], name: str) -> bool:
 
 
 def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
-    """The tapped layers by the number of layers in front of each."""
+    """Read the tapped layers, each by the number of layers before it."""
     name, nested = "eagle_aux_hidden_state_layer_ids", raw.get("eagle_config")
     ids, shift = raw.get(name), 0
     if ids is None and isinstance(nested, dict):
@@ -175,7 +175,7 @@ def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
 
 
 def _verifier(raw: Mapping[str, JSON]) -> str:
-    """The name of the model that the drafter was trained for, as far as it is given."""
+    """Read the name of the model that the drafter was trained for, if given."""
     settings = raw.get("speculators_config")
     verifier = settings.get("verifier") if isinstance(settings, dict) else None
     name = verifier.get("name_or_path") if isinstance(verifier, dict) else None

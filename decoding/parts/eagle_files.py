@@ -31,7 +31,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 class StoredEagle(NamedTuple):
-    """A drafter as its folder holds it."""
+    """What a drafter's folder holds."""
 
     config: EagleConfig
     taps: tuple[int, ...]

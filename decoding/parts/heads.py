@@ -1,11 +1,11 @@
-"""Medusa heads: small layers on the target's last hidden state that guess the tokens behind the next one.
+"""Medusa heads: small layers on the target's last hidden state that guess the tokens after the next one.
 
 Head k (1..K) is n residual blocks x + SiLU(W x + b), then an output layer: its own, or the model's. From the hidden
-state behind the final norm, where the model's own output layer says the next token, it guesses the one k further on.
+state after the final norm, of which the model's own output layer makes the next token, it guesses the one k later.
 Cai et al., 2024, arXiv 2401.10774, section 3.1.1.
 
 A folder of heads holds config.json and medusa_lm_head.safetensors in the layout in which heads are published:
-"2.0.linear.weight" is W of block 0 of the third head, "2.1.weight" its own output layer behind that one block.
+"2.0.linear.weight" is W of block 0 of the third head, "2.1.weight" its own output layer after that one block.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _DTYPES = ("F16", "BF16", "F32", "F64")
 _EDGE = 4096  # bytes of each end of a tensor that go into the hash of a folder
 _MOST_RANKS = 256  # accuracies that a head may have
 
-Key = tuple[int, int, str]  # head, layer in it, and which tensor of that layer
+TensorKey = tuple[int, int, str]  # head, layer in it, and which tensor of that layer
 
 
 class Guesser(Protocol):
-    """What a method asks of heads."""
+    """The heads, as a method sees them."""
 
     about: str
     count: int
     accuracies: Accuracies | None  # how often each head's guesses are right, where it was measured
 
     def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
-        """Every head's likeliest tokens, the best first: as many as asked for, or the whole vocabulary."""
+        """Return every head's likeliest tokens, the best first: as many as asked for, or the whole vocabulary."""
         ...
 
 
@@ -71,7 +71,7 @@ class HeadWeights:
 
 
 def features(weights: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:  # (R, H) -> (K, R, H)
-    """What every head gives to its output layer; gradients pass."""
+    """Return what every head gives to its output layer; gradients flow."""
     x = hidden.expand(weights.weight.shape[1], -1, -1)
     for weight, bias in zip(weights.weight, weights.bias, strict=True):
         x = x + silu(torch.baddbmm(bias[:, None], x, weight.transpose(1, 2)))
@@ -79,7 +79,7 @@ def features(weights: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:  # (R,
 
 
 class Heads:
-    """Heads at work on one model."""
+    """Heads and their model."""
 
     def __init__(
         self,
@@ -98,10 +98,10 @@ class Heads:
         self._own = torch.tensor(weights.own, dtype=torch.long, device=weights.weight.device)
         self._all_own = weights.own == tuple(range(self.count))
 
-    def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) behind the final norm -> (K, V)
-        """What every head says."""
-        said = self._say(hidden)
-        return said if self._vocabulary is None else self._vocabulary.widen(said)
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) after the final norm -> (K, V)
+        """Return every head's logits."""
+        logits = self._logits(hidden)
+        return logits if self._vocabulary is None else self._vocabulary.widen(logits)
 
     def _features(self, row: torch.Tensor) -> torch.Tensor:  # (1, H) -> (K, H)
         if self._blocks is None:
@@ -112,23 +112,23 @@ class Heads:
         return x
 
     def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
-        """Every head's likeliest tokens, the best first."""
-        found = ranked(self._say(hidden), ranks)
-        return found if self._vocabulary is None else self._vocabulary.ids[found]
+        """Return every head's likeliest tokens, the best first."""
+        places = ranked(self._logits(hidden), ranks)
+        return places if self._vocabulary is None else self._vocabulary.ids[places]
 
     @torch.inference_mode()
-    def _say(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
+    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
         weights = self.weights
         x = self._features(hidden[None])
         if not weights.own:
             return self._head(x)
         asked = x if self._all_own else x.index_select(0, self._own)
-        said = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
-        return said if self._all_own else self._head(x).index_copy_(0, self._own, said)
+        logits = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
+        return logits if self._all_own else self._head(x).index_copy_(0, self._own, logits)
 
 
 def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
-    """The blocks' products in compiled code, beside which threads of torch had better not wake; None without it."""
+    """Make the blocks' products in compiled code, so that torch's thread pool is not woken; None without it."""
     if not has_native(weights.weight.device, weights.weight.dtype):
         return None
     pairs = (zip(*block, strict=True) for block in zip(weights.weight, weights.bias, strict=True))
@@ -138,7 +138,7 @@ def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
 def load_heads(folder: str, model: AnyModel) -> Heads:
     """Read heads that were trained for `model`; ModelError where they do not fit it.
 
-    How many heads there are, the file says: the configurations of published heads name fewer.
+    The file decides how many heads there are: the configurations of published heads name fewer.
     """
     path = _find(folder)
     config = read_json(path.parent / "config.json")
@@ -158,18 +158,18 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
             "weight": torch.empty(len(own), vocabulary, size, **to),
         }
         digest = hashlib.sha256()
-        for (head, layer, kind), name in sorted(names.items()):
+        for (number, layer, kind), name in sorted(names.items()):
             tensor = file.get_tensor(name)
-            digest.update(f"{head}.{layer}.{kind} {tensor.dtype}".encode() + _edges(tensor))
-            stacks[kind][own.index(head) if kind == "weight" else (layer, head)].copy_(tensor)
+            digest.update(f"{number}.{layer}.{kind} {tensor.dtype}".encode() + _edges(tensor))
+            stacks[kind][own.index(number) if kind == "weight" else (layer, number)].copy_(tensor)
     output = stacks["weight"]
-    say: Callable[[torch.Tensor], torch.Tensor] = model.head
+    head: Callable[[torch.Tensor], torch.Tensor] = model.head
     if (drafted := read_vocabulary(path.parent, model)) is not None:
         digest.update(drafted.about.encode())
-        output, say = drafted.rows(output), drafted.head(model.embeddings()[1])
+        output, head = drafted.rows(output), drafted.head(model.embeddings()[1])
     weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], output, own)
     about = f"{path.parent.resolve().name} {digest.hexdigest()[:12]}"
-    return Heads(weights, say, about, accuracies, drafted)
+    return Heads(weights, head, about, accuracies, drafted)
 
 
 def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:
@@ -191,7 +191,7 @@ def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: 
 
 
 def _find(folder: str) -> Path:
-    """The file of the heads."""
+    """Find the file of the heads."""
     place = Path(folder)
     try:
         if not place.is_dir():
@@ -214,7 +214,7 @@ def _find(folder: str) -> Path:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A safetensors file; whatever is wrong with its bytes is a ModelError."""
+    """Open a safetensors file; whatever is wrong with its bytes is a ModelError."""
     from safetensors import SafetensorError
 
     try:
@@ -224,23 +224,23 @@ def _opened(path: Path) -> Iterator[Any]:
         raise ModelError(f"{path.name} is damaged or cut short: fetch or train the heads again") from None
 
 
-def _names(path: Path, file: Any) -> dict[Key, str]:
-    """The names of all tensors of the heads; other weights may stand beside heads that have a prefix."""
+def _names(path: Path, file: Any) -> dict[TensorKey, str]:
+    """Read the names of the heads' tensors; heads with a prefix may be among other weights."""
     held = list(file.keys())
     named = {name: name.removeprefix(_PREFIX) for name in held if name.startswith(_PREFIX)}
-    found: dict[Key, str] = {}
+    names: dict[TensorKey, str] = {}
     for name, short in (named or {name: name for name in held}).items():
         match = _NAME.fullmatch(short)
         if match is None:
             raise ModelError(f"{path.name} holds {name[:80]!r}, which is no weight of a Medusa head: name other heads")
-        found[int(match[1]), int(match[2]), match[3]] = name
-    if not found:
+        names[int(match[1]), int(match[2]), match[3]] = name
+    if not names:
         raise ModelError(f"{path.name} holds no weights: fetch or train the heads again")
-    return found
+    return names
 
 
-def _arrangement(path: Path, names: Mapping[Key, str]) -> tuple[int, int, tuple[int, ...]]:
-    """How many heads there are, their blocks, and which have an output layer of their own."""
+def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, tuple[int, ...]]:
+    """Return the number of heads and of their blocks, and the heads with an output layer of their own."""
     count = 1 + max(head for head, _, _ in names)
     blocks = sum(head == 0 and kind == "linear.weight" for head, _, kind in names)
     own = tuple(sorted(head for head, _, kind in names if kind == "weight"))
@@ -251,7 +251,7 @@ def _arrangement(path: Path, names: Mapping[Key, str]) -> tuple[int, int, tuple[
         word = "lacks" if (head, layer, kind) in wanted else "has no place for"
         raise ModelError(
             f"{path.name} {word} the weight {head}.{layer}.{kind}: each of its {count} heads must have the {blocks} "
-            "blocks of the first, and behind them an output layer or none"
+            "blocks of the first, and after them an output layer or none"
         )
     return count, blocks, own
 
@@ -269,10 +269,10 @@ def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: in
 
 
 def _check_tensor(path: Path, name: str, part: Any, wanted: tuple[int, ...], model: str) -> None:
-    found = tuple(part.get_shape())
-    if found != wanted:
+    shape = tuple(part.get_shape())
+    if shape != wanted:
         raise ModelError(
-            f"{name[:80]} in {path.name} has shape {list(found)[:8]}, but heads for {model[:80]} have {list(wanted)} "
+            f"{name[:80]} in {path.name} has shape {list(shape)[:8]}, but heads for {model[:80]} have {list(wanted)} "
             "there: name heads that were trained for this model"
         )
     if part.get_dtype() not in _DTYPES:
@@ -280,7 +280,7 @@ def _check_tensor(path: Path, name: str, part: Any, wanted: tuple[int, ...], mod
 
 
 def _accuracies(path: Path, config: Mapping[str, JSON], count: int) -> Accuracies | None:
-    """The measured accuracies, where there are any."""
+    """Read the measured accuracies, if there are any."""
     rows = config.get("accuracies")
     if rows is None:
         return None
@@ -298,6 +298,6 @@ def _is_share(value: object) -> bool:
 
 
 def _edges(tensor: torch.Tensor) -> bytes:
-    """The first and last bytes: enough to distinguish heads without reading each twice."""
+    """Return the first and last bytes: enough to distinguish heads without reading each twice."""
     flat, edge = tensor.flatten(), _EDGE // tensor.element_size()
     return b"".join(part.view(torch.uint8).numpy().tobytes() for part in (flat[:edge], flat[-edge:]))

@@ -11,14 +11,14 @@ from ..errors import ModelError
 from ..model.session import ProgressCallback
 from ..model.split import AnyDecoder
 from ..model.transformers_model import AnyModel
-from .base import Maker, Part
+from .base import Maker, MethodPart
 
-ReadPart = Callable[[str, AnyModel, Codec], Part]
-_MARKS = 16  # in front of a text, at most
+ReadPart = Callable[[str, AnyModel, Codec], MethodPart]
+_MARKS = 16  # before a text, at most
 
 
 def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
-    """A maker for every part at hand. What the user named is read now, so that a mistake shows at once."""
+    """Return a maker for every part available. What the user named is read now, so that a mistake shows at once."""
     embedded = PARTS.get(name, {})
     makers: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
     for part, read in _READERS.items():
@@ -30,20 +30,20 @@ def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str | 
     return makers
 
 
-def _tables(target: AnyModel, codec: Codec, progress: ProgressCallback) -> Part:
+def _tables(target: AnyModel, codec: Codec, progress: ProgressCallback) -> MethodPart:
     from .tables import load_tables
 
     return load_tables(target, progress, head=head_of(codec, target.card.vocabulary))
 
 
-def _shipped_tables(path: str, target: AnyModel, codec: Codec) -> Part:
+def _shipped_tables(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .shipped_tables import read_tables
 
     return read_tables(path, target.card.vocabulary)
 
 
 def head_of(codec: Codec, vocabulary: int) -> list[int]:
-    """The marks that the model finds around every text, or at least its begin-of-text token: as it was trained."""
+    """Return the marks that the tokenizer puts around every text, or at least its begin-of-text token."""
     if codec.tokenizer is None:
         return []
     marks = [token for token in codec.encode("") if token not in codec.end_tokens]
@@ -53,19 +53,19 @@ def head_of(codec: Codec, vocabulary: int) -> list[int]:
     return [token for token in marks if token < vocabulary][:_MARKS]
 
 
-def _heads(path: str, target: AnyModel, codec: Codec) -> Part:
+def _heads(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .heads import load_heads
 
     return load_heads(path, target)
 
 
-def _adapter(path: str, target: AnyModel, codec: Codec) -> Part:
+def _adapter(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .adapter_files import load_adapter
 
     return load_adapter(path, _decoder(target))
 
 
-def _eagle(path: str, target: AnyModel, codec: Codec) -> Part:
+def _eagle(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .eagle_files import load_eagle
 
     return load_eagle(path, target)
@@ -80,7 +80,7 @@ def _decoder(target: AnyModel) -> AnyDecoder:
     return target
 
 
-def _store(path: str, target: AnyModel, codec: Codec) -> Part:
+def _store(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .datastore import fingerprint, load_store
 
     return load_store(path, fingerprint(codec), target.card.vocabulary)

@@ -53,7 +53,7 @@ class TreeShape:
 
     @property
     def text(self) -> str:
-        """The tree in the form that `given` reads."""
+        """The tree as text that `given` reads."""
         return ";".join(",".join(map(str, path)) for path in self.paths)
 
 

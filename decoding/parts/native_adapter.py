@@ -33,18 +33,18 @@ class NativeAdapter:
     def read(
         self, hidden: torch.Tensor, parents: tuple[int, ...], cache: Cache, tables: RopeTables
     ) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Run it over a tree behind the rows in the cache; its keys and values go there."""
+        """Run it over a tree after the rows in the cache; its keys and values go there."""
         step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)
         x = hidden.clone(memory_format=torch.contiguous_format)
         return self._layers.through(x, step)
 
 
 def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], shape: Shape) -> NativeAdapter | None:
-    """The adapter in compiled code behind a model of that shape; None where it cannot be run so."""
+    """Make the adapter in compiled code for a model of that shape; None where it cannot run there."""
     if "self_attn.q_proj.weight" not in weights:
         return None
     wide = config.intermediate if "mlp.down_proj.weight" in weights else _NOTHING
-    own = replace(
+    layer_shape = replace(
         shape,
         family="llama",
         layers=1,
@@ -67,5 +67,7 @@ def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], s
         missing = {"mlp.down_proj.weight": (shape.hidden, wide), "post_attention_layernorm.weight": (shape.hidden,)}
         return weights["norm.weight"].new_zeros(missing.get(name, (wide, shape.hidden)))
 
-    layers = (read_layer(own, get, ""),)
-    return NativeAdapter(own, NativeLayers(own, layers, weights["norm.weight"])) if suits(own, layers) else None
+    layers = (read_layer(layer_shape, get, ""),)
+    if not suits(layer_shape, layers):
+        return None
+    return NativeAdapter(layer_shape, NativeLayers(layer_shape, layers, weights["norm.weight"]))

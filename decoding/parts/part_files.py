@@ -1,4 +1,4 @@
-"""How a part's folder is written, and what tells it from others."""
+"""How a part's folder is written and hashed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a part lies that a user names: a folder or file of this machine, or a repository of the hub."""
+"""Finds a part that a user names: a folder or file of this machine, or a repository of the hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILES = frozenset({"datastore"})  # parts that are a file, not a folder
 
 
 def find_part(part: str, name: str, progress: ProgressCallback, *, download: bool = True) -> str:
-    """The folder or file itself, or where the hub's repository of that id is put; ModelError if it is neither."""
+    """Return the folder or file itself, or the copy of a hub repository; ModelError if it is neither."""
     what, example = _NAMES[part]
     place, kind = Path(name), "file" if part in _FILES else "folder"
     try:

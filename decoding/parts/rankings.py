@@ -1,3 +1,3 @@
-"""The ways to rank a model's tokens that follow nothing at all: by the paper's text, by the code in its appendix."""
+"""The ways to rank a model's unigrams: as in the paper, or as in the code in its appendix."""
 
 RANKINGS = ("distance", "product")

@@ -1,4 +1,4 @@
-"""N-gram tables that come with a model, in half of the bytes: nobody waits for them to be made."""
+"""N-gram tables that come with a model, in half of the bytes, so that no run has to build them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALL = 2**16  # tokens that two bytes tell apart
 
 
 def write_tables(path: Path, tables: NgramTables) -> None:
-    """Ids of two bytes where the vocabulary allows it, and probabilities of two."""
+    """Write tables with ids of two bytes where the vocabulary allows it, and probabilities of two."""
     from safetensors.torch import save_file
 
     ids = torch.uint16 if len(tables.tensors["bigram"]) <= _SMALL else torch.int32
@@ -29,7 +29,7 @@ def write_tables(path: Path, tables: NgramTables) -> None:
 
 
 def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
-    """What `write_tables` wrote for a model of that vocabulary."""
+    """Read what `write_tables` wrote for a model of that vocabulary."""
     top = min(TOP, vocabulary)
     shapes = {"unigram": (len(RANKINGS), top), "bigram": (vocabulary, top), "probability": (vocabulary, top)}
     kinds = {"unigram": _IDS, "bigram": _IDS, "probability": (torch.float16,)}
@@ -48,7 +48,7 @@ def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
 
 
 def _content(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
-    """What a file says of itself, and its tensors."""
+    """Return a file's metadata and tensors."""
     from safetensors import SafetensorError
 
     try:

@@ -1,6 +1,6 @@
-"""Suffix arrays: the places of a token stream in the order of what stands there, so a phrase is found by halving.
+"""Suffix arrays: the positions of a token stream, sorted by what follows, so a phrase is found by bisection.
 
-A stream holds documents with a border token behind each. The border is larger than every real token.
+A stream holds documents with a border token after each. The border is larger than every real token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Integers = npt.NDArray[Any]
 
 
 def sort_suffixes(tokens: Integers) -> npt.NDArray[np.uint32]:  # (n,) -> (n,)
-    """The places of a stream in the order of what follows them."""
+    """Sort the positions of a stream by what follows them."""
     try:
         from pydivsufsort import divsufsort  # type: ignore[import-untyped]  # not built for every machine
     except ImportError:
@@ -25,12 +25,12 @@ def sort_suffixes(tokens: Integers) -> npt.NDArray[np.uint32]:  # (n,) -> (n,)
 
 
 def sort_by_doubling(tokens: Integers) -> npt.NDArray[np.uint32]:  # (n,) -> (n,)
-    """The same with numpy alone, at many times the cost: sorted by 1, 2, 4, ... tokens until no two are alike."""
+    """Do the same with numpy alone, at many times the cost: by 1, 2, 4, ... tokens, until no two are equal."""
     ranks, width = np.unique(tokens, return_inverse=True)[1].astype(np.int64), 1
     while True:
-        behind = np.zeros_like(ranks)  # what ends is in front of what goes on
-        behind[:-width] = ranks[width:] + 1
-        keys = ranks * (len(ranks) + 1) + behind
+        following = np.zeros_like(ranks)  # an end comes before all continuations
+        following[:-width] = ranks[width:] + 1
+        keys = ranks * (len(ranks) + 1) + following
         different, ranks = np.unique(keys, return_inverse=True)
         if len(different) == len(ranks):
             return np.argsort(ranks).astype(np.uint32)
@@ -38,26 +38,26 @@ def sort_by_doubling(tokens: Integers) -> npt.NDArray[np.uint32]:  # (n,) -> (n,
 
 
 class Suffixes:
-    """A stream and its suffix array, possibly on disk, and possibly damaged: whatever they hold, nothing here fails."""
+    """A stream and its suffix array, possibly on disk and possibly damaged: nothing here fails on any content."""
 
     def __init__(self, tokens: Integers, order: Integers, border: int) -> None:
         self._tokens, self._order, self._border = tokens, order, border
 
     def find(self, phrase: list[int]) -> range:
-        """Where in the order the places stand at which `phrase` does, and a token of the same document behind it."""
+        """Return the ranks of all occurrences of `phrase` that a token of the same document follows."""
         ranks, size = range(len(self._order)), len(phrase)
 
-        def standing(rank: int) -> list[int]:
+        def phrase_at(rank: int) -> list[int]:
             place = int(self._order[rank])
             tokens: list[int] = self._tokens[place : place + size].tolist()
             return tokens
 
-        first = bisect_left(ranks, phrase, key=standing)
-        size += 1  # the border sorts behind every token, so the matches that end a document come last
-        return range(first, bisect_left(ranks, [*phrase, self._border], lo=first, key=standing))
+        first = bisect_left(ranks, phrase, key=phrase_at)
+        size += 1  # the border sorts after every token, so the matches that end a document come last
+        return range(first, bisect_left(ranks, [*phrase, self._border], lo=first, key=phrase_at))
 
     def read(self, ranks: Integers, skip: int, length: int, limit: int) -> npt.NDArray[np.int64]:  # (length, m)
-        """The `length` tokens behind the first `skip` at m places; -1 from the first on that is not below `limit`."""
+        """Read `length` tokens after the first `skip` at m positions; -1 from the first one on that reaches `limit`."""
         places = self._order[ranks].astype(np.int64) + np.arange(skip, skip + length)[:, None]
         tokens = self._tokens.take(places, mode="clip").astype(np.int64)
         ended = np.logical_or.accumulate((places >= len(self._tokens)) | (tokens >= limit), axis=0)
@@ -65,12 +65,12 @@ class Suffixes:
 
 
 def frequent(ways: Integers, most: int) -> list[tuple[tuple[int, ...], int]]:
-    """The most frequent beginnings of sorted columns (length, m), which -1 ends, with their counts.
+    """Return the most frequent prefixes of sorted columns (length, m), which -1 ends, with their counts.
 
-    Ties go to the shorter one, then to the one with the lower tokens. A beginning is never less frequent than what
-    continues it, and it is shorter: so everything returned stands behind its own beginnings.
+    Ties go to the shorter one, then to the one with the lower tokens. A prefix is never rarer than what continues it,
+    and it is shorter, so each comes after its own prefixes.
     """
-    starts = np.ones(ways.shape, dtype=np.bool_)  # whether a beginning of this length differs from that on its left
+    starts = np.ones(ways.shape, dtype=np.bool_)  # whether a prefix of this length differs from its left neighbour
     starts[:, 1:] = np.logical_or.accumulate(ways[:, 1:] != ways[:, :-1], axis=0)
     last, way = np.nonzero(starts)  # by length, then in the order of the ways, which is that of the tokens
     stops = np.append(way[1:], 0)
@@ -82,7 +82,7 @@ def frequent(ways: Integers, most: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _largest(counts: Integers, most: int) -> Integers:
-    """Where the largest counts stand, in falling order, equal ones as they stand: a sort of the few that matter."""
+    """Return the positions of the largest counts in falling order, equal ones in theirs, sorting only those."""
     if len(counts) > most > 0:
         least = np.partition(counts, -most)[-most]
         above = np.flatnonzero(counts > least)
@@ -91,7 +91,7 @@ def _largest(counts: Integers, most: int) -> Integers:
     return np.argsort(-counts, kind="stable")[:most]
 
 
-def cut_behind(ways: Integers, ends: Sequence[int]) -> Integers:  # (length, m) -> (length, m)
-    """The ways with nothing behind their first end token."""
+def cut_at_ends(ways: Integers, ends: Sequence[int]) -> Integers:  # (length, m) -> (length, m)
+    """Cut the ways after their first end token."""
     ended = np.logical_or.accumulate(np.isin(ways, ends), axis=0)
     return np.concatenate((ways[:1], np.where(ended[:-1], -1, ways[1:])))

@@ -1,12 +1,12 @@
-"""N-gram tables that a model holds in itself: its tokens ranked as they are, and those that follow each of them.
+"""N-gram tables that a model implies: its tokens ranked, and the likeliest followers of each of them.
 
-Nothing is learnt and no text is needed. Every token of the vocabulary is read once, as a text of its own, many in one
+Nothing is trained and no text is needed. Every token of the vocabulary is read once, as a text of its own, many in one
 pass: that is the bigram. The unigram comes from the embeddings alone. No run should wait for that twice, so
 `load_tables` keeps both in the user's cache folder.
 
-A lone token says little to a model where no text that it learnt from began like that. So where the vocabulary is small
-enough to be read ten times over, as branches of one, two, three and four tokens, the model writes on behind every
-token, and a row of the bigram is the mean of what it says behind that token wherever it occurs, in texts of its own.
+A lone token tells a model little if none of its training texts began like that. So where the vocabulary is small enough
+to be read ten times over, as branches of one, two, three and four tokens, the model continues every token, and a row of
+the bigram is the mean of its distributions after that token wherever it occurs in these texts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .rankings import RANKINGS
 _FORMAT = 3  # of a cache file; raised whenever tables are made in another way
 TOP, LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
 _DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to so many; in others one
-_TEXT = 64  # tokens behind which a text of the model's own ends
+_TEXT = 64  # tokens after which a text that the model writes ends
 _ROWS, _NUMBERS = 256, 2**24  # tokens read in one pass, and logits they may have together
 _PIECE = 2**12  # embeddings that are widened at a time
 _HEADER = 2**16  # bytes that a cache file may have beside its tensors
@@ -55,17 +55,17 @@ class NgramTables:
         self._chains = torch.stack(links, 1)  # (V, length)
 
     def unigrams(self, ranking: str) -> list[int]:
-        """The tokens that the model holds likely with no text at all."""
+        """Return the likeliest tokens without any text."""
         ids: list[int] = self.tensors["unigram"][RANKINGS.index(ranking)].tolist()
         return ids
 
     def bigrams(self, token: int) -> list[tuple[int, float]]:
-        """The tokens likeliest behind `token`, with their probabilities."""
+        """Return the likeliest tokens after `token`, with their probabilities."""
         ids, shares = (self.tensors[name][token].tolist() for name in ("bigram", "probability"))
         return list(zip(ids, shares, strict=True))
 
     def chain(self, token: int, count: int) -> list[int]:
-        """The `count` tokens behind `token` where each is the likeliest behind the one before it."""
+        """Return `count` tokens after `token`, each the likeliest after the one before it."""
         links: list[int] = []
         while len(links) < count:
             links += self._chains[token].tolist()
@@ -77,17 +77,18 @@ class NgramTables:
 def build(
     model: Model, *, top: int, length: int, progress: ProgressCallback, head: Sequence[int] = (), depth: int = 1
 ) -> NgramTables:
-    """Read every token once, behind `head`: take the `top` followers of each, and chains of `length` links.
+    """Read every token once, after `head`: take the `top` followers of each, and chains of `length` links.
 
-    The paper reads a token with nothing in front of it. Models that were trained with marks at the beginning of a text
-    say odd things there, so `head` puts them in front. With `depth` above 1 every token begins a branch of so many
-    tokens, in which the model writes the likeliest each time, and what it says at all of them counts. The branch whose
-    first token was the likeliest stays: the next ones are read behind it, until that text is long enough and the next
-    begins.
+    The paper reads a token with nothing before it. Models that were trained with marks at the beginning of a text give
+    odd answers there, so `head` holds these marks. With `depth` above 1 every token begins a branch of so many tokens,
+    in which the model writes the likeliest each time, and its distributions at all of them count. The branch whose
+    first token was the likeliest stays: the next ones are read after it, until that text is long enough.
     """
     vocabulary = model.card.vocabulary
     if any(not 0 <= token < vocabulary for token in head):
-        raise ModelError(f"the tokens {[*head]} in front are not all of the model's {vocabulary}: leave them out")
+        raise ModelError(
+            f"the tokens {[*head]} at the beginning are not all of the model's {vocabulary}: leave them out"
+        )
     top, rows = min(top, vocabulary), max(1, min(_ROWS // depth, _NUMBERS // vocabulary))
     session = model.open(len(head) + _TEXT + depth, max(len(head), rows * depth))
     unigram, bigram = _Unigram(model), _Bigram(vocabulary, top)
@@ -121,7 +122,7 @@ def build(
 
 
 class _Bigram:
-    """What the model said behind tokens, one after the other."""
+    """The model's distributions after tokens, collected."""
 
     def __init__(self, vocabulary: int, top: int) -> None:
         self._vocabulary, self._top = vocabulary, top
@@ -129,7 +130,7 @@ class _Bigram:
         self._counts = torch.zeros(vocabulary)
 
     def add(self, tokens: Sequence[int], logits: torch.Tensor) -> list[int]:  # (R, V)
-        """Note the best followers of every token; the very best are the answer."""
+        """Note the best followers of every token; return the very best."""
         outlook, before = Outlook(logits, count=self._top), torch.tensor(tokens)
         shares = outlook.at(torch.arange(len(logits), device=logits.device)[:, None], outlook.best)
         self._shares.append(shares.nan_to_num(0.0).float().cpu().flatten())
@@ -140,7 +141,7 @@ class _Bigram:
         return ids
 
     def ranked(self) -> dict[str, torch.Tensor]:
-        """The mean of all that was said behind a token, for every token."""
+        """Return the mean of the distributions after each token."""
         vocabulary = self._vocabulary
         keys, places = torch.unique(torch.cat(self._keys), return_inverse=True)
         shares = torch.zeros(len(keys)).index_add_(0, places, torch.cat(self._shares))
@@ -157,7 +158,7 @@ class _Unigram:
 
     Both are sums over the input embeddings v of all tokens y: of (v_y . (u_x - mean))^2, which is the squared distance
     under the covariance of all v, as the paper defines it, and of (v_y . mean) (v_y . u_x). A model without embeddings
-    gives what comes closest to v_y . u_x, its logits of every x behind y.
+    gives what comes closest to v_y . u_x, its logits of every x after y.
     """
 
     def __init__(self, model: Model) -> None:
@@ -168,19 +169,19 @@ class _Unigram:
             self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
 
     def add(self, logits: torch.Tensor) -> None:  # (R, V)
-        """What the model says behind some of the tokens."""
+        """Note the model's logits after some of the tokens."""
         if self._asks:
             meeting = logits.double().clamp(-_STEEP, _STEEP)
             mean = meeting.mean(-1, keepdim=True)
             self._sums += torch.stack(((meeting - mean).square().sum(0), (mean * meeting).sum(0)))
 
     def ranked(self, top: int) -> torch.Tensor:  # (2, top)
-        """The best tokens by either ranking."""
+        """Return the best tokens by either ranking."""
         return self._sums.nan_to_num(torch.inf).argsort(stable=True)[:, :top].int().cpu()
 
 
 def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> torch.Tensor:  # (V, H) twice -> (2, V)
-    """Both sums through the covariance: one by one there would be as many products as pairs of tokens."""
+    """Compute both sums through the covariance: one by one they would need a product for every pair of tokens."""
     vocabulary, hidden = output.shape
     covariance, mean = entrance.new_zeros(hidden, hidden, dtype=torch.float64), output.double().mean(0)
     for start in range(0, vocabulary, _PIECE):
@@ -196,7 +197,7 @@ def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> tor
 
 
 def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int] = ()) -> NgramTables:
-    """The tables of a model as every run has them."""
+    """Build the tables of a model with the sizes that every run uses."""
     depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
     return build(model, top=TOP, length=LENGTH, progress=progress, head=head, depth=depth)
 
@@ -204,11 +205,11 @@ def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int
 def load_tables(
     model: Model, progress: ProgressCallback, *, folder: Path | None = None, head: Sequence[int] = ()
 ) -> NgramTables:
-    """The tables of a model, from the cache in `folder`, by default the user's, or made and put there.
+    """Load the tables of a model from the cache in `folder`, by default the user's, or build and store them.
 
-    A cache that cannot be read or written, or that is damaged or of something else, is no error: it is done without.
+    A cache that cannot be read or written, or that is damaged or of something else, is no error: it is ignored.
     """
-    path, facts = _place(model, folder, head), _facts(model, head)
+    path, facts = _cache_file(model, folder, head), _facts(model, head)
     tables = None if path is None else _read(path, model.card.vocabulary, facts, head)
     if tables is None:
         tables = build_tables(model, progress, head=head)
@@ -217,8 +218,8 @@ def load_tables(
     return tables
 
 
-def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | None:
-    """The cache file of a model; None for one that has no hash."""
+def _cache_file(model: Model, folder: Path | None, head: Sequence[int]) -> Path | None:
+    """Return the cache file of a model; None for one that has no hash."""
     name = model.card.hash
     if not re.fullmatch("[0-9a-f]{64}", name) or not name.strip("0"):
         return None
@@ -229,7 +230,7 @@ def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | Non
 
 
 def _facts(model: Model, head: Sequence[int]) -> dict[str, str]:
-    """What a cache file must say of itself to be this model's."""
+    """Return the metadata that a cache file of this model must have."""
     card = model.card
     facts = {"format": _FORMAT, "model": card.hash, "dtype": model.precision, "head": _spelt(head), "top": TOP}
     return {name: str(value) for name, value in facts.items()}
@@ -240,7 +241,7 @@ def _spelt(head: Sequence[int]) -> str:
 
 
 def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> NgramTables | None:
-    """The tables in a cache file; None unless every byte of it is as it was written, and makes sense."""
+    """Read the tables in a cache file; None unless every byte is as it was written, and makes sense."""
     from safetensors import SafetensorError, safe_open
 
     top = min(TOP, vocabulary)
@@ -250,7 +251,7 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
         if not path.is_file() or path.stat().st_size > most:
             return None
         with safe_open(path, framework="pt", device="cpu") as file:
-            found = file.metadata() or {}
+            metadata = file.metadata() or {}
             for name, dtype in _DTYPES.items():
                 part = file.get_slice(name)
                 if part.get_dtype() != dtype or part.get_shape() != shapes[name]:
@@ -265,11 +266,11 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
     if not bool(((shares >= 0.0) & (shares <= 1.0)).all()):
         return None
     tables = NgramTables(tensors, LENGTH, head)
-    return tables if found == facts | {"sha256": tables.digest} else None
+    return tables if metadata == facts | {"sha256": tables.digest} else None
 
 
 def _write(path: Path, tables: NgramTables, facts: dict[str, str]) -> None:
-    """Put a cache file in its place whole or not at all."""
+    """Write a cache file whole or not at all."""
     from safetensors.torch import save
 
     content = save(tables.tensors, facts | {"sha256": tables.digest})

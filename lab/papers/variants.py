@@ -10,7 +10,7 @@ from decoding.errors import ParamError
 from decoding.loader import load
 from decoding.model.session import ProgressCallback
 from decoding.model.split import AnyDecoder
-from decoding.parts import Part, Parts
+from decoding.parts import MethodPart, Parts
 
 from .experiment import Variant
 
@@ -85,5 +85,5 @@ def build_stores(engine: Engine, text: Path, progress: ProgressCallback) -> dict
     return found
 
 
-def _with(engine: Engine, name: str, part: Part) -> Engine:
+def _with(engine: Engine, name: str, part: MethodPart) -> Engine:
     return Engine(engine.model, engine.codec, engine.draft, Parts({name: lambda progress: part}))

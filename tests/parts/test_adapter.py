@@ -307,7 +307,7 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
         "has no exit_layer: name the folder of a Kangaroo adapter",
     ),
     ("layer 0", lambda f: spoil(f, exit_layer=0), "cannot be used: exit_layer must be between 1 and 4096, not 0"),
-    ("layer 4", lambda f: spoil(f, exit_layer=4), "stands behind layer 4 of a model of 3: name one made for it"),
+    ("layer 4", lambda f: spoil(f, exit_layer=4), "reads layer 4 of a model of 3: name one made for it"),
     ("true", lambda f: spoil(f, exit_layer=True), "exit_layer must be a whole number"),
     ("huge", lambda f: spoil(f, heads=10**400), "heads must be between 1 and 4096"),
     ("heads", lambda f: spoil(f, heads=3), "heads must be a multiple of kv_heads, and head_dim even, not 3, 2 and 16"),

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
-from decoding.parts.datastore import DIGEST, HEADER, Found, digest, fingerprint, load_store
+from decoding.parts.datastore import DIGEST, HEADER, Continuations, digest, fingerprint, load_store
 from decoding.parts.suffixes import frequent
 from decoding.toy import toy
 from lab.training import datastore as building
@@ -59,7 +59,7 @@ def stored(path: Path) -> list[list[int]]:
     return found
 
 
-def ways_of(found: Found) -> list[tuple[int, ...]]:
+def ways_of(found: Continuations) -> list[tuple[int, ...]]:
     """What follows, place by place."""
     return [tuple(token for token in way if token >= 0) for way in found.ways.T.tolist()]
 
@@ -162,7 +162,7 @@ WAYS = st.lists(st.lists(st.integers(0, 2), min_size=0, max_size=5).map(tuple), 
 def test_the_most_frequent_prefixes_are_those_of_a_plain_count(ways: Any, most: int, ends: set[int]) -> None:
     """A wrong count, a tie broken by chance, a prefix without its own beginning."""
     columns = np.array([[*way, *[-1] * (5 - len(way))] for way in sorted(ways)], dtype=np.int64).reshape(-1, 5).T
-    kept = Found(1, len(ways), columns).prefixes(most, ends)
+    kept = Continuations(1, len(ways), columns).prefixes(most, ends)
     assert kept == counted(ways, most, sorted(ends))
     assert all(prefix[:-1] in {(), *dict(kept)} for prefix, _ in kept)
     assert frequent(columns, 0) == []

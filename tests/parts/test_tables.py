@@ -147,7 +147,7 @@ def test_tokens_in_front_change_the_tables_and_are_named() -> None:
     assert bare.about == f"n-gram tables {bare.digest[:12]}" and bare.digest != led.digest
     assert make(hashed(13, 2)).digest == bare.digest
     for token in (13, -1):
-        with pytest.raises(ModelError, match=r"in front are not all of the model's 13: leave them out"):
+        with pytest.raises(ModelError, match=r"at the beginning are not all of the model's 13: leave them out"):
             build(hashed(13, 2), top=4, length=3, progress=quiet, head=(5, token))
 
 
