@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..model.captured import Outputs, Recorder
     from ..model.upload import Tokens
 
-Mix = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
+MixQkv = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
 
 _AT = "layers.0."
 _PRODUCTS = {
@@ -69,7 +69,7 @@ class Block:
             states = torch.cat([self._norm(part, f"fc_norm.{tap}") for tap, part in enumerate(parts)], -1)
         return self._products["fc"](states)
 
-    def forward(self, embedded: torch.Tensor, feature: torch.Tensor, mix: Mix) -> torch.Tensor:
+    def forward(self, embedded: torch.Tensor, feature: torch.Tensor, mix: MixQkv) -> torch.Tensor:
         """Return the layer's output over rows, (..., T, H) like its inputs."""
         products = self._products
         beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
