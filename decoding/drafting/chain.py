@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..model.upload import Tokens
 
+Drawn = tuple[int, "torch.Tensor | None", "float | None"]  # a token, its q and the drafter's confidence there
 # What a drafter does in a method's loop. A draft model reads the newest token after all that is unread, for the logits
 # (1, n) of the next one, or None if interrupted. With an early exit, the newest token enters the target's first layers,
 # and an adapter reads their output (1, H).
@@ -75,7 +76,7 @@ class HostChain(OpenChain):
     def __init__(
         self,
         chain: Chain,
-        next_token: Callable[[torch.Tensor], tuple[int, torch.Tensor | None, float | None] | None],
+        next_token: Callable[[torch.Tensor], Drawn | None],
         ends: Collection[int],
         interrupted: Callable[[], bool],
     ) -> None:

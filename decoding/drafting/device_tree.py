@@ -10,15 +10,14 @@ from collections.abc import Callable
 import torch
 
 from ..model.queued_tree import QueuedTree
-from .guess_tree import OpenTree
 
 # Read the guesses of a level: after which row of the last level each is, and its token; none of them is the root.
 # Return the likeliest tokens after each, and their chances, (R, k) each.
 ReadLevel = Callable[[torch.Tensor, torch.Tensor, int], tuple[torch.Tensor, torch.Tensor]]
 
 
-class DeviceTree(OpenTree):
-    """The tree, level by level."""
+class DeviceTree:
+    """A tree of guesses; its methods do what those of `GuessTree` do."""
 
     kept: torch.Tensor  # (n,) the tokens of the best guesses
     tree: QueuedTree  # of these and the root; dead ones are at its end
@@ -36,7 +35,7 @@ class DeviceTree(OpenTree):
         self._made = 0
 
     def branch(self, k: int) -> None:
-        """As in `OpenTree`, like all that follows."""
+        """Queue the reading of the level, and add the `k` likeliest tokens after each of its guesses."""
         tokens, chances = self._read(self._rows, self._newest, k)
         self.tokens.append(tokens)
         self.chances.append(chances)
@@ -45,6 +44,7 @@ class DeviceTree(OpenTree):
         self._above.append(self._parents[:, None].expand_as(tokens))
 
     def descend(self, k: int, least: float) -> bool:
+        """Choose the next level; False if interrupted."""
         if self._interrupted():
             return False
         tokens, products = self.tokens[-1], self._products[-1]
@@ -57,6 +57,7 @@ class DeviceTree(OpenTree):
         return True
 
     def keep(self, count: int, least: float) -> None:
+        """Keep the guesses with the largest products."""
         tokens, products, alive, above = (
             torch.cat([level.flatten() for level in levels])
             for levels in (self.tokens, self._products, self._alive, self._above)

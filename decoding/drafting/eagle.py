@@ -23,7 +23,7 @@ from ..outlook import surest, surest_of_few
 from ..queued import Proposal, QueuedDraft
 from ..types import Draft
 from .device_tree import DeviceTree
-from .guess_tree import GuessTree, HostTree, OpenTree, TreeBounds
+from .guess_tree import Branches, GuessTree, OpenTree, TreeBounds
 from .text_so_far import TextSoFar
 from .unread import Unread
 from .writer import CPU, Reads, Recordable, Writer
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 _CHUNK = 256  # rows that are read at once of a long prompt
 
 Grow = Callable[[OpenTree, TreeBounds], None]  # a method's loop
-# Read guesses by tokens, features and parents: what `logits` takes, and the features after them.
-ReadRows = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+TensorPair = tuple[torch.Tensor, torch.Tensor]
+ReadRows = Callable[
+    [torch.Tensor, torch.Tensor, torch.Tensor], TensorPair
+]  # of tokens, features, parents: as `EagleSession`
 
 
 class FeatureDrafter(Writer):
@@ -133,7 +135,7 @@ class FeatureDrafter(Writer):
         if self.queues:
             return self._queue_tree(tree, bounds, grow)
 
-        def likeliest(level: Sequence[int], k: int) -> Sequence[tuple[Sequence[int], Sequence[float]]] | None:
+        def likeliest(level: Sequence[int], k: int) -> Branches | None:
             if tree.guesses and self.interrupted():
                 return None
             guesses = [tree.guesses[each] for each in level if each >= 0]
@@ -144,12 +146,13 @@ class FeatureDrafter(Writer):
             tokens = places if self.vocabulary is None else [self.vocabulary.listed[place] for place in places]
             return _by_row(len(logits), tokens, [_chance(chance) for chance in chances])
 
-        grow(HostTree(tree, likeliest, self.end_tokens), bounds)
+        tree.likeliest = likeliest
+        grow(tree, bounds)
         return self._draft(tree)
 
     def _queue_tree(self, tree: GuessTree, bounds: TreeBounds, grow: Grow) -> Proposal:
         """Have the device grow the tree."""
-        noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
+        noted = list[TensorPair]()  # of every level, for a detailed record
         replayed = None if self.detailed else self._replayed_tree(bounds, grow)
         if replayed is None:
             root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self.device).tensor_split((1,))
@@ -164,14 +167,15 @@ class FeatureDrafter(Writer):
             half = len(numbers) // 2
             branches, levels, size = iter(_by_row(rows, numbers[:half], numbers[half:])), iter(noted), 1
 
-            def likeliest(level: Sequence[int], k: int) -> Sequence[tuple[Sequence[int], Sequence[float]]] | None:
+            def likeliest(level: Sequence[int], k: int) -> Branches | None:
                 nonlocal size
                 grown, size = [*islice(branches, size)], min(k, size * width)
                 for logits, feature in islice(levels, 1):
                     self._note(level, logits, feature)
                 return grown[: len(level)] or None
 
-            grow(HostTree(tree, likeliest, self.end_tokens), bounds)
+            tree.likeliest = likeliest
+            grow(tree, bounds)
             return self._draft(tree)
 
         shape = QueuedTree(parents, below, seen, bounds.depth)
@@ -189,9 +193,7 @@ class FeatureDrafter(Writer):
             first, root, ends = numbers.long().tensor_split((1, 2))
             tree = QueuedTree.nothing(device)
 
-            def read(
-                tokens: torch.Tensor, feature: torch.Tensor, parents: torch.Tensor
-            ) -> tuple[torch.Tensor, torch.Tensor]:
+            def read(tokens: torch.Tensor, feature: torch.Tensor, parents: torch.Tensor) -> TensorPair:
                 nonlocal tree
                 tree = tree.grown(parents)
                 return drafter.behind(tokens, feature, tree, first, width)
@@ -210,13 +212,13 @@ class FeatureDrafter(Writer):
         ends: torch.Tensor,  # (E,) tokens that end a text
         read: ReadRows,
         interrupted: Callable[[], bool],
-        noted: list[tuple[torch.Tensor, torch.Tensor]],
+        noted: list[TensorPair],
     ) -> Outputs:
         """Return ids, parents, depths and closure of a tree; and all rows' likeliest tokens and chances, (2, R, k)."""
         final, feature = self._final, self._feature
         base, rows = -1, 0  # in the drafter's tree: the first row of the level before, and all rows
 
-        def read_level(above: torch.Tensor, tokens: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        def read_level(above: torch.Tensor, tokens: torch.Tensor, k: int) -> TensorPair:
             nonlocal final, feature, base, rows
             if len(tokens):
                 final, feature = read(tokens, feature.index_select(0, above), above + base)
@@ -269,7 +271,7 @@ class FeatureDrafter(Writer):
             self._rows[guess], self._made[guess] = first + row, made
         return final
 
-    def _likeliest(self, logits: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:  # (R, n) -> (R, k) twice
+    def _likeliest(self, logits: torch.Tensor, k: int) -> TensorPair:  # (R, n) -> (R, k) twice
         """Return the k likeliest tokens after every row, and their chances."""
         places, chances = surest(logits, min(k, logits.shape[1]))
         ids = places if self.vocabulary is None else self.vocabulary.ids[places.long()]
@@ -287,7 +289,7 @@ def _chance(share: float) -> float:
     return 0.0 if math.isnan(share) else min(share, 1.0)
 
 
-def _by_row(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[tuple[list[int], Sequence[float]]]:
+def _by_row(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> Branches:
     """Split the tokens and chances of a level into rows."""
     width = len(tokens) // rows
     parts = [slice(row * width, (row + 1) * width) for row in range(rows)]

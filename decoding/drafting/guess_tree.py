@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..tree import Builder
 from ..types import Draft
+
+if TYPE_CHECKING:
+    from .device_tree import DeviceTree
+
+Branches = Sequence[
+    tuple[Sequence[int], Sequence[float]]
+]  # of every guess the likeliest next tokens, and their chances
+# On a device every level has as many guesses as it may have, and the host knows none of its numbers. Once they are
+# fetched, the method's loop runs over them again, and finds which guesses there are.
+OpenTree: TypeAlias = "GuessTree | DeviceTree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,60 +42,22 @@ class TreeGuess(NamedTuple):
     product: float  # of the chances on the way to it
 
 
-@dataclass(slots=True)
 class GuessTree:
-    """A grown tree."""
+    """A tree that a method's loop grows."""
 
-    guesses: list[TreeGuess] = field(default_factory=list)
-    best: dict[int, TreeGuess] = field(default_factory=dict)  # those that are kept, by their places in `guesses`
+    # Reads the guesses of a level, -1 being the root, up to so many tokens after each; None where it is interrupted.
+    likeliest: Callable[[Sequence[int], int], Branches | None]
 
-    def draft(self, root: int) -> Draft:
-        """Hang the best guesses below a root."""
-        builder, nodes = Builder(root), {-1: 0}
-        for each, guess in self.best.items():
-            nodes[each] = builder.add(guess.token, nodes[guess.parent], f"branch:{guess.depth},{guess.rank}")
-        return builder.draft()
-
-
-# The likeliest tokens after each of some guesses, -1 being the root, and their chances; None: the drafter was cut off.
-Likeliest = Callable[[Sequence[int], int], "Sequence[tuple[Sequence[int], Sequence[float]]] | None"]
-
-
-class OpenTree(ABC):
-    """A tree that a method's loop grows.
-
-    On a device the host does not know its numbers: every level has as many guesses as it may have. Once the numbers are
-    fetched, the same loop runs over them and finds which guesses there are.
-    """
-
-    @abstractmethod
-    def branch(self, k: int) -> None:
-        """Read the guesses of the level, and add the `k` likeliest tokens after each."""
-
-    @abstractmethod
-    def descend(self, k: int, least: float) -> bool:
-        """Make those `k` of the guesses just added the level whose products are largest; False if there are none.
-
-        No end of text is among them, and no guess with a product below `least`.
-        """
-
-    @abstractmethod
-    def keep(self, count: int, least: float) -> None:
-        """Keep the `count` guesses with the largest products, none of them below `least`."""
-
-
-class HostTree(OpenTree):
-    """A tree whose numbers the host knows as soon as the drafter has read a level."""
-
-    def __init__(self, tree: GuessTree, likeliest: Likeliest, ends: Collection[int]) -> None:
-        self._tree, self._likeliest, self._ends = tree, likeliest, ends
+    def __init__(self, ends: Collection[int]) -> None:
+        self.guesses = list[TreeGuess]()
+        self.best = dict[int, TreeGuess]()  # those that are kept, by their places in `guesses`
+        self._ends = ends
         self._level: Sequence[int] = [-1]
         self._fresh = range(0)
 
     def branch(self, k: int) -> None:
-        """As in `OpenTree`, like all that follows."""
-        guesses, branches = self._tree.guesses, self._likeliest(self._level, k)
-        first = len(guesses)
+        """Read the guesses of the level, and add the `k` likeliest tokens after each."""
+        guesses, first, branches = self.guesses, len(self.guesses), self.likeliest(self._level, k)
         for parent, (tokens, chances) in zip(self._level if branches else (), branches or (), strict=True):
             depth, product = (guesses[parent].depth, guesses[parent].product) if parent >= 0 else (0, 1.0)
             for rank, (token, chance) in enumerate(zip(tokens, chances, strict=True)):
@@ -94,17 +65,24 @@ class HostTree(OpenTree):
         self._fresh = range(first, len(guesses))
 
     def descend(self, k: int, least: float) -> bool:
-        alive = (each for each in self._fresh if self._tree.guesses[each].token not in self._ends)
-        self._level = self._largest(alive, k, least)
+        """Make those `k` of the guesses just added the level whose products are largest; False if there are none.
+
+        No end of text is among them, and no guess with a product below `least`.
+        """
+        self._level = self._largest((at for at in self._fresh if self.guesses[at].token not in self._ends), k, least)
         return bool(self._level)
 
     def keep(self, count: int, least: float) -> None:
-        self._tree.best = {
-            each: self._tree.guesses[each] for each in self._largest(range(len(self._tree.guesses)), count, least)
-        }
+        """Keep the `count` guesses with the largest products, none of them below `least`."""
+        self.best = {at: self.guesses[at] for at in self._largest(range(len(self.guesses)), count, least)}
 
     def _largest(self, among: Iterable[int], count: int, least: float) -> list[int]:
-        products = {
-            each: self._tree.guesses[each].product for each in among if self._tree.guesses[each].product >= least
-        }
-        return sorted(sorted(products, key=lambda each: -products[each])[:count])
+        products = {at: product for at in among if (product := self.guesses[at].product) >= least}
+        return sorted(sorted(products, key=lambda at: -products[at])[:count])
+
+    def draft(self, root: int) -> Draft:
+        """Hang the best guesses below a root."""
+        builder, nodes = Builder(root), {-1: 0}
+        for at, guess in self.best.items():
+            nodes[at] = builder.add(guess.token, nodes[guess.parent], f"branch:{guess.depth},{guess.rank}")
+        return builder.draft()

@@ -24,7 +24,7 @@ from ..queued import Proposal, QueuedDraft
 from ..ranking import checked, likeliest, likeliest_rows
 from ..sampling import draw, drawn_rows
 from ..types import Draft
-from .chain import Chain, HostChain, OpenChain
+from .chain import Chain, Drawn, HostChain, OpenChain
 from .text_so_far import TextSoFar
 
 if TYPE_CHECKING:
@@ -163,9 +163,7 @@ class Writer(ABC):
         """Return logits over the target's vocabulary."""
         return logits if self.vocabulary is None else self.vocabulary.widen(logits)
 
-    def _choose(
-        self, written: Sequence[int], confidence: bool, logits: torch.Tensor
-    ) -> tuple[int, torch.Tensor | None, float | None]:  # (1, n)
+    def _choose(self, written: Sequence[int], confidence: bool, logits: torch.Tensor) -> Drawn:  # (1, n)
         """Draw from q, or take the likeliest token when greedy; return also q, if asked for, and the confidence.
 
         A greedy token has logits in place of q until the chain is written.

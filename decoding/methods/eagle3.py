@@ -89,14 +89,14 @@ class Eagle3(Method):
         assert context.features is not None
         self._context, self._params, self._drafter = context, params, context.features
         self._drafter.attach(context.parts["eagle"], context.prompt_length + context.max_new_tokens, params.rows)  # L1
-        self._chain, self._tree = Chain(), GuessTree()
+        self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
         self._stopped: Eagle3Stop = ""
         self._measured: Eagle3Panel = {}
 
     def propose(self) -> Proposal:
         """Propose the root, and what the drafter guesses after it."""
         context, params, drafter = self._context, self._params, self._drafter
-        self._chain, self._tree = Chain(), GuessTree()
+        self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
         waiting: Eagle3Stop = "interrupted" if context.interrupted() else "start"
         self._stopped = waiting if not drafter.ready else "budget" if context.room < 1 else ""
         if self._stopped:
