@@ -62,7 +62,7 @@ class Drafter(Writer):
 
     @property
     def reads(self) -> Reads:
-        """The one that it has."""
+        """Reading a token is all that it does."""
         return (self.read,)
 
     def read(self, written: Tokens) -> torch.Tensor | None:
@@ -87,7 +87,7 @@ class Drafter(Writer):
         return self.session.replays if isinstance(self.session, DecoderSession) else None
 
     def recordable(self, count: int) -> Recordable | None:
-        """After few tokens that the session lacks, each token is read alone."""
+        """Read the few tokens that the session lacks, then each drafted token alone."""
         missing, root = self._unread([])
         lead, session = len(missing) + 1, self.session
         if not isinstance(session, DecoderSession) or lead > _LEAD:

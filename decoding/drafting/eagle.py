@@ -93,7 +93,7 @@ class FeatureDrafter(Writer):
 
     @property
     def reads(self) -> Reads:
-        """The one that it has."""
+        """Reading a token is all that it does."""
         return (self.read,)
 
     def read(self, written: Tokens) -> torch.Tensor | None:
@@ -111,7 +111,7 @@ class FeatureDrafter(Writer):
         return self.drafter.replays
 
     def recordable(self, count: int) -> Recordable | None:
-        """Each token is read with the feature of the one before it."""
+        """Read each token with the feature of the one before it."""
         drafter, device = self.drafter, self.device
         if not (width := drafter.width(count)):
             return None

@@ -84,7 +84,7 @@ class EarlyExit(Writer):
         return self.adapter.replays
 
     def recordable(self, count: int) -> Recordable | None:
-        """The first layers run on each token, and the adapter reads their output, after what it lacks of the text."""
+        """Run the first layers on each token, and let the adapter read their output after what it lacks of the text."""
         adapter, session, lacking = self.adapter, self.session, len(self.unread)
         width = adapter.width(lacking + count)
         passes = session.chain(count + 1) if isinstance(session, DecoderSession) else None

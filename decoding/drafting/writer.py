@@ -64,7 +64,7 @@ class Writer(ABC):
 
     @property
     def queues(self) -> bool:
-        """Whether the device drafts on by itself, since the host would have to wait for every token."""
+        """Whether drafting is queued on the device, since the host would have to wait for every token."""
         return waits(self.device)
 
     @property
@@ -91,12 +91,12 @@ class Writer(ABC):
 
     @property
     def replays(self) -> Replays | None:
-        """What records chains."""
+        """The recordings of the session that drafts."""
         return None
 
     @property
     def outbox(self) -> Outbox | None:
-        """Where the session whose passes are recorded with it wants what comes out."""
+        """Where a session that records its passes as well wants the results."""
         return self.session.outbox if isinstance(self.session, DecoderSession) else None
 
     def recordable(self, count: int) -> Recordable | None:
@@ -221,6 +221,6 @@ class DeviceChain(OpenChain):
 
     @property
     def outputs(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The tokens, their faults and, where asked for, confidences, flat; and every q, (n, V)."""
+        """The tokens, their faults and, if asked for, confidences, flat; and every q, (n, V)."""
         packed = torch.cat([each.double() for each in (self.tokens, *self._faults, *self._sures)])
         return packed, torch.cat(self._qs) if self._qs else packed[:0]

@@ -1,4 +1,4 @@
-"""The methods, in the order of the screen."""
+"""The methods, in the order in which the page lists them."""
 
 from inspect import isabstract
 
@@ -39,12 +39,12 @@ __all__ = ["METHODS", "Context", "Method", "find_method", "panel_names"]
 
 
 def panel_names() -> frozenset[str]:
-    """The names in the panels, for whoever reads a file that may hold anything in them."""
+    """Return all keys that a panel may have, by which files from elsewhere are checked."""
     return frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)
 
 
 def find_method(name: object) -> type[Method]:
-    """The method of that name; a class of one's own passes as it is."""
+    """Return the method of that name; a user's own class is returned as it is."""
     if isinstance(name, type) and issubclass(name, Method) and not isabstract(name):
         return name
     if not isinstance(name, str) or name not in METHODS:

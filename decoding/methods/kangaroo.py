@@ -8,7 +8,7 @@ Algorithm
   L2  let the adapter read what it lacks of the text, then E's newest entry; the target's own head makes logits of it
   L3  they are the distribution of the next token: draft one by it
   L4  run the first l layers on the draft as well: one more entry of E, also for the last draft
-  L5  stop after gamma drafts, at an end of text, or if the largest probability was below eta; else go on at L2
+  L5  stop after gamma drafts, at an end of text, or if the largest probability was below eta; else continue at L2
   L6  the layers after l read all of E in one pass; the engine accepts, and one more token comes for free
   L7  the adapter forgets what was rejected; after full acceptance it lacks the last draft, which L2 reads, and
       where it lacks more, as after the prompt, it reads that at once

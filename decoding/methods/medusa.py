@@ -131,7 +131,7 @@ class Medusa(Method):
         self._draft, self._verdict = Builder(0).draft(), Verdict((), (), ())  # L2
 
     def propose(self) -> Draft:
-        """Propose the root and the heads' guesses, combined as the tree says."""
+        """Propose the root and the heads' guesses, combined as in the tree."""
         context, guesses = self._context, self._verdict.guesses
         tree, nodes, deepest = Builder(context.text[-1]), {0: 0}, min(self._count, context.room)
         ranks = len(guesses) // self._heads.count  # a small vocabulary has fewer tokens than were asked for

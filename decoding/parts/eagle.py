@@ -304,7 +304,7 @@ class EagleSession:
 
 
 def _longer(tree: Parents, parents: Sequence[int] | torch.Tensor) -> Parents:
-    """The tree with further rows."""
+    """Append rows to a tree."""
     if not isinstance(parents, torch.Tensor):
         assert isinstance(tree, tuple)
         return *tree, *parents
