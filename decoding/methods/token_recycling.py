@@ -24,26 +24,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 from ..drafting.candidate_table import CandidateRow, CandidateTable, RowOrigin
 from ..params import Params, param
-from ..parts.medusa_tree import Path, TreeShape, from_paths, given, grow
+from ..parts.medusa_tree import TreeShape, given, grow
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 from .panels import RecycledRow, TokenRecyclingPanel
 
 _DEEPEST = 8  # of a grown tree
-# Children of the nodes of the paper's tree, level by level in the order of their ranks; none where a level ends early.
+# The tree of the paper's figure, level by level.
 _PAPER = (
-    (8,),
-    (8, 4, 3, 2, 1, 1, 1, 1),
-    (8, 3, 2, 1, 1, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0, 1, 0, 1, 1),
-    (5, 2, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1),
-    (3, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1),
-    (2, 0, 0, 1),
+    "0;1;2;3;4;5;6;7;"
+    "0,0;0,1;0,2;0,3;0,4;0,5;0,6;0,7;1,0;1,1;1,2;1,3;2,0;2,1;2,2;3,0;3,1;4,0;5,0;6,0;7,0;"
+    "0,0,0;0,0,1;0,0,2;0,0,3;0,0,4;0,0,5;0,0,6;0,0,7;0,1,0;0,1,1;0,1,2;0,2,0;0,2,1;0,3,0;0,4,0;0,5,0;0,6,0;"
+    "0,7,0;1,0,0;1,0,1;1,1,0;2,0,0;3,0,0;4,0,0;5,0,0;"
+    "0,0,0,0;0,0,0,1;0,0,0,2;0,0,0,3;0,0,0,4;0,0,1,0;0,0,1,1;0,0,2,0;0,0,3,0;0,0,4,0;0,1,0,0;0,2,0,0;1,0,0,0;"
+    "2,0,0,0;3,0,0,0;"
+    "0,0,0,0,0;0,0,0,0,1;0,0,0,0,2;0,0,0,1,0;0,0,0,2,0;0,0,1,0,0;0,1,0,0,0;1,0,0,0,0;"
+    "0,0,0,0,0,0;0,0,0,0,0,1;0,0,0,1,0,0"
 )
 # How often entry r of a row is the token that comes, at every depth: measured with SmolLM2 on prompts in English.
 _HITS = (0.37, 0.1, 0.05, 0.04, 0.025, 0.02, 0.015, 0.01)
@@ -94,7 +95,7 @@ class TokenRecyclingParams(Params):
         """Make the tree that the settings name, as far as rows are long enough."""
         if self.tree == "grown":
             return grow([_HITS[: self.k]] * _DEEPEST, self.size)
-        return _paper() if self.tree == "paper" else given(self.paths)
+        return given(_PAPER if self.tree == "paper" else self.paths)
 
     def check(self) -> None:
         """Refuse a text that is no tree, whether it is used or not."""
@@ -157,13 +158,3 @@ class TokenRecycling(Method):
             [token, [*before], [*row.entries], row.origin] for token, before, row in replaced if before != row.entries
         ]
         return {"rows": rows, "changed": changed, "known": len(self._table)}
-
-
-@cache
-def _paper() -> TreeShape:
-    """Make the tree of the paper's figure."""
-    level, paths = [Path()], list[Path]()
-    for counts in _PAPER:
-        level = [(*path, rank) for path, count in zip(level, counts, strict=False) for rank in range(count)]
-        paths += level
-    return from_paths(paths)
