@@ -96,10 +96,8 @@ class FeatureDrafter(Writer):
         """Reading a token is all that it does."""
         return (self.read,)
 
-    def read(self, written: Tokens) -> torch.Tensor | None:
+    def read(self, written: Tokens) -> torch.Tensor:
         """Read the newest token with the drafter's feature of the one before it; return the next token's logits."""
-        if self.interrupted():
-            return None
         final = self._final
         if newest := len(written):
             final = self._read([newest - 1], written[-1:], [newest - 2])
