@@ -384,7 +384,7 @@ def test_a_kill_while_saving_leaves_the_older_adapter(tmp_path: Path, monkeypatc
     folder, weights = saved(tmp_path)
     before = load_adapter(folder, decoder("mistral")).about
 
-    def killed(tensors: Weights, path: Path) -> None:
+    def killed(tensors: Weights, path: Path, metadata: Any) -> None:
         Path(path).write_bytes(b"half of it")
         raise KeyboardInterrupt
 
