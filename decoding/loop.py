@@ -20,10 +20,10 @@ from .drafting.drafter import Drafter
 from .drafting.eagle import FeatureDrafter
 from .drafting.early_exit import EarlyExit
 from .errors import ParamError
-from .methods import Context
+from .methods import Context, Method
 from .model.download import waits
 from .model.seam import Seam
-from .model.session import ExitSession, JudgingSession, Model, Session, TapSession
+from .model.session import FirstLayers, JudgingSession, LayerStates, Model, Session, TreeSession
 from .model.tree_reader import TreeReader
 from .outlook import Outlook
 from .parts.draft_vocabulary import drafted_by
@@ -55,31 +55,15 @@ class Loop:
         self._reader = TreeReader(session, self._chunk, request.progress)
         # It must not refer to this object: a method that calls it would keep the caches alive after the run.
         interrupted = self._interrupted = self._watch(request)
+        self._stop_asked = lambda: interrupted() is not None
         written = partial(codec.continuation, request.prompt)  # with the first token's leading space
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
-        self._context = Context(
-            text=self._text,
-            prompt_length=len(request.prompt),
-            max_new_tokens=request.max_new_tokens,
-            sampler=self._sampler,
-            end_tokens=request.end_tokens,
-            largest_step=self._largest,
-            parts=request.parts,
-            memory=request.memory,
-            reference=request.reference,
-            interrupted=lambda: interrupted() is not None,
-            random=random.Random(request.sampling.seed),
-            detailed=request.record == "full",
+        drafting = None if draft is None else (draft, drafts_on)
+        self._method = start_method(
+            request, self._text, self._sampler, session, drafting, model, self._largest, self._stop_asked
         )
-        if draft is not None:
-            self._context.draft = Drafter(draft, self._context, drafts_on.device, drafted_by(drafts_on))
-        if "early_exit" in request.method.needs and isinstance(session, ExitSession):
-            self._context.target = EarlyExit(session, self._context, model.device)
-        if "features" in request.method.needs and isinstance(session, TapSession):
-            self._context.features = FeatureDrafter(session, self._context, model.device)
-        self._method = request.method(self._context, request.params)
         # A full record needs the logits themselves, and a penalty changes them.
         full = request.record == "full" or self._sampler.penalises
         self._judges = waits(model.device) and isinstance(session, JudgingSession) and session.judges and not full
@@ -97,7 +81,7 @@ class Loop:
         with clock.forward():
             missing, room = self._text[self._session.length : -1], self._room(proposal)
             judge = self._judge_in_pass(proposal) if self._judges and not missing else None
-            reading = self._reader.read(missing, proposal, room, self._context.interrupted, judge=judge)
+            reading = self._reader.read(missing, proposal, room, self._stop_asked, judge=judge)
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
@@ -194,6 +178,44 @@ class Loop:
             columns |= record.detail(draft, self._outlook or self._sampler.outlook(logits))
             self._outlook = None  # it holds the logits, which may be large
         return columns
+
+
+def start_method(
+    request: Request,
+    text: list[int],
+    sampler: Sampler,
+    target: object,
+    draft: tuple[TreeSession, Model] | None,
+    model: Model,
+    largest_step: int,
+    interrupted: Callable[[], bool],
+) -> Method:
+    """Start the request's method on a text, which its owner extends.
+
+    `target` is what the target shows of its layers, where the method needs it.
+    """
+    context = Context(
+        text=text,
+        prompt_length=len(text),
+        max_new_tokens=request.max_new_tokens,
+        sampler=sampler,
+        end_tokens=request.end_tokens,
+        largest_step=largest_step,
+        parts=request.parts,
+        memory=request.memory,
+        reference=request.reference,
+        interrupted=interrupted,
+        random=random.Random(request.sampling.seed),
+        detailed=request.record == "full",
+    )
+    if draft is not None:
+        session, owner = draft
+        context.draft = Drafter(session, context, owner.device, drafted_by(owner))
+    if "early_exit" in request.method.needs and isinstance(target, FirstLayers):
+        context.target = EarlyExit(target, context, model.device)
+    if "features" in request.method.needs and isinstance(target, LayerStates):
+        context.features = FeatureDrafter(target, context, model.device)
+    return request.method(context, request.params)
 
 
 def _interruption(cancel: threading.Event, deadline: float) -> str | None:

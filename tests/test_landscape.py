@@ -153,8 +153,8 @@ def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
     text = greedy_text()[4:]
     whole = measure_landscape(machine(), text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
-    monkeypatch.setattr("analysis.landscape.target._ROWS", 7)
-    monkeypatch.setattr("analysis.landscape.drafting._ROWS", 9)
+    monkeypatch.setattr("analysis.landscape.target.ROWS", 7)
+    monkeypatch.setattr("analysis.landscape.draft_model.ROWS", 9)
     again = measure_landscape(machine(), text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
     assert again["passes"] > whole["passes"]
     for one, other in zip(whole["methods"], again["methods"], strict=True):

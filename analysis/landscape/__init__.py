@@ -1,21 +1,20 @@
-"""The landscape of a text: at every place, how many guesses of each method the target would accept there.
+"""The landscape of a text: at every position, how many guesses of each method the target would accept there.
 
-What is accepted at place i is what the first step of a greedy run accepts whose prompt is the text up to i, i tokens.
-Of a method whose first step only reads the prompt, since it guesses from the target's hidden states ("hidden",
-"early_exit", "features" among its needs), it is the second step of a run whose prompt is one token shorter and whose
-first step has written the text's token. So a method begins at every place as it begins a run: what it would have
-gathered by following the text, a window or a pool of n-grams, is not there.
+What is accepted at position i is what the first step of a greedy run accepts whose prompt is the text's first i tokens.
+Some methods guess from the target's hidden states ("hidden", "early_exit" or "features" among their needs), so their
+first step only reads the prompt. For them it is the second step of a run whose prompt is one token shorter and whose
+first step has written the text's token. So a method starts at every position as it starts a run: it has no window or
+pool of n-grams from following the text.
 
-The target reads the text once. Along the text that tells its choices at every place, and so the fate of all guesses
-that are the text itself. Where it would have chosen another token than the text has, and a method guessed that one, and
-behind the end of the text, guesses are read as well: those of many places and methods in one pass, each behind its own
-part of the text.
+The target reads the text once. That gives its choices at every position, and so the fate of all guesses that match the
+text. Other guesses are read as well, those of many positions and methods in one pass, where the target would choose
+another token than the text has and a method guessed that one, and after the end of the text.
 
-Drafters work in the same way. At every place a method's own code runs, up to a question to its drafter; then those of
-many places are answered by one pass, in which each hangs off its own part of the text (`together.py`; a draft model in
-`drafting.py`, an early exit in `exits.py`, a drafter on features in `features.py`). So all rules of a method, as when a
-chain stops, are its own. Numbers are those of its step where a row does not depend on its neighbours in a pass, as in
-compiled code; elsewhere their last bits may differ, and what is chosen where two tokens are nearly equal.
+Drafters work in the same way. At every position a method's own code runs until it asks its drafter something; then one
+pass answers many positions (`questions.py`; a draft model in `draft_model.py`, an early exit in `early_exit.py`, a
+drafter on features in `features.py`). So all rules of a method, such as when a chain stops, are its own. The numbers
+are those of a step where a row does not depend on its neighbours in a pass, as in compiled code. Elsewhere the last
+bits may differ, and with them the choice between two tokens that are nearly equal.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from decoding.params import check_count
 from decoding.request import Request, build_request, check_event
 from decoding.types import JSON
 
-from .measured import Measured
+from .one_method import OneMethod
 from .target import Target
 
 if TYPE_CHECKING:
@@ -42,55 +41,55 @@ if TYPE_CHECKING:
 LONGEST = 4096  # tokens of a text
 _VERSION = 1
 
-Methods = Sequence[str] | Mapping[str, Mapping[str, JSON]]
+MethodChoice = Sequence[str] | Mapping[str, Mapping[str, JSON]]
 
 
 def measure_landscape(
     engine: Engine,
     text: Prompt,
-    methods: Methods | None = None,
+    methods: MethodChoice | None = None,
     *,
     first: int = 1,
     max_new_tokens: int = 128,
     cancel: threading.Event | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, JSON]:
-    """For every place of a text: how many guesses of each method the target would accept if a step began there.
+    """Count, for every position of a text, the guesses of each method that the target would accept in a step there.
 
-    `methods` are names, or settings by name; without them all that this engine can run. Places before `first` are
-    left out. A step may write as much as a run of `max_new_tokens` may. Greedy, and plain JSON: see `docs/api.md`.
+    `methods` are names, or settings by name; by default all that this engine can run. Positions before `first` are
+    left out. A step may write as much as a run of `max_new_tokens`. Greedy. Returns plain JSON: see `docs/api.md`.
     """
     begun, cancel = time.perf_counter(), check_event(cancel)
     ids = engine.encode(text, "text")
     if len(ids) > LONGEST:
         raise ParamError(f"the text has {len(ids)} tokens: shorten it to {LONGEST}")
     if len(ids) < 2:
-        raise ParamError("the text has one token: a step has something to follow from the second on")
+        raise ParamError("the text has one token: a step can only begin after the first, so it needs two")
     check_count("first", first, 1, len(ids) - 1)
     requests = _requests(engine, ids, methods, max_new_tokens, cancel)
     target = Target(engine, ids, requests)
-    measured, found = list[Measured](), list[dict[str, JSON]]()
-    places = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that what is stored need not be read anew
+    measured, results = list[OneMethod](), list[dict[str, JSON]]()
+    positions = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that nothing stored must be read again
     try:
         target.read_text()
         for done, request in enumerate(requests):
-            measured.append(one := Measured(engine, target, request))
-            for count in range(0, len(places), one.together):
+            measured.append(method := OneMethod(engine, target, request))
+            for start in range(0, len(positions), method.together):
                 if cancel.is_set():
                     break
-                one.guess(places[count : count + one.together])
+                method.guess(positions[start : start + method.together])
                 if progress is not None:
-                    share = min(1.0, (count + one.together) / len(places))
-                    progress(one.name, (done + share) / len(requests))
-            one.close()
+                    share = min(1.0, (start + method.together) / len(positions))
+                    progress(method.name, (done + share) / len(requests))
+            method.close()
         if not cancel.is_set():
-            target.read_guesses([unit for one in measured for unit in one.unread])
-            found = [one.result(first) for one in measured]
+            target.read_guesses([unit for method in measured for unit in method.unread])
+            results = [method.result(first) for method in measured]
     finally:
-        for one in measured:
-            one.close()
+        for method in measured:
+            method.close()
         target.close()
-    written = {token for one in found for row in (*one["written"], *one["guesses"]) for token in row}
+    written = {token for each in results for row in (*each["written"], *each["guesses"]) for token in row}
     return {
         "version": _VERSION,
         "model": engine.model.card.name,
@@ -100,7 +99,7 @@ def measure_landscape(
         "first": first,
         "choices": target.choices,
         "greedy": sum(ids[i] == target.choices[i - 1] for i in range(first, len(ids))),
-        "methods": found,
+        "methods": results,
         "texts": {str(token): engine.codec.piece(token) for token in sorted({*ids, *target.choices, *written})},
         "rows": target.rows,
         "passes": target.passes,
@@ -110,9 +109,9 @@ def measure_landscape(
 
 
 def _requests(
-    engine: Engine, ids: Sequence[int], methods: Methods | None, max_new_tokens: int, cancel: threading.Event
+    engine: Engine, ids: Sequence[int], methods: MethodChoice | None, max_new_tokens: int, cancel: threading.Event
 ) -> list[Request]:
-    """A checked request for every method."""
+    """Build a checked request for every method."""
     if methods is None:
         methods = [name for name in METHODS if name != "autoregressive" and engine.lacks(name) is None]
     if isinstance(methods, str) or not isinstance(methods, Sequence | Mapping) or not methods:

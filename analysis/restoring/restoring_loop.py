@@ -112,7 +112,7 @@ class RestoringLoop(Loop):
         if isinstance(proposal, QueuedDraft):
             proposal = self._fit(proposal.finish(fetch(*proposal.numbers)))
         missing = self._text[self._session.length : -1]
-        reading = self._reader.read(missing, proposal, self._room(proposal), self._context.interrupted)
+        reading = self._reader.read(missing, proposal, self._room(proposal), self._stop_asked)
         if reading is None:
             raise ParamError("the run was interrupted")
         logits = self._penalised(reading.logits, proposal)

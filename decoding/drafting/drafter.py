@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..model.captured import Outputs
     from ..model.draft_vocabulary import DraftVocabulary
     from ..model.replays import Replays
-    from ..model.session import Reading, Session
+    from ..model.session import Reading, TreeSession
     from ..model.upload import Tokens
 
 _LEAD = 4  # most tokens that are read before a recorded chain: more are the beginning of a text
@@ -48,10 +48,11 @@ class Drafter(Writer):
     """
 
     kind = "draft"
+    session: TreeSession
 
     def __init__(
         self,
-        session: Session,
+        session: TreeSession,
         context: TextSoFar,
         device: torch.device = CPU,
         vocabulary: DraftVocabulary | None = None,

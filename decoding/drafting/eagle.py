@@ -31,7 +31,7 @@ from .writer import CPU, Reads, Recordable, Writer
 if TYPE_CHECKING:
     from ..model.captured import Outputs
     from ..model.replays import Replayed, Replays
-    from ..model.session import TapSession
+    from ..model.session import LayerStates
     from ..model.upload import Tokens
     from ..parts.eagle import Eagle, EagleSession
 
@@ -48,12 +48,12 @@ class FeatureDrafter(Writer):
     """Drafts after a text that the target has read; `attach` names the drafter."""
 
     kind = "eagle"
-    session: TapSession
+    session: LayerStates
     drafter: EagleSession
     layers: tuple[int, ...]  # of the target, whose inputs are read
     sayable: frozenset[int] | None  # tokens that can be drafted; None: all
 
-    def __init__(self, session: TapSession, context: TextSoFar, device: torch.device = CPU) -> None:
+    def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
         self._unread = Unread()

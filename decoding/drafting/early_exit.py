@@ -20,7 +20,7 @@ from .writer import CPU, Reads, Recordable, Writer
 if TYPE_CHECKING:
     from ..model.captured import Outputs
     from ..model.replays import Replays
-    from ..model.session import ExitSession
+    from ..model.session import FirstLayers
     from ..model.upload import Tokens
     from ..parts.adapter import Adapter, AdapterSession
 
@@ -30,13 +30,13 @@ _CHUNK = 256  # rows that the adapter reads at once of a long prompt
 class EarlyExit(Writer):
     """Drafts with the layers before `layer` and an adapter; `attach` names it."""
 
-    session: ExitSession
+    session: FirstLayers
     layer: int
     adapter: AdapterSession
 
     kind = "exit"
 
-    def __init__(self, session: ExitSession, context: TextSoFar, device: torch.device = CPU) -> None:
+    def __init__(self, session: FirstLayers, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
         self.unread = Unread()

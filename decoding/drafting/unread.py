@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from ..model.session import TapSession
+    from ..model.session import LayerStates
     from ..parts.adapter import AdapterSession
     from ..parts.eagle import EagleSession
 
@@ -27,7 +27,7 @@ class Unread:
         taken, self.states = self.states[:count], self.states[count:]
         return taken
 
-    def follow(self, session: TapSession, reader: AdapterSession | EagleSession) -> None:
+    def follow(self, session: LayerStates, reader: AdapterSession | EagleSession) -> None:
         """Make a reader's text the stored one, and note what of it the reader lacks."""
         fresh = session.tapped()
         anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again

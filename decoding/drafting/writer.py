@@ -30,7 +30,6 @@ from .text_so_far import TextSoFar
 if TYPE_CHECKING:
     from ..model.captured import Outputs
     from ..model.draft_vocabulary import DraftVocabulary
-    from ..model.session import Session
 
 CPU = torch.device("cpu")
 Reads = tuple[Callable[[Any], Any], ...]  # what a drafter can do in a method's loop
@@ -53,7 +52,7 @@ class Writer(ABC):
     """Drafts a chain after the text, token by token."""
 
     kind: ClassVar[str]  # of its tokens' sources
-    session: Session  # that writes, or that of the target whose layers are read
+    session: object  # that writes, or that of the target whose layers are read
 
     def __init__(self, context: TextSoFar, device: torch.device = CPU) -> None:
         # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.

@@ -28,7 +28,7 @@ class Reading:
     judged: Judged | None = None  # what a judge made of the answers, which are then left out
 
 
-class Session(Protocol):
+class TreeSession(Protocol):
     """One text in one cache. `length` tokens have their key/value stored; row i of a reading is fed token i."""
 
     @property
@@ -36,9 +36,6 @@ class Session(Protocol):
         """Tokens stored."""
         ...
 
-    capacity: int  # tokens that can be stored
-    # A text that has outgrown this many tokens is rotated differently, and must be read anew once; None: it never is.
-    seam: int | None
     largest_step: int  # rows that fit into one reading
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
@@ -57,6 +54,14 @@ class Session(Protocol):
         """Forget stored tokens after `length`: at most `largest_step` of them."""
         ...
 
+
+class Session(TreeSession, Protocol):
+    """A session that can be given another text."""
+
+    capacity: int  # tokens that can be stored
+    # A text that has outgrown this many tokens is rotated differently, and must be read anew once; None: it never is.
+    seam: int | None
+
     def keep(self, length: int, prompt_length: int) -> bool:
         """Start a text whose first `length` tokens are those stored; False, with nothing done, where that cannot be."""
         ...
@@ -74,8 +79,13 @@ class JudgingSession(Session, Protocol):
 
 
 @runtime_checkable
-class TapSession(Session, Protocol):
-    """A session that records the states between its layers, for a drafter that reads them."""
+class LayerStates(Protocol):
+    """What passes between the layers of a target that has stored a text, for a drafter that reads it."""
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        ...
 
     def tap(self, *layers: int) -> None:
         """Record the hidden states entering these layers for every token that is stored; no layers: stop.
@@ -90,8 +100,8 @@ class TapSession(Session, Protocol):
 
 
 @runtime_checkable
-class ExitSession(TapSession, Protocol):
-    """A session whose layers can be run in two parts: an early exit reads the states between them."""
+class FirstLayers(LayerStates, Protocol):
+    """The same, of a target whose first layers can run ahead of the stored text."""
 
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
@@ -101,6 +111,16 @@ class ExitSession(TapSession, Protocol):
         The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
         """
         ...
+
+
+@runtime_checkable
+class TapSession(Session, LayerStates, Protocol):
+    """A session that records what passes between its layers."""
+
+
+@runtime_checkable
+class ExitSession(TapSession, FirstLayers, Protocol):
+    """A session whose layers can be run in two parts."""
 
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
@@ -132,7 +152,7 @@ class Model(Protocol):
 
 
 def catch_up(
-    session: Session,
+    session: TreeSession,
     tokens: Sequence[int],
     room: int,
     chunk: int,

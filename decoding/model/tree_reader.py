@@ -9,7 +9,7 @@ import torch
 
 from ..queued import Proposal, QueuedDraft
 from .queued_tree import QueuedTree, put_after_chain
-from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
+from .session import ExitSession, ProgressCallback, Reading, TreeSession, catch_up
 from .upload import on_device
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TreeReader:
     """Reads what a session lacks of the text and then a tree after it; stores the nodes that are accepted."""
 
-    def __init__(self, session: Session, chunk: int, progress: ProgressCallback | None = None) -> None:
+    def __init__(self, session: TreeSession, chunk: int, progress: ProgressCallback | None = None) -> None:
         self._session, self._chunk, self._progress = session, chunk, progress
         self._pending: Sequence[int] = ()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from analysis.landscape.together import ask, together
+from analysis.landscape.questions import Ask, ask_alone, run_together
 
 
 class Doubling:
@@ -22,30 +23,29 @@ class Doubling:
         return [2 * number for number in questions]
 
 
-def doubled(service: Doubling, number: int, times: int) -> int:
+def doubled(ask: Ask, service: Doubling, number: int, times: int) -> int:
     """A task that asks so many times."""
     for _ in range(times):
-        number = ask(service, number)
+        number = ask(service.answer, number)
     return number
 
 
 def test_what_all_ask_for_is_answered_at_once() -> None:
     """A task that has ended must not be waited for, and answers must not be exchanged."""
     service = Doubling()
-    works: list[Callable[[], int]] = [lambda n=n: doubled(service, n, n) for n in range(4)]  # type: ignore[misc]
-    assert together(works) == [0, 2, 8, 24]
+    assert run_together([partial(doubled, service=service, number=n, times=n) for n in range(4)]) == [0, 2, 8, 24]
     assert service.asked == [[1, 2, 3], [4, 6], [12]]
 
 
 def test_every_service_answers_its_own_questions() -> None:
     one, other = Doubling(), Doubling()
-    works = [lambda s=s, n=n: doubled(s, n, 1) for s, n in ((one, 1), (other, 5), (one, 2))]  # type: ignore[misc]
-    assert together(works) == [2, 10, 4]
+    tasks = [partial(doubled, service=s, number=n, times=1) for s, n in ((one, 1), (other, 5), (one, 2))]
+    assert run_together(tasks) == [2, 10, 4]
     assert (one.asked, other.asked) == ([[1, 2]], [[5]])
 
 
 def test_alone_a_task_needs_no_company() -> None:
-    assert doubled(Doubling(), 3, 2) == 12
+    assert doubled(ask_alone, Doubling(), 3, 2) == 12
 
 
 @pytest.mark.parametrize("failing", ["task", "service"])
@@ -58,7 +58,7 @@ def test_an_error_ends_all_tasks(failing: str) -> None:
 
     if failing == "service":
         service.answer = fail  # type: ignore[method-assign]
-    works: list[Callable[[], object]] = [lambda: doubled(service, 1, 3), lambda: doubled(service, 2, 3)]
+    tasks = [partial(doubled, service=service, number=n, times=3) for n in (1, 2)]
     with pytest.raises(ValueError, match="as it should"):
-        together([*works, fail] if failing == "task" else works)
+        run_together([*tasks, fail] if failing == "task" else tasks)
     assert threading.active_count() == before
