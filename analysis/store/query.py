@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from decoding.errors import ParamError
 
-from .sql import Bounds, Result, run
+from .sql import QueryBounds, QueryResult, run
 
-SELECTED = Bounds(seconds=5.0, rows=2_000_000)  # of a query that chooses steps
-SHOWN = Bounds(seconds=5.0, rows=500)  # of one whose table is shown
+SELECTED = QueryBounds(seconds=5.0, rows=2_000_000)  # of a query that chooses steps
+SHOWN = QueryBounds(seconds=5.0, rows=500)  # of one whose table is shown
 _TEXT = 200  # characters of a filter's text
 _CELL = 300  # characters of a cell that is shown
 _COLUMNS = 64  # of a table that is shown
@@ -27,7 +27,7 @@ _COLUMNS = 64  # of a table that is shown
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What steps must have; None asks for nothing. Bounds include their ends."""
+    """What steps must have; None asks for nothing. QueryBounds include their ends."""
 
     text: str | None = None  # in a guess of the step
     wanted: str | None = None  # what the target chose in a guess's place
@@ -139,17 +139,17 @@ class Shown:
 ALL = Filter().sql()
 
 
-def answer(tables: Mapping[str, pa.Table], text: str) -> Chosen | Result:
+def answer(tables: Mapping[str, pa.Table], text: str) -> Chosen | QueryResult:
     """What a query answers: steps, or a table to be shown."""
     found = run(tables, text, SELECTED)
     if {"run", "step"} <= set(found.table.column_names):
         if found.more:
             raise ParamError(f"the query selects more than {SELECTED.rows:,} rows: narrow it")
         return _steps_in(found)
-    return Result(found.table.slice(0, SHOWN.rows), found.more or len(found.table) > SHOWN.rows)
+    return QueryResult(found.table.slice(0, SHOWN.rows), found.more or len(found.table) > SHOWN.rows)
 
 
-def _steps_in(found: Result) -> Chosen:
+def _steps_in(found: QueryResult) -> Chosen:
     names = found.table.column_names
     if names.count("run") != 1 or names.count("step") != 1:
         raise ParamError("a query that chooses steps has one column run and one column step: select both")

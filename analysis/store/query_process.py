@@ -1,7 +1,7 @@
 """Runs queries of strangers in a child process, which can be killed.
 
 DuckDB's interrupt is not looked at while it parses and plans, and its bound on memory holds for the data alone: some
-queries of a few hundred characters need minutes or gigabytes for that. `sql.py` refuses those that we know.
+queries of a few hundred characters need minutes or gigabytes for that. `query_size.py` refuses those that we know.
 """
 
 from __future__ import annotations

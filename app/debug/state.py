@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from analysis.metrics import METRICS
+from analysis.store.allowed import check_text
 from analysis.store.query import Filter
-from analysis.store.sql import check_text
 from decoding.errors import ParamError
 
 from ..server.limits import LIMITS

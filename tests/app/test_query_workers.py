@@ -10,7 +10,7 @@ from analysis.store import query_process
 from analysis.store.query import Shown
 from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
-from analysis.store.sql import Bounds
+from analysis.store.sql import QueryBounds
 from app.debug import query_workers
 from app.debug.query_workers import QueryWorkers
 from decoding.errors import ParamError
@@ -50,7 +50,7 @@ def test_a_killed_process_is_replaced_at_once(started: list[QueryProcess], monke
     workers = QueryWorkers()
     workers.answer(TABLES, COUNT)
     with monkeypatch.context() as short:
-        short.setattr(query_process, "SELECTED", Bounds(seconds=0.2))
+        short.setattr(query_process, "SELECTED", QueryBounds(seconds=0.2))
         short.setattr(query_process, "_GRACE", 0.0)
         with pytest.raises(ParamError, match="took longer"):
             workers.answer(TABLES, hanging())

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from analysis.store.query import ALL, Chosen, Filter, answer, cells
-from analysis.store.sql import Result
+from analysis.store.sql import QueryResult
 from decoding.errors import ParamError
 
 from .made_tables import made_tables
@@ -114,7 +114,7 @@ def test_a_step_is_chosen_once_however_often_it_is_named() -> None:
 
 def test_another_query_answers_with_a_table() -> None:
     found = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
-    assert isinstance(found, Result)
+    assert isinstance(found, QueryResult)
     assert cells(found.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
     assert isinstance(answer(TABLES, ALL), Chosen)
 
@@ -132,7 +132,7 @@ def test_a_choice_needs_whole_numbers_of_runs_and_steps(query: str) -> None:
 def test_a_sum_of_whole_numbers_is_a_number() -> None:
     """A sum has more digits than a column: it came as a text, which stood among the words of a table."""
     found = answer(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
-    assert isinstance(found, Result)
+    assert isinstance(found, QueryResult)
     (row,) = cells(found.table)[1]
     assert row == [pc.sum(TABLES["steps"]["accepted"]).as_py(), 1.25] and [type(cell) for cell in row] == [int, float]
 
@@ -180,7 +180,7 @@ VALUES = [
 def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> None:
     """An infinite timestamp ended in a Python error, and UHUGEINT's largest value was shown as -1."""
     found = answer(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
-    assert isinstance(found, Result)
+    assert isinstance(found, QueryResult)
     assert cells(found.table) == (["x", "x"], [[cell, None]])
 
 
@@ -196,7 +196,7 @@ def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
         )
         with suppress(ParamError):
             found = answer(TABLES, f"SELECT {tried} FROM runs")
-            assert isinstance(found, Result)
+            assert isinstance(found, QueryResult)
             json.dumps(cells(found.table), allow_nan=False)
             shown += 1
     assert len(kinds) > 25 and shown > len(kinds) // 2

@@ -14,7 +14,7 @@ from analysis.store import query_process
 from analysis.store.query import ALL, Chosen, Shown, answer
 from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
-from analysis.store.sql import Bounds
+from analysis.store.sql import QueryBounds
 from decoding.errors import ParamError
 
 from .made_tables import made_tables
@@ -63,7 +63,7 @@ def test_a_query_that_nothing_interrupts_is_killed(monkeypatch: pytest.MonkeyPat
     """It would go on for hours, long after its visitor has left, and grow all the while."""
     process = QueryProcess(MEMORY)
     process.answer(TABLES, "SELECT 1")
-    monkeypatch.setattr(query_process, "SELECTED", Bounds(seconds=0.3))
+    monkeypatch.setattr(query_process, "SELECTED", QueryBounds(seconds=0.3))
     monkeypatch.setattr(query_process, "_GRACE", 0.0)
     began = time.monotonic()
     with pytest.raises(ParamError, match="took longer"):

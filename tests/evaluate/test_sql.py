@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import random
 import time
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from analysis.store.sql import CHARACTERS, FUNCTIONS, Bounds, Result, _database, run
+from analysis.store.allowed import CHARACTERS, FUNCTIONS
+from analysis.store.sandbox import open_sandbox
+from analysis.store.sql import QueryBounds, QueryResult, run
 from decoding.errors import ParamError
 
 from .made_tables import made_tables
 
 TABLES = made_tables()
-QUICK = Bounds(seconds=1.0, rows=50)
+QUICK = QueryBounds(seconds=1.0, rows=50)
 
 # What a visitor may want to know.
 GOOD = (
@@ -153,7 +156,7 @@ BAD = (
 SIGNS = ("\0", "\t", "\n", "'", '"', ";", "--", "/*", "*/", "é", "\u202e", "$")
 
 
-def outcome(query: object) -> Result | str:
+def outcome(query: object) -> QueryResult | str:
     """What a query gives: its rows, or the sentence that refuses it. Anything else is a fault."""
     try:
         return run(TABLES, query, QUICK)  # type: ignore[arg-type]
@@ -165,7 +168,7 @@ def outcome(query: object) -> Result | str:
 def test_questions_are_answered(query: str) -> None:
     """A sandbox that refuses what visitors ask is worth nothing."""
     found = outcome(query)
-    assert isinstance(found, Result) and len(found.table) > 0
+    assert isinstance(found, QueryResult) and len(found.table) > 0
 
 
 @pytest.mark.parametrize("query", BAD)
@@ -239,7 +242,7 @@ def test_a_long_query_is_ended() -> None:
     tables = made_tables(60, 50, 3)
     began = time.monotonic()
     with pytest.raises(ParamError, match="took longer than 0.2 seconds"):
-        run(tables, "SELECT count(*) FROM nodes a, nodes b, nodes c WHERE a.p + b.p > c.p", Bounds(seconds=0.2))
+        run(tables, "SELECT count(*) FROM nodes a, nodes b, nodes c WHERE a.p + b.p > c.p", QueryBounds(seconds=0.2))
     assert time.monotonic() - began < 60  # to its end it would take hours
 
 
@@ -247,9 +250,9 @@ def test_a_failure_while_rows_are_fetched_is_one_sentence() -> None:
     """The first rows were there already: what fails then is Arrow's reader, with errors of its own."""
     tables = made_tables(60, 50, 3)
     with pytest.raises(ParamError, match="Could not convert string 'x'"):
-        run(tables, "SELECT (CASE WHEN run = 59 THEN 'x' ELSE '1' END)::INTEGER FROM nodes", Bounds(rows=10**6))
+        run(tables, "SELECT (CASE WHEN run = 59 THEN 'x' ELSE '1' END)::INTEGER FROM nodes", QueryBounds(rows=10**6))
     with pytest.raises(ParamError, match="took longer than 0.2 seconds"):
-        run(tables, "SELECT a.text FROM nodes a, nodes b", Bounds(seconds=0.2, rows=10**9, bytes=2**40))
+        run(tables, "SELECT a.text FROM nodes a, nodes b", QueryBounds(seconds=0.2, rows=10**9, bytes=2**40))
 
 
 def test_a_query_that_needs_much_memory_is_ended() -> None:
@@ -257,16 +260,16 @@ def test_a_query_that_needs_much_memory_is_ended() -> None:
     tables = made_tables(60, 50, 3)
     query = "SELECT a.text FROM nodes a, nodes b ORDER BY a.p * b.q"
     with pytest.raises(ParamError, match="memory|longer"):
-        run(tables, query, Bounds(seconds=5.0, rows=10))
+        run(tables, query, QueryBounds(seconds=5.0, rows=10))
 
 
 def test_results_are_bounded() -> None:
     """A browser is given so many rows, and is told that there are more; too many bytes are refused."""
-    found = run(TABLES, "SELECT a.run FROM nodes a, nodes b", Bounds(rows=70))
+    found = run(TABLES, "SELECT a.run FROM nodes a, nodes b", QueryBounds(rows=70))
     assert len(found.table) == 70 and found.more
-    assert not run(TABLES, "SELECT run FROM runs", Bounds(rows=70)).more
+    assert not run(TABLES, "SELECT run FROM runs", QueryBounds(rows=70)).more
     with pytest.raises(ParamError, match="larger"):
-        run(TABLES, "SELECT a.* FROM nodes a, nodes b", Bounds(rows=10**6, bytes=10_000))
+        run(TABLES, "SELECT a.* FROM nodes a, nodes b", QueryBounds(rows=10**6, bytes=10_000))
 
 
 def doubled(select: str, last: str) -> str:
@@ -330,7 +333,7 @@ def test_queries_that_explode_are_refused_before_they_are_planned(query: str) ->
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
 def test_large_questions_are_answered(query: str) -> None:
     found = outcome(query)
-    assert isinstance(found, Result) and len(found.table) > 0, found
+    assert isinstance(found, QueryResult) and len(found.table) > 0, found
 
 
 @pytest.mark.parametrize("query", [None, 3, ["SELECT 1"], b"SELECT 1", "SELECT 1" + " " * CHARACTERS])
@@ -356,6 +359,6 @@ def test_the_database_itself_is_closed(query: str, tmp_path: Path) -> None:
     """Where the check of the text has a hole, there must still be nothing behind it."""
     secret, written = tmp_path / "secret.csv", tmp_path / "written"
     secret.write_text("a\nsecret\n", encoding="utf-8")
-    with _database(TABLES) as database, pytest.raises(duckdb.Error):
+    with closing(open_sandbox(TABLES)) as database, pytest.raises(duckdb.Error):
         database.execute(query.replace("{secret}", str(secret)).replace("{written}", str(written))).fetchall()
     assert not written.exists()
