@@ -30,7 +30,7 @@ from decoding.errors import SpecscopeError
 _PACKAGES = Path(__file__).parents[1]  # where the child finds this package
 _START_SECONDS = 60.0  # that importing the child's module may take, beyond the time of the first request
 _MARGIN = 1.0  # seconds after which a child that should have been killed ends itself
-Answer = tuple[dict[str, Any], bytes]
+ChildAnswer = tuple[dict[str, Any], bytes]
 
 
 class ChildProcess:
@@ -61,7 +61,7 @@ class ChildProcess:
         """Whether it can still be asked."""
         return self.end.alive and self._process.poll() is None
 
-    def ask(self, request: dict[str, Any], seconds: float) -> Answer:
+    def ask(self, request: dict[str, Any], seconds: float) -> ChildAnswer:
         """Return the child's answer; raises TimeoutError if it is late, EOFError if the child has ended.
 
         A SpecscopeError of the child is raised here, as the kind of error that was named for this child.
@@ -74,7 +74,7 @@ class ChildProcess:
             raise self._refusal(answer["refused"])
         return answer, content
 
-    def _within(self, seconds: float, exchange: Callable[[], Answer]) -> Answer:
+    def _within(self, seconds: float, exchange: Callable[[], ChildAnswer]) -> ChildAnswer:
         """The result of an exchange. The child is killed when the time is over, which ends the exchange."""
         late = threading.Event()
 
@@ -97,13 +97,13 @@ class ChildProcess:
                 self.end()
                 raise TimeoutError("the child took too long")
 
-    def _exchange(self, message: dict[str, Any]) -> Answer:
+    def _exchange(self, message: dict[str, Any]) -> ChildAnswer:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
         return self._read()
 
-    def _read(self) -> Answer:
+    def _read(self) -> ChildAnswer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.endswith(b"\n"):
@@ -124,7 +124,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def serve(answer: Callable[[Any], Answer]) -> None:
+def serve(answer: Callable[[Any], ChildAnswer]) -> None:
     """Answer the parent's requests until it closes the pipe; for the child's `__main__`."""
     _limit(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")

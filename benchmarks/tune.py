@@ -15,7 +15,7 @@ from analysis.bench.methods import BenchEntry, base_entry, measure, method_entry
 from analysis.prompts.tasks import Task
 from analysis.tuned import CPU
 from cli.bench import read_questions
-from cli.progress import Progress
+from cli.progress import ProgressBar
 from decoding import load
 from decoding.engine import Engine
 from decoding.methods.token_recycling import TokenRecyclingParams
@@ -80,7 +80,7 @@ def tune(engine: Engine, tasks: Sequence[Task], methods: Sequence[str], budget: 
     for method in methods:
         found[method] = [(method_entry(engine, method, settings), settings) for settings in CANDIDATES[method]]
     entries = [entry for candidates in found.values() for entry, _ in candidates]
-    with Progress() as progress:
+    with ProgressBar() as progress:
         measure(engine, tasks, [base, *entries], budget, progress=progress)
     rows = [["method", "settings", "tokens/step", "speedup"]]
     for method, candidates in found.items():

@@ -14,7 +14,7 @@ from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.loader import load
 
-from .progress import Progress
+from .progress import ProgressBar
 
 _MODELS = '"smollm2", "pocket", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
 _BEST = "smollm2 where it is on this machine, else pocket"
@@ -83,7 +83,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
     def named(path: str | None) -> str | None:
         return None if path is None else clean(path)
 
-    with Progress() as progress:
+    with ProgressBar() as progress:
         return load(
             name,
             draft=named(arguments.draft),

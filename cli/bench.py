@@ -22,7 +22,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "measure methods against autoregressive decoding, greedily, on the same prompts in turn"
 EXAMPLE = "python -m decoding bench --methods lookahead,prompt_lookup --limit 20 --peers transformers"
@@ -67,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
     methods = runnable if arguments.methods is None else names_in(arguments.methods)
     if arguments.tuned:
         params = tuned_params(engine, methods) | params
-    with Progress() as progress:
+    with ProgressBar() as progress:
         rivals = names_in(arguments.peers)
         if rivals:
             progress("loading the peers", 0.0)

@@ -14,7 +14,7 @@ from decoding.loader import find_codec
 
 from .arguments import add_json_flag, check_place, clean
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "build a datastore from texts, for methods that retrieve their guesses"
 EXAMPLE = "python -m decoding datastore build books.txt chats.jsonl --model pocket --out store.safetensors"
@@ -52,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError(f"{clean(arguments.out)[:200]!r} exists: name another file, or replace it with --force")
     border = None if arguments.border is None else clean(arguments.border).strip()
     name = clean(arguments.model)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         codec = find_codec(name, progress)
         files = [Path(file) for file in arguments.files]
         built = build_store(files, codec, Path(arguments.out), border=border, progress=progress)

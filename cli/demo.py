@@ -16,8 +16,8 @@ from decoding.native.build import library
 from decoding.types import JSON
 
 from .paint import KINDS, Paint, kind_of, one_line
-from .progress import Progress
-from .stream import Piece, Pieces
+from .progress import ProgressBar
+from .stream import Piece, PieceCutter
 from .window import window_and_mask
 
 HELP = "watch every method write the same text, on SmolLM2 where it is on this machine, else on pocket"
@@ -44,7 +44,7 @@ def main(arguments: argparse.Namespace) -> int:
     paint = Paint.for_stream(sys.stdout)
     name = best_model()
     note, text = _PROMPTS[name]
-    with Progress() as progress:  # without compiled code, texts of methods may part at near-ties in bfloat16
+    with ProgressBar() as progress:  # without compiled code, texts of methods may part at near-ties in bfloat16
         engine = load(name, device="cpu", dtype=None if library() else "float32", progress=progress)
     print(paint.fit(paint.bold("Specscope") + " · every method writes the same text, in fewer steps"))
     model = f"model:  {engine.model.card.name}, {note}"
@@ -78,7 +78,7 @@ def _head(paint: Paint, name: str, result: Result, slowest: int) -> str:
 
 def _lines(paint: Paint, engine: Engine, result: Result) -> list[str]:
     """The text with a stroke behind every step, broken to the terminal's width."""
-    pieces, lines, line, used = Pieces(engine.codec, result.trace.header.prompt), list[str](), "", 0
+    pieces, lines, line, used = PieceCutter(engine.codec, result.trace.header.prompt), list[str](), "", 0
     for step in result.trace.steps:
         for piece in [*pieces.of(step), Piece("│", "")]:
             text = one_line(piece.text)

@@ -8,14 +8,14 @@ import sys
 from time import perf_counter
 
 from analysis.doctor.drafters import KINDS, open_drafter
-from analysis.doctor.examine import Report, examine, finish, refused, sample
+from analysis.doctor.examine import Examination, examine, finish, refused, sample
 from analysis.doctor.texts import write_texts
 from decoding.errors import ModelError, ParamError
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .bench import read_questions
 from .paint import Paint
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "find faults in the wiring of a drafter: its files are checked, then each flag is tried as given and changed"
 EXAMPLE = "python -m decoding doctor --model pocket --eagle assets/pocket/eagle"
@@ -45,7 +45,7 @@ def main(arguments: argparse.Namespace) -> int:
     kind, name = _drafter(arguments)
     tasks = sample(read_questions(arguments.tasks, arguments.model, None), count, seed)
     engine = load_engine(arguments)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         started, model = perf_counter(), engine.model.card.name
         try:
             examined = open_drafter(engine, kind, name, progress)
@@ -68,7 +68,7 @@ def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
     return kind, clean(path)
 
 
-def shown(paint: Paint, report: Report) -> str:
+def shown(paint: Paint, report: Examination) -> str:
     """The report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:

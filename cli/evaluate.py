@@ -19,7 +19,7 @@ from decoding.types import JSON
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .bench import columns_of, method_params, names_in, number, read_questions
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 if TYPE_CHECKING:
     from analysis.evaluate.evaluation import Answers
@@ -102,7 +102,7 @@ def main(arguments: argparse.Namespace) -> int:
     about = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in _MODEL_FLAGS}
     answers = _answers(arguments)
     try:
-        with Progress() as progress:
+        with ProgressBar() as progress:
             found = evaluate(plan, out, answers, about, progress)
     except KeyboardInterrupt:
         sys.stderr.write(

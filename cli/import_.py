@@ -18,7 +18,7 @@ from decoding.types import JSON, Trace
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, pairs
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +130,7 @@ def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:
             f"the records call their method {min(unknown)[:40]!r}: say with --method which of ours that is"
         )
     engine = load_engine(arguments, model)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         return restore(found, engine, method, pairs(arguments.param) or None, progress)
 
 

@@ -16,7 +16,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, read_text, whole
 from .paint import Paint, visible
-from .progress import Progress
+from .progress import ProgressBar
 from .recorded import engine_of
 
 HELP = "for every place of a text, how many guesses of each method the target would accept there"
@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.methods is not None:
         methods = [name.strip() for name in clean(arguments.methods).split(",") if name.strip()]
     engine, ids, first = _text(arguments, written)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         found = measure_landscape(engine, ids, methods, first=first, max_new_tokens=budget, progress=progress)
     if arguments.json:
         print(json.dumps(found))
@@ -72,7 +72,7 @@ def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence
     engine = load_engine(arguments)
     if not written:
         return engine, engine.encode(text), 1
-    with Progress() as progress:
+    with ProgressBar() as progress:
         progress("writing the text", 0.0)
         run = engine.decode(engine.as_turn(text), max_new_tokens=written, record="off")
         for _ in run:

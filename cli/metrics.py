@@ -16,7 +16,7 @@ from .arguments import add_json_flag, clean
 from .paint import Paint, one_line
 
 if TYPE_CHECKING:
-    from analysis.metrics import Result, Selection
+    from analysis.metrics import MetricResult, Selection
 
 HELP = "say what a run folder shows: acceptance, the drafter, its guesses, time, and what differs from another folder"
 EXAMPLE = "python -m decoding metrics runs --against runs-before"
@@ -146,7 +146,7 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
     return "\n".join(lines)
 
 
-def _metric(paint: Paint, title: str, found: Result, *, rows: bool) -> list[str]:
+def _metric(paint: Paint, title: str, found: MetricResult, *, rows: bool) -> list[str]:
     """A metric's sentence; with `rows`, the table below it."""
     said = found["sentence"] if found["reason"] is None else found["reason"]
     lines = _wrapped(paint, f"{title}: {one_line(said)}" if title else one_line(said))

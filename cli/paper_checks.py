@@ -20,7 +20,7 @@ from lab.papers.experiment import Variant
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
 from .bench import read_questions
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "put the papers' central tables and figures to the test, and write down what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
@@ -62,7 +62,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError(f"{DEFAULT_OUT} is the page of all papers: name another file for some of them with --out")
     tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
     engine = load_engine(arguments)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         variants = _variants(arguments, engine, progress)
         questions = answer_questions(engine, tasks, budget, lambda share: progress("answering the questions", share))
         experiment = Experiment(engine, questions, budget, variants)
@@ -121,7 +121,7 @@ def _one_bench(tasks: list[Task]) -> list[Task]:
     return [replace(task, category="mt_bench") if task.category in _MT_BENCH else task for task in tasks]
 
 
-def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
+def _variants(arguments: argparse.Namespace, engine: Engine, progress: ProgressBar) -> dict[str, Variant]:
     """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
     from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
 

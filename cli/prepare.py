@@ -10,7 +10,7 @@ from decoding.model.files import TensorFiles, find_folder
 
 from .arguments import add_model_flags, clean, load_engine
 from .paint import one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "fetch or convert a model and build what its methods need, so that its first run starts at once"
 EXAMPLE = "python -m decoding prepare --model smollm2"
@@ -25,7 +25,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Prepare every method that the engine can run."""
     engine = load_engine(arguments)
     ready = [name for name in METHODS if engine.lacks(name) is None]
-    with Progress() as progress:
+    with ProgressBar() as progress:
         for name in ready:
             engine.prepare(name, progress)
     card = engine.model.card

@@ -12,7 +12,7 @@ _PATIENCE = 1.0  # seconds before anything is shown
 _WIDTH = 24
 
 
-class Progress:
+class ProgressBar:
     """Call it with a phase and the share of it that is done; as a context manager it removes the bar at the end."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from decoding.embedded import TARGET, suite
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "answer the embedded family's held-out questions greedily and judge the answers"
 EXAMPLE = "python -m decoding quality --limit 20"
@@ -34,7 +34,7 @@ def main(arguments: argparse.Namespace) -> int:
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     tasks = read_tasks(suite() if arguments.tasks is None else clean(arguments.tasks), limit)
     engine = load_engine(arguments)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         found = measure(engine, tasks, progress)
     rows = {**found, "all": total(found)}
     if arguments.json:

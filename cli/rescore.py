@@ -11,7 +11,7 @@ from decoding.trace import read_trace
 
 from .arguments import add_json_flag, add_model_flags
 from .paint import Paint
-from .progress import Progress
+from .progress import ProgressBar
 from .recorded import engine_of
 from .report import judgement
 
@@ -31,7 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Rescore; exit code 1 if a token is not the target's choice."""
     trace = read_trace(arguments.trace)
     engine = engine_of(arguments, trace)
-    with Progress() as progress:
+    with ProgressBar() as progress:
         progress("checking the text", 0.0)
         verdict = engine.rescore(trace, progress)
     if arguments.json:

@@ -37,9 +37,9 @@ from .arguments import (
     whole,
 )
 from .paint import Paint
-from .progress import Progress
+from .progress import ProgressBar
 from .recorded import engine_of
-from .screen import Screen
+from .screen import RunScreen
 
 HELP = "decode a prompt with one method and show the text and its metrics"
 EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the capital of France?" --trace run.jsonl'
@@ -115,14 +115,14 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
     paint = Paint.for_stream(sys.stdout)
     start, engine = (_planned if arguments.origin is None else _planned_branch)(arguments, ranks)
     with ExitStack() as stack:
-        progress = stack.enter_context(Progress())
+        progress = stack.enter_context(ProgressBar())
         run = start(progress)
         # Only now, with every argument checked: opening it empties a file that --force may replace.
         writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
         if writer:
             writer.header(run.header)
             writer.texts(run.texts())
-        show, written = None if arguments.json or silent else Screen(paint, engine, run, progress), 0
+        show, written = None if arguments.json or silent else RunScreen(paint, engine, run, progress), 0
         progress("reading the prompt", 0.0)
         for step in run:
             if writer:
@@ -139,7 +139,7 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
         return 0
     if show:
         show.end_text()
-    with Progress() as progress:
+    with ProgressBar() as progress:
         progress("checking the text", 0.0)
         verdict = engine.rescore(run.trace, progress)
     if show:
@@ -214,7 +214,7 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
     return [{"role": "user", "content": text}] if arguments.chat else text
 
 
-def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[Progress], Run], Engine]:
+def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
     """What starts the run of a prompt, and its engine."""
     if given := [flag for flag in _BRANCH if getattr(arguments, flag) is not None]:
         raise ParamError(f"--{given[0].replace('_', '-')} is for a recorded run: name its file with --from")
@@ -226,7 +226,7 @@ def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callab
     return partial(_start, engine, arguments, prompt, ranks=ranks), engine
 
 
-def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[Progress], Run], Engine]:
+def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
     """The same for a branch of a recorded run."""
     if given := [flag for flag in _OF_THE_RUN if getattr(arguments, flag)]:
         raise ParamError(f"--{given[0].replace('_', '-')} is given by the run that --from names: leave it out")
@@ -241,7 +241,7 @@ def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple
     engine, token = engine_of(arguments, trace), clean(arguments.token) if arguments.token is not None else token_id
     name = "".join(letter for letter in clean(Path(arguments.origin).name) if letter.isprintable())[:LONGEST]
 
-    def start(progress: Progress) -> Run:
+    def start(progress: ProgressBar) -> Run:
         record = clean(arguments.record)
         assert step is not None
         return engine.branch(
@@ -252,7 +252,7 @@ def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple
 
 
 def _start(
-    engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: Progress, ranks: Ranks | None
+    engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: ProgressBar, ranks: Ranks | None
 ) -> Run:
     chunk = arguments.prefill_chunk
     given = {name: getattr(arguments, name) for name in _SAMPLING if getattr(arguments, name) is not None}

@@ -11,19 +11,19 @@ from decoding.trace.rescore import Rescore
 from decoding.types import Step
 
 from .paint import KINDS, Paint, kind_of, visible
-from .progress import Progress
+from .progress import ProgressBar
 from .report import report
-from .stream import Piece, Pieces, Stream
+from .stream import Piece, PieceCutter, Stream
 
 _LONGEST_ECHO = 400  # characters of the prompt shown in front of the answer
 
 
-class Screen:
+class RunScreen:
     """Shows a run on a terminal: its method, its text while it is written, then its metrics."""
 
-    def __init__(self, paint: Paint, engine: Engine, run: Run, progress: Progress) -> None:
+    def __init__(self, paint: Paint, engine: Engine, run: Run, progress: ProgressBar) -> None:
         self._paint, self._engine, self._run, self._progress = paint, engine, run, progress
-        self._pieces = Pieces(engine.codec, run.header.prompt)
+        self._pieces = PieceCutter(engine.codec, run.header.prompt)
         self._stream = Stream(self._write, run.request.stop)
         self._begun = False
         header = run.header

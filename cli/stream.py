@@ -29,7 +29,7 @@ def origins(step: Step) -> list[str]:
     return [*kinds, *unknown, ""][: len(step.emitted)]
 
 
-class Pieces:
+class PieceCutter:
     """Cuts a run's text into pieces; a character whose bytes are spread over tokens comes with the last of them."""
 
     def __init__(self, codec: Codec, prompt: Sequence[int]) -> None:

@@ -15,7 +15,7 @@ from decoding.errors import ParamError
 from decoding.types import JSON
 
 from .arguments import add_json_flag, clean, whole
-from .progress import Progress
+from .progress import ProgressBar
 from .train_parts import (
     EXAMPLE_DRAFTER,
     EXAMPLE_EAGLE3,
@@ -114,7 +114,7 @@ def _train_smollm2(arguments: argparse.Namespace) -> int:
 def _train(
     arguments: argparse.Namespace,
     plans: Mapping[str, _Plan],
-    train: Callable[[Path, _Plan, int, str, Progress], Mapping[str, JSON]],
+    train: Callable[[Path, _Plan, int, str, ProgressBar], Mapping[str, JSON]],
 ) -> Path:
     """Check the flags and train; where it is."""
     import transformers
@@ -131,7 +131,7 @@ def _train(
         torch.set_num_threads(whole("--threads", arguments.threads, 1, 1024))
     device = clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     try:
-        with Progress() as progress:
+        with ProgressBar() as progress:
             found = train(out, plan, seed, device, progress)
     except KeyboardInterrupt:
         sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")

@@ -17,10 +17,10 @@ from decoding.errors import ParamError
 from decoding.types import JSON
 
 from .arguments import add_json_flag, clean, whole
-from .progress import Progress
+from .progress import ProgressBar
 
 if TYPE_CHECKING:
-    from lab.training.runs import Job
+    from lab.training.runs import TrainingJob
 
 HELP_MEDUSA = "train Medusa heads: behind a frozen model, or together with it"
 HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen model"
@@ -222,10 +222,10 @@ def _add_common_flags(parser: argparse.ArgumentParser) -> None:
     add_json_flag(parser)
 
 
-def _job(arguments: argparse.Namespace) -> Job:
+def _job(arguments: argparse.Namespace) -> TrainingJob:
     """The settings that both trainings have."""
     from lab.training.distill import Answering
-    from lab.training.runs import Job
+    from lab.training.runs import TrainingJob
 
     model, out = clean(arguments.model), Path(clean(arguments.out))
     if model == "toy":
@@ -238,7 +238,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         whole("--length", _usual(arguments, "length"), 8, 2**20),
     )
     lines = whole("--lines", _usual(arguments, "lines"), 1, 65_536)
-    return Job(
+    return TrainingJob(
         model=model,
         out=out,
         data=None if arguments.data is None else clean(arguments.data),
@@ -265,7 +265,7 @@ def _job(arguments: argparse.Namespace) -> Job:
     )
 
 
-def _run(arguments: argparse.Namespace, train: Callable[[Progress], dict[str, JSON]]) -> int:
+def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str, JSON]]) -> int:
     """Train with a bar, and print what came of it."""
     import transformers
 
@@ -276,7 +276,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[Progress], dict[str, JS
     if arguments.threads is not None:
         torch.set_num_threads(whole("--threads", arguments.threads, 1, 1024))
     try:
-        with Progress() as progress, memory_advice("for this training"):
+        with ProgressBar() as progress, memory_advice("for this training"):
             found = train(progress)
     except KeyboardInterrupt:
         sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")

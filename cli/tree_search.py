@@ -15,7 +15,7 @@ from decoding.types import JSON
 from .arguments import add_json_flag, add_model_flags, load_engine, whole
 from .bench import read_questions
 from .paint import Paint
-from .progress import Progress
+from .progress import ProgressBar
 
 HELP = "grow Medusa trees from the heads' accuracies: expected against measured tokens per step"
 EXAMPLE = "python -m decoding tree-search --measure 1,4,16,63 --limit 8"
@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError(f"tree-search needs {missing}")
     tasks = read_questions(arguments.tasks, arguments.model, limit) if asked else ()
     rows: list[dict[str, JSON]] = []
-    with Progress() as progress:
+    with ProgressBar() as progress:
         heads: Guesser = engine.part("medusa")
         if heads.accuracies is None:
             raise ParamError("these heads come without accuracies: train them with `train medusa`, which measures them")

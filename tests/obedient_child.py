@@ -7,11 +7,11 @@ import sys
 import time
 from typing import Any
 
-from analysis.child_process import Answer, serve
+from analysis.child_process import ChildAnswer, serve
 from decoding.errors import SpecscopeError
 
 
-def _answer(request: Any) -> Answer:
+def _answer(request: Any) -> ChildAnswer:
     match request["do"]:
         case "sleep":
             time.sleep(request["seconds"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRun:
     """One run."""
 
     ids: tuple[int, ...]
@@ -18,7 +18,7 @@ class Measured:
 
 
 # (prompt ids, budget of new tokens, ids that end the text) -> one run
-Runner = Callable[[Sequence[int], int, frozenset[int]], Measured]
+Runner = Callable[[Sequence[int], int, frozenset[int]], MeasuredRun]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from decoding.types import JSON
 
 from ..prompts.tasks import Task
 from .disturbance import Disturbance
-from .measured import Measured, Peer, Runner
+from .measured import MeasuredRun, Peer, Runner
 
 _WARM_UP = 16  # tokens of each method's first, unmeasured run
 _BASE = "autoregressive"
@@ -39,7 +39,7 @@ class BenchEntry:
     runner: Runner
     process: int | None = None  # the one it runs in, if that is not this one
     memory: dict[str, Any] = field(default_factory=dict)  # what the method keeps from run to run: no other entry's
-    runs: list[Measured] = field(default_factory=list)
+    runs: list[MeasuredRun] = field(default_factory=list)
     disturbed: int = 0  # runs in which other processes held the cores
 
     @property
@@ -157,7 +157,7 @@ def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[
 
 
 def _runner(engine: Engine, method: str, params: Mapping[str, JSON], memory: dict[str, Any]) -> Runner:
-    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> Measured:
+    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
         begin = time.perf_counter()
         options: DecodeOptions = {"end_tokens": sorted(ends), "record": "off", "memory": memory}
         running = engine.decode(ids, method, params, None, budget, **options)
@@ -167,7 +167,7 @@ def _runner(engine: Engine, method: str, params: Mapping[str, JSON], memory: dic
         end = time.perf_counter()
         tokens = sum(len(step.emitted) for step in later)
         emitted = (*first.emitted, *(token for step in later for token in step.emitted))
-        return Measured(emitted, 1 + len(later), middle - begin, end - middle if later else 0.0, tokens)
+        return MeasuredRun(emitted, 1 + len(later), middle - begin, end - middle if later else 0.0, tokens)
 
     return run
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.types import JSON
 
-from .measure import Measured, measure
+from .measure import AcceptedGuesses, measure
 from .probes import Check
-from .verdict import FEWEST, Fault, Outcome, compare
+from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
     from ..prompts.tasks import Task
@@ -29,17 +29,17 @@ ROUNDS = 3  # faults of one drafter that are looked for by measuring
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Examination:
     """What an examination found."""
 
     method: str
     model: str
     drafter: str
     checks: tuple[Check, ...]
-    outcomes: tuple[Outcome, ...]  # of the first round
+    outcomes: tuple[ProbeOutcome, ...]  # of the first round
     faults: tuple[Fault, ...]
-    given: Measured | None  # None where the files could not be read
-    best: Measured | None  # with all faults mended that a change of the wiring can mend
+    given: AcceptedGuesses | None  # None where the files could not be read
+    best: AcceptedGuesses | None  # with all faults mended that a change of the wiring can mend
     prompts: int
     seconds: float
 
@@ -87,11 +87,11 @@ class Report:
         }
 
 
-def refused(method: str, model: str, drafter: str, error: ModelError) -> Report:
+def refused(method: str, model: str, drafter: str, error: ModelError) -> Examination:
     """The report on a drafter whose files cannot be used."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
-    return Report(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
+    return Examination(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
 
 
 def finish(progress: Reporting[_Result], report: Callable[[str, float], None]) -> _Result:
@@ -115,7 +115,7 @@ def examine(
     model: str,
     seed: int = 0,
     started: float | None = None,  # by `perf_counter`, where writing the texts counts too
-) -> Reporting[Report]:
+) -> Reporting[Examination]:
     """Examine a drafter on the target's own texts, those of the model of that name."""
     started, depth = perf_counter() if started is None else started, examined.depth
     texts = [text for text in texts if len(text.places(depth))]
@@ -126,7 +126,7 @@ def examine(
         )
     checks, found = tuple(examined.checks()), list[Fault]()
     wiring, given = examined.given, measure(examined, examined.given, texts, depth)
-    rounds, best = list[tuple[Outcome, ...]](), given
+    rounds, best = list[tuple[ProbeOutcome, ...]](), given
     while len(rounds) < ROUNDS:
         mended = {fault.flag for fault in found}
         probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
@@ -139,7 +139,7 @@ def examine(
         wiring, best = best_outcome.probe.wiring, best_outcome.other
     measured = {fault.flag for fault in found}
     seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
-    return Report(
+    return Examination(
         examined.method,
         model,
         examined.about,
@@ -154,10 +154,10 @@ def examine(
 
 
 def _round(
-    examined: Examined, best: Measured, probes: Sequence[Probe], texts: Sequence[Text], seed: int
-) -> Reporting[tuple[Outcome, ...]]:
+    examined: Examined, best: AcceptedGuesses, probes: Sequence[Probe], texts: Sequence[Text], seed: int
+) -> Reporting[tuple[ProbeOutcome, ...]]:
     """Every probe beside the wiring that it changes."""
-    outcomes = list[Outcome]()
+    outcomes = list[ProbeOutcome]()
     for number, probe in enumerate(probes):
         yield f"trying {probe.name}", number / len(probes)
         other = measure(examined, probe.wiring, texts, examined.depth)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class AcceptedGuesses:
     """Accepted guesses, summed over the places of every text."""
 
     accepted: npt.NDArray[np.float64]  # (texts,)
@@ -30,11 +30,11 @@ class Measured:
 
 
 @torch.inference_mode()
-def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> Measured:
+def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> AcceptedGuesses:
     """How much of the texts a wiring guesses. Greedy acceptance, exactly: a guess is right where the text has it."""
     lengths = [accepted(examined, wiring, text, depth) for text in texts]
     every = np.concatenate(lengths)
-    return Measured(
+    return AcceptedGuesses(
         np.array([each.sum() for each in lengths], dtype=np.float64),
         np.array([len(each) for each in lengths], dtype=np.float64),
         tuple(float((every >= j).mean()) for j in range(1, depth + 1)),

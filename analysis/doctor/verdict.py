@@ -16,7 +16,7 @@ import numpy as np
 
 from decoding.types import JSON
 
-from .measure import Measured
+from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
 LEAST_GAIN = 0.02  # of the tokens per step: less is not worth a change
@@ -26,12 +26,12 @@ _ERROR = 0.05  # of all probes together
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeOutcome:
     """A probe beside the wiring that it changes one entry of."""
 
     probe: Probe
-    given: Measured
-    other: Measured
+    given: AcceptedGuesses
+    other: AcceptedGuesses
     interval: tuple[float, float]  # of the difference in tokens per step
 
     @property
@@ -72,7 +72,7 @@ class Fault:
     sentence: str
 
     @classmethod
-    def measured(cls, outcome: Outcome) -> Fault:
+    def measured(cls, outcome: ProbeOutcome) -> Fault:
         """The fault that a better probe shows."""
         probe, given, better = outcome.probe, outcome.given.tokens_per_step, outcome.other.tokens_per_step
         low, high = (round(end, 4) for end in outcome.interval)
@@ -90,12 +90,12 @@ class Fault:
         return {**asdict(self), "interval": None if self.interval is None else [*self.interval]}
 
 
-def compare(probe: Probe, given: Measured, other: Measured, probes: int, seed: int) -> Outcome:
+def compare(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, probes: int, seed: int) -> ProbeOutcome:
     """A probe's outcome as one of so many."""
-    return Outcome(probe, given, other, interval(given, other, _ERROR / probes, seed))
+    return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed))
 
 
-def interval(given: Measured, other: Measured, error: float, seed: int) -> tuple[float, float]:
+def interval(given: AcceptedGuesses, other: AcceptedGuesses, error: float, seed: int) -> tuple[float, float]:
     """Of the difference in tokens per step, missed with a chance of `error`."""
     count = len(given.places)
     rows = np.random.default_rng(seed).integers(0, count, (_DRAWS, count))

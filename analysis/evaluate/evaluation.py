@@ -11,25 +11,29 @@ import pyarrow.parquet as pq
 
 from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
 from ..store.folder import PARTS, SUMMARY, make_folder, read_summary, read_table, write_summary
 from ..store.schema import NODES, RUNS, STEPS
 from ..store.tables import SOURCE
 from .parts import finished_questions, merge, remove_parts, write_part
-from .plan import BASE, DEFAULT, Plan
+from .plan import BASE, DEFAULT, EvaluationPlan
 from .question import Answered, answer, check_engine, warm_up
 
-Progress = Callable[[str, float], None]
 # Gives the answers of questions, in any order: (plan, their numbers) -> (number, answer) pairs.
-Answers = Callable[[Plan, Sequence[int]], Iterable[tuple[int, Answered]]]
+Answers = Callable[[EvaluationPlan, Sequence[int]], Iterable[tuple[int, Answered]]]
 _LIGHT = "the runs were recorded without probabilities: evaluate again with --record full"
 _NEED_FULL = ("p", "q", "rank", "entropy", "overlap")
 _OTHERWISE = "name another folder with --out, or give the same settings to go on with this one"
 
 
 def evaluate(
-    plan: Plan, folder: str | Path, answers: Answers, about: Mapping[str, JSON], progress: Progress | None = None
+    plan: EvaluationPlan,
+    folder: str | Path,
+    answers: Answers,
+    about: Mapping[str, JSON],
+    progress: ProgressCallback | None = None,
 ) -> dict[str, JSON]:
     """Run what the folder lacks of the plan, and finish the folder: its report.
 
@@ -55,7 +59,7 @@ def evaluate(
 def in_this_process(engine: Engine) -> Answers:
     """One question after the other, on an engine of this process."""
 
-    def answers(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
+    def answers(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
         check_engine(engine, plan)
         warm_up(engine, plan)
         for number in numbers:
@@ -90,7 +94,7 @@ def report(folder: Path) -> dict[str, JSON]:
     }
 
 
-def _begin(folder: Path, plan: Plan, about: Mapping[str, JSON]) -> dict[str, Any]:
+def _begin(folder: Path, plan: EvaluationPlan, about: Mapping[str, JSON]) -> dict[str, Any]:
     """The summary of a new folder, or of one that the same evaluation has begun."""
     settings = {**about, **plan.settings()}
     make_folder(folder)

@@ -23,7 +23,7 @@ _SETTING_NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)  # part of a trace's file 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MethodSetting:
     """A method in one of its settings."""
 
     method: str
@@ -32,11 +32,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """A whole evaluation. The first entry's answers go into a question's later turns, for all entries."""
 
     tasks: tuple[Task, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[MethodSetting, ...]
     sampling: Mapping[str, JSON] = field(default_factory=dict)
     max_new_tokens: int = 128
     record: str = "full"
@@ -70,7 +70,7 @@ def make_plan(
     record: str = "full",
     traces: bool = False,
     baseline: bool = True,
-) -> Plan:
+) -> EvaluationPlan:
     """Check what was asked for, before anything runs.
 
     `params` holds settings by method, and `tuned` those of the methods that `params` leaves out, named "tuned".
@@ -99,9 +99,9 @@ def make_plan(
         raise ParamError(f"there are settings for {', '.join(strangers)}, which is not among the methods evaluated")
     if record not in LEVELS[1:]:
         raise ParamError(f"record must be one of {', '.join(LEVELS[1:])}, not {str(record)[:40]!r}")
-    return Plan(
+    return EvaluationPlan(
         tuple(tasks),
-        tuple(Entry(method, name, _checked(method, raw)) for method, name, raw in wanted),
+        tuple(MethodSetting(method, name, _checked(method, raw)) for method, name, raw in wanted),
         find_sampling(sampling).to_json(),
         check_count("max_new_tokens", max_new_tokens, 1, 1_000_000),
         record,

@@ -16,8 +16,8 @@ from decoding.types import Trace
 
 from ..bench.methods import as_prompt
 from ..store.folder import TRACES
-from ..store.tables import Place, Tables, failed, joined, tables_of
-from .plan import Entry, Plan
+from ..store.tables import RunIdentity, RunTables, failed, joined, tables_of
+from .plan import EvaluationPlan, MethodSetting
 
 _WARM_UP = 16  # tokens of each entry's first, unrecorded run
 
@@ -25,18 +25,18 @@ _WARM_UP = 16  # tokens of each entry's first, unrecorded run
 class Answered(NamedTuple):
     """A question's rows, its runs numbered from 0, and its traces as files by their names."""
 
-    tables: Tables
+    tables: RunTables
     traces: Mapping[str, bytes]
 
 
-def check_engine(engine: Engine, plan: Plan) -> None:
+def check_engine(engine: Engine, plan: EvaluationPlan) -> None:
     """Raise ParamError if the engine lacks what a method needs."""
     for method in dict.fromkeys(entry.method for entry in plan.entries):
         if missing := engine.lacks(method):
             raise ParamError(f"{method} needs {missing}")
 
 
-def warm_up(engine: Engine, plan: Plan) -> None:
+def warm_up(engine: Engine, plan: EvaluationPlan) -> None:
     """Make every method's parts, and run each for a few tokens: a first run pays for what later ones find ready."""
     try:
         ids = engine.encode(as_prompt(engine, [("user", plan.tasks[0].turns[0])]))
@@ -47,7 +47,7 @@ def warm_up(engine: Engine, plan: Plan) -> None:
         return
 
 
-def answer(engine: Engine, plan: Plan, number: int) -> Answered:
+def answer(engine: Engine, plan: EvaluationPlan, number: int) -> Answered:
     """Run the question of this number; a run that fails has a row that says so, and the others go on.
 
     What a method learns from one run for the next lasts for the turns of this question: so the outcome depends neither
@@ -55,13 +55,13 @@ def answer(engine: Engine, plan: Plan, number: int) -> Answered:
     """
     task, chat = plan.tasks[number], list[tuple[str, str]]()
     memories: list[dict[str, Any]] = [{} for _ in plan.entries]
-    rows, traces = list[Tables](), dict[str, bytes]()
+    rows, traces = list[RunTables](), dict[str, bytes]()
     for turn, text in enumerate(task.turns, start=1):
         chat.append(("user", text))
         first: Trace | None = None
         prompt = _encoded(engine, chat)
         for entry, memory in zip(plan.entries, memories, strict=True):
-            place = Place(len(rows), str(task.id), task.category, turn, entry.method, entry.setting, text)
+            place = RunIdentity(len(rows), str(task.id), task.category, turn, entry.method, entry.setting, text)
             if isinstance(prompt, str):
                 rows.append(failed(replace(place, error=prompt), entry.params, plan.sampling))
                 continue
@@ -91,7 +91,7 @@ def _encoded(engine: Engine, chat: Sequence[tuple[str, str]]) -> list[int] | str
 
 
 def _run(
-    engine: Engine, plan: Plan, entry: Entry, prompt: Sequence[int], memory: dict[str, Any]
+    engine: Engine, plan: EvaluationPlan, entry: MethodSetting, prompt: Sequence[int], memory: dict[str, Any]
 ) -> tuple[Trace | None, str | None]:
     """What was recorded, and the sentence of an error: a library's, or a method's of one's own, may be of any kind."""
     run: Run | None = None

@@ -20,9 +20,9 @@ from decoding.errors import ParamError, SpecscopeError
 from decoding.installation import required
 
 from ..store.schema import SCHEMAS
-from ..store.tables import Tables, by_name, joined
+from ..store.tables import RunTables, by_name, joined
 from .evaluation import Answers
-from .plan import Plan
+from .plan import EvaluationPlan
 from .question import Answered, answer, check_engine, warm_up
 
 _NOTHING = Answered(joined([]), {})
@@ -43,7 +43,7 @@ class Cluster:
 class Worker:
     """Holds the model, in a process of Ray's, and answers questions."""
 
-    def __init__(self, model: str, flags: Mapping[str, Any], threads: int, plan: Plan) -> None:
+    def __init__(self, model: str, flags: Mapping[str, Any], threads: int, plan: EvaluationPlan) -> None:
         torch.set_num_threads(threads)
         self._plan, self._refusal = plan, ""
         try:
@@ -84,7 +84,7 @@ def _packed(table: pa.Table) -> bytes:
 
 def _unpacked(row: Mapping[str, Any]) -> Answered:
     """What a worker answered, out of the row that it came in."""
-    tables = Tables(*(pa.ipc.open_stream(row[name]).read_all() for name in SCHEMAS))
+    tables = RunTables(*(pa.ipc.open_stream(row[name]).read_all() for name in SCHEMAS))
     return Answered(tables, dict(zip(row["traces"], row["files"], strict=True)))
 
 
@@ -92,7 +92,7 @@ def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any]) -> Answers:
     """Answers of workers, each on a model that it loads itself, as they come."""
     _import_ray()
 
-    def answers(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
+    def answers(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
         for number, answered, _ in ray_answers(cluster, model, flags, plan, numbers):
             yield number, answered
 
@@ -100,7 +100,7 @@ def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any]) -> Answers:
 
 
 def ray_answers(
-    cluster: Cluster, model: str, flags: Mapping[str, Any], plan: Plan, numbers: Sequence[int]
+    cluster: Cluster, model: str, flags: Mapping[str, Any], plan: EvaluationPlan, numbers: Sequence[int]
 ) -> Iterator[tuple[int, Answered, int]]:
     """The same, each with the id of the process that gave it."""
     ray, data = _import_ray()

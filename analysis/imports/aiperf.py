@@ -10,7 +10,7 @@ from .acceptance import from_vllm
 from .cuts import step_columns
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "aiperf", "AIPerf's export"
 NO_STEPS = (
@@ -26,7 +26,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run a request; those of the warm-up are left out."""
-    tables = Tables()
+    tables = ImportedRows()
     for fields in contents.records():
         metadata = fields.at("metadata") or Fields({}, fields.where)
         if metadata.text("benchmark_phase") != "warmup":
@@ -34,7 +34,7 @@ def read(contents: Contents) -> Imported:
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 
-def _add(tables: Tables, fields: Fields, metadata: Fields) -> None:
+def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
     metrics, spec, error = fields.inside("metrics"), fields.at("spec_decode_acceptance"), fields.at("error")
     tokens, prompt = _count(metrics, "output_sequence_length"), _count(metrics, "input_sequence_length")
     if spec and "completion_tokens" in spec:

@@ -13,7 +13,7 @@ from .acceptance import Acceptance, from_histogram
 from .cuts import step_columns
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 from .vllm import FINISH, usage_of
 
 NAME, TITLE = "sglang", "SGLang's answer"
@@ -33,13 +33,13 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run an answer."""
-    tables = Tables()
+    tables = ImportedRows()
     for fields in contents.records():
         _add(tables, fields)
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 
-def _add(tables: Tables, fields: Fields) -> None:
+def _add(tables: ImportedRows, fields: Fields) -> None:
     choice = fields.only("choices") if "choices" in fields else fields
     info, extra = choice.at("meta_info"), fields.at("sglext")
     spec = _details(extra) if extra else info

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "spec-bench", "Spec-Bench's answer file"
 
@@ -23,7 +23,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run a turn."""
-    tables = Tables()
+    tables = ImportedRows()
     for fields in contents.records():
         choice = fields.only("choices")
         texts, tokens, seconds = choice.texts("turns"), choice.counts("new_tokens"), choice.numbers("wall_time")

@@ -14,7 +14,7 @@ from .cuts import ONLY_GUESSING, UNORDERED
 from .fields import Fields
 from .records import Contents
 from .speculators import ONE_RUN
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "specdec_bench", "specdec_bench's profile"
 
@@ -26,7 +26,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run, whose steps are all that were measured."""
-    tables, categories = Tables(), dict[str, JSON]()
+    tables, categories = ImportedRows(), dict[str, JSON]()
     for fields in contents.records():
         if fields.plain.get("measured") is not True:
             fields.refuse("measured", "is not true: this profile is a placeholder, measure the drafter first")

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "specdecode-bench", "SpecDecode-Bench's record"
 _DRAFTERS = {"acc_ngram": "ngram", "acc_eagle": "eagle", "acc_eagle_three": "eagle3", "acc": "speculative"}
@@ -25,7 +25,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run a text and drafter."""
-    tables = Tables()
+    tables = ImportedRows()
     for fields in contents.records():
         prompt_ids, ids = fields.ids("prompt_token_ids"), fields.ids("generated_token_ids")
         if ids is None:
@@ -39,7 +39,7 @@ def read(contents: Contents) -> Imported:
 
 
 def _add(
-    tables: Tables, fields: Fields, method: str, lengths: list[int], prompt_ids: list[int] | None, ids: list[int]
+    tables: ImportedRows, fields: Fields, method: str, lengths: list[int], prompt_ids: list[int] | None, ids: list[int]
 ) -> None:
     written, accepted, place = ([1], [0], 1) if ids else ([], [], 0)
     while place < len(ids):

@@ -10,7 +10,7 @@ from .acceptance import from_histogram
 from .cuts import ONLY_GUESSING, UNORDERED
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "speculators", "Speculators' acceptance.csv"
 _POSITION = "acceptance_at_pos_"
@@ -24,7 +24,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run a row, whose steps are the drafts."""
-    tables = Tables()
+    tables = ImportedRows()
     for fields in contents.records():
         subset = fields.label("subset") or str(len(tables))
         steps, accepted, drafts = (

@@ -29,7 +29,7 @@ class Imported(NamedTuple):
     summary: dict[str, JSON]
 
 
-class Tables:
+class ImportedRows:
     """The rows so far."""
 
     def __init__(self) -> None:

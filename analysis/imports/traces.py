@@ -5,7 +5,7 @@ from __future__ import annotations
 from decoding.trace import parse_trace
 
 from ..store.schema import DENSE, RUNS, STEPS
-from ..store.tables import Place, tables_of
+from ..store.tables import RunIdentity, tables_of
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, lacking, summary
@@ -21,7 +21,7 @@ def recognises(first: Fields) -> bool:
 def read(contents: Contents) -> Imported:
     """The one run, as far as it was written."""
     trace = parse_trace(contents.data, allow_partial=True)
-    runs, steps, nodes = tables_of(trace, Place(question=contents.name))
+    runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
     missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}
     return Imported(runs, steps, nodes, summary(contents.name, "specscope", missing, format=NAME))

@@ -15,7 +15,7 @@ from .acceptance import Acceptance, from_vllm
 from .cuts import step_columns
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 
 NAME, TITLE = "vllm", "vLLM's answer"
 FINISH = {"length": "length", "stop": "stop", "abort": "cancelled", "error": "error"}
@@ -31,14 +31,14 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run an answer."""
-    tables, source = Tables(), NAME
+    tables, source = ImportedRows(), NAME
     for fields in contents.records():
         if _add(tables, fields):
             source = "specscope"
     return tables.finished(contents.name, source, TITLE, format=NAME)
 
 
-def _add(tables: Tables, fields: Fields) -> bool:
+def _add(tables: ImportedRows, fields: Fields) -> bool:
     choice, usage, ours = fields.only("choices"), fields.at("usage"), fields.at("specscope")
     metrics = fields.at("metrics") or Fields({}, fields.where)
     spec, message = metrics.at("speculative_decoding"), choice.at("message")

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, Tables
+from .tables import Imported, ImportedRows
 from .vllm import FINISH
 
 NAME, TITLE = "vllm-vcr", "the recording of vllm-vcr"
@@ -24,7 +24,7 @@ def recognises(first: Fields) -> bool:
 
 def read(contents: Contents) -> Imported:
     """One run a request."""
-    tables, model = Tables(), None
+    tables, model = ImportedRows(), None
     for fields in contents.records():
         meta = fields.at("meta")
         if meta is not None and not len(tables) and "output_tokens" not in fields:
@@ -34,7 +34,7 @@ def read(contents: Contents) -> Imported:
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 
-def _add(tables: Tables, fields: Fields, model: str | None) -> None:
+def _add(tables: ImportedRows, fields: Fields, model: str | None) -> None:
     tokens, prompt, first = fields.count("output_tokens"), fields.count("prompt_tokens"), fields.number("ttft_ms")
     ids, gaps = fields.ids("output_token_ids"), fields.numbers("itl_ms") if "itl_ms" in fields else None
     if ids is not None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 if TYPE_CHECKING:
-    from decoding.drafting.eagle import Rows
     from decoding.model.upload import Tokens
 
     from .questions import Ask
     from .target import Target
 
 _CHUNK = 256  # rows of the text that are read at once
+
+_Rows = tuple[torch.Tensor, torch.Tensor]  # what `logits` takes, and the features for the next rows
 
 
 class _Guesses(NamedTuple):
@@ -37,7 +38,7 @@ class FeatureReader:
         # With steps as long as the text, not even a rolling cache overwrites what is asked for again.
         largest = max(_CHUNK, len(self._text)) + guesses
         self.session = part.open(len(self._text) + room, largest)
-        rows: list[Rows] = []
+        rows: list[_Rows] = []
         for start in range(0, len(self._text) - 1, _CHUNK):
             tokens = self._text[start + 1 : start + 1 + _CHUNK]
             rows.append(self.session.read(tokens, self._states[start : start + len(tokens)]))
@@ -62,7 +63,7 @@ class FeatureReader:
         """Return the tree's row of the text's row `length`."""
         return length - 1 - self._start
 
-    def read(self, questions: Sequence[_Guesses]) -> list[tuple[int, Rows]]:
+    def read(self, questions: Sequence[_Guesses]) -> list[tuple[int, _Rows]]:
         """Read guesses; return the tree's first row of each, and the answers."""
         tokens = [token for asked in questions for token in asked.tokens]
         parents = [parent for asked in questions for parent in asked.parents]
@@ -98,13 +99,13 @@ class _SessionAt:
         self._reader, self._end, self._ask = reader, length, ask
         self._rows = list[int]()  # of its guesses in the tree of all
 
-    def read(self, tokens: Sequence[int], states: torch.Tensor) -> Rows:
+    def read(self, tokens: Sequence[int], states: torch.Tensor) -> _Rows:
         """Return what was read of the text's next tokens."""
         first, self.length = self.length, self.length + len(tokens)
         final, feature = self._reader.of_text
         return final[first : self.length], feature[first : self.length]
 
-    def grow(self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int] | torch.Tensor) -> Rows:
+    def grow(self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int] | torch.Tensor) -> _Rows:
         """Read more rows of a tree after the text; a parent is an earlier row of the tree, or -1 for the text."""
         assert self.length == self._end
         ids, above = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (tokens, parents))

@@ -2,7 +2,7 @@
 
 from .compare import compared
 from .registry import METRICS, Metric, measure
-from .result import Condition, Result
+from .result import Condition, MetricResult
 from .selection import Selection
 
-__all__ = ["METRICS", "Condition", "Metric", "Result", "Selection", "compared", "measure"]
+__all__ = ["METRICS", "Condition", "Metric", "MetricResult", "Selection", "compared", "measure"]

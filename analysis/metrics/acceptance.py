@@ -10,7 +10,7 @@ from decoding.trace.metrics import survival as rates_by_position
 from . import intervals
 from .columns import NO_GUESS, Array
 from .guesses import branches
-from .result import Condition, Result, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
 _LONGEST = 64  # positions that are listed
@@ -18,7 +18,7 @@ _PAIRS = 1000  # of a draft length and what came true of it
 _MOST = 4096  # guesses of a step that are counted apart; no drafter makes more
 
 
-def mean_acceptance_length(selection: Selection) -> Result:
+def mean_acceptance_length(selection: Selection) -> MetricResult:
     """Tokens a step, the target's own one included, as several tools count them."""
     steps = selection.steps
     written, accepted = steps.number("written"), steps.number("accepted")
@@ -49,7 +49,7 @@ def mean_acceptance_length(selection: Selection) -> Result:
     return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)
 
 
-def draft_acceptance_rate(selection: Selection) -> Result:
+def draft_acceptance_rate(selection: Selection) -> MetricResult:
     """Accepted guesses over drafted ones."""
     accepted, drafted = counted(selection)
     above, below = selection.runs_by_question(accepted), selection.runs_by_question(drafted)
@@ -78,7 +78,7 @@ def counted(selection: Selection) -> tuple[Array, Array]:
     return one, other
 
 
-def survival(selection: Selection) -> Result:
+def survival(selection: Selection) -> MetricResult:
     """The share of steps with guesses that accepted at least so many: vLLM's rate by position."""
     accepted, guessing = selection.steps.number("accepted"), selection.guessing
     if not guessing.any():
@@ -101,7 +101,7 @@ def survival(selection: Selection) -> Result:
     return result(sentence, columns=columns, rows=rows, where=where)
 
 
-def conditional_acceptance(selection: Selection) -> Result:
+def conditional_acceptance(selection: Selection) -> MetricResult:
     """Of the steps whose guesses were right up to a position, the share that was right there too."""
     asked, right = positions(selection, np.zeros(len(selection.steps), np.int64), 1)
     asked, right = asked[0], right[0]
@@ -122,7 +122,7 @@ def conditional_acceptance(selection: Selection) -> Result:
     return result(f"{sentence}.", columns=columns, rows=rows, where=where)
 
 
-def consistent_token_acceptance(selection: Selection) -> Result:
+def consistent_token_acceptance(selection: Selection) -> MetricResult:
     """CTAR(w) of the Kangaroo paper."""
     written = _counts(selection.steps.number("written"))
     passes = {tokens: count for tokens, count in enumerate(written.tolist()) if count}
@@ -138,7 +138,7 @@ def consistent_token_acceptance(selection: Selection) -> Result:
     return result(sentence, columns=("w", "share", "steps", "low", "high"), rows=rows, where=where)
 
 
-def acceptance_histogram(selection: Selection) -> Result:
+def acceptance_histogram(selection: Selection) -> MetricResult:
     """How many steps with guesses accepted exactly so many."""
     guessing = selection.guessing
     counts = _counts(selection.steps.number("accepted")[guessing])
@@ -154,7 +154,7 @@ def acceptance_histogram(selection: Selection) -> Result:
     return result(sentence, columns=("accepted", "steps", "share"), rows=rows, where=where)
 
 
-def histogram_by_draft_length(selection: Selection) -> Result:
+def histogram_by_draft_length(selection: Selection) -> MetricResult:
     """The acceptance histogram of each number of guesses apart."""
     steps = selection.steps
     drafted, accepted = steps.number("drafted"), steps.number("accepted")
@@ -178,7 +178,7 @@ def histogram_by_draft_length(selection: Selection) -> Result:
     return result(sentence, columns=("drafted", "accepted", "steps"), rows=rows, where=where)
 
 
-def fed_per_token(selection: Selection) -> Result:
+def fed_per_token(selection: Selection) -> MetricResult:
     """Rows that went through the target for each token that came out."""
     steps = selection.steps
     fed, written = steps.number("fed"), steps.number("written")

@@ -43,7 +43,7 @@ EMPTY = {
 }
 
 
-class Columns:
+class TableColumns:
     """The columns of one table."""
 
     def __init__(self, name: str, table: pa.Table, missing: Mapping[str, str]) -> None:
@@ -81,18 +81,18 @@ class Columns:
         return ours | own
 
 
-class Chosen:
+class ChosenRows:
     """Some rows of a table."""
 
-    def __init__(self, columns: Columns, rows: Array) -> None:
+    def __init__(self, columns: TableColumns, rows: Array) -> None:
         self.columns, self.rows = columns, rows
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, mask: Array) -> Chosen:
+    def only(self, mask: Array) -> ChosenRows:
         """The rows of a boolean mask."""
-        return Chosen(self.columns, self.rows[mask])
+        return ChosenRows(self.columns, self.rows[mask])
 
     def maybe(self, column: str) -> Array:
         """A column of numbers, which may be NaN throughout."""

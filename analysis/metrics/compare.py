@@ -21,7 +21,7 @@ from .acceptance import counted, judged_at, positions
 from .columns import Array
 from .cost import speed_sums
 from .groups import MOST_GROUPS
-from .result import Condition, Result, UnknownError, listed, result, unknown
+from .result import Condition, MetricResult, UnknownError, listed, result, unknown
 from .selection import Selection
 from .times import later_sums
 
@@ -106,7 +106,7 @@ class _Side:
         return [found[place] for place in self._questions.tolist()]
 
 
-def compared(before: Selection, after: Selection) -> Result:
+def compared(before: Selection, after: Selection) -> MetricResult:
     """The paired differences of two selections, with intervals; the value is that of the mean acceptance length."""
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
@@ -115,7 +115,7 @@ def compared(before: Selection, after: Selection) -> Result:
         return unknown(str(lacking))
 
 
-def _differences(before: Selection, after: Selection) -> Result:
+def _differences(before: Selection, after: Selection) -> MetricResult:
     places = {question: place for place, question in enumerate(after.questions)}
     common = [(place, places[name]) for place, name in enumerate(before.questions) if name in places]
     if not common:

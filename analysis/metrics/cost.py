@@ -13,7 +13,7 @@ from decoding.types import JSON
 from . import intervals
 from .columns import Array
 from .guesses import branches
-from .result import Result, UnknownError, listed, result, share
+from .result import MetricResult, UnknownError, listed, result, share
 from .selection import Selection
 from .times import LATER, TOTAL, later_steps, wall
 
@@ -91,7 +91,7 @@ def costs(pair: Pair) -> Costs:
     return found
 
 
-def step_cost(selection: Selection) -> Result:
+def step_cost(selection: Selection) -> MetricResult:
     """A step in autoregressive steps of the same folder."""
     pair = Pair.of(selection)
     found = costs(pair)
@@ -123,7 +123,7 @@ def step_cost(selection: Selection) -> Result:
     )
 
 
-def speedup(selection: Selection) -> Result:
+def speedup(selection: Selection) -> MetricResult:
     """From the speed that the accepted tokens would give for nothing to the one that was measured."""
     pair = Pair.of(selection)
     found = costs(pair)
@@ -177,7 +177,7 @@ def speed_sums(selection: Selection) -> tuple[list[str], Array]:
     return pair.drafting.questions, np.concatenate((drafting[:, 1:3], plain[:, 1:3]), axis=1)
 
 
-def best_gamma(selection: Selection) -> Result:
+def best_gamma(selection: Selection) -> MetricResult:
     """The draft length that is expected to be fastest, from the chance of a guess and its cost."""
     pair = Pair.of(selection)
     rate, cost, drafted = _of_a_guess(pair.drafting, costs(pair))

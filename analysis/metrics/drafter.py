@@ -10,7 +10,7 @@ from decoding.types import JSON
 
 from . import intervals
 from .columns import Array
-from .result import Condition, Result, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
 _BINS = 10
@@ -21,7 +21,7 @@ _SAME = 0.02  # probabilities this near in the mean are called equal
 _JUDGED: list[Condition] = [("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True)]
 
 
-def reliability(selection: Selection) -> Result:
+def reliability(selection: Selection) -> MetricResult:
     """Of the guesses that the drafter found likely at c, the share that was accepted; the value is ECE."""
     judged, confidence = _known(selection, "confidence")
     accepted = selection.nodes.number("accepted")[judged]
@@ -49,7 +49,7 @@ def reliability(selection: Selection) -> Result:
     return result(sentence, value=error, columns=columns, rows=rows, where=_within("confidence", used))
 
 
-def rank_histogram(selection: Selection) -> Result:
+def rank_histogram(selection: Selection) -> MetricResult:
     """How high the drafter ranked what the target chose, at every place where the target decided."""
     places = selection.places
     rank = selection.nodes.number("rank")[places]
@@ -75,7 +75,7 @@ def rank_histogram(selection: Selection) -> Result:
     return result(f"{sentence}.", value=reached[0], unit="share", columns=columns, rows=rows, where=where)
 
 
-def p_against_q(selection: Selection) -> Result:
+def p_against_q(selection: Selection) -> MetricResult:
     """How likely both models found the judged guesses, as a density."""
     judged, q = _known(selection, "confidence")
     p = selection.nodes.number("p")[judged]
@@ -103,7 +103,7 @@ def p_against_q(selection: Selection) -> Result:
     return result(sentence, value=gap, unit="q - p, on average", columns=columns, rows=rows, where=where)
 
 
-def alpha(selection: Selection) -> Result:
+def alpha(selection: Selection) -> MetricResult:
     """The chance that a sampled guess is accepted, sum of min(p, q), beside what became of those that were sampled."""
     nodes, places = selection.nodes, selection.places
     overlap = nodes.number("overlap")[places]

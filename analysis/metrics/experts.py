@@ -9,14 +9,14 @@ from decoding.types import JSON
 from ..store.schema import DENSE
 from . import intervals
 from .columns import Array
-from .result import Condition, Result, UnknownError, result
+from .result import Condition, MetricResult, UnknownError, result
 from .selection import Selection
 
 _OURS = "specscope"
 _MOST = 100  # numbers of rows, the most frequent ones
 
 
-def experts(selection: Selection) -> Result:
+def experts(selection: Selection) -> MetricResult:
     """Different experts of a layer that a later step's pass reads, by the rows that it reads them for."""
     steps = selection.steps
     counts = steps.maybe("experts")

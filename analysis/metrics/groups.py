@@ -13,7 +13,7 @@ from decoding.types import JSON
 from . import intervals
 from .acceptance import counted
 from .columns import Array
-from .result import Condition, Result, UnknownError, result
+from .result import Condition, MetricResult, UnknownError, result
 from .selection import Selection
 
 CONTEXTS = (0, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens: where a bin begins
@@ -22,7 +22,7 @@ MOST_GROUPS = 100  # the largest ones, where a record has more categories
 _COLUMNS = ("questions", "steps", "tokens per step", "low", "high", "acceptance rate")
 
 
-def by_category(selection: Selection) -> Result:
+def by_category(selection: Selection) -> MetricResult:
     """Acceptance by the questions' category."""
     codes, texts = selection.runs.codes("category")
     most = dict(Counter(code for code in codes.tolist() if code >= 0).most_common(MOST_GROUPS))
@@ -35,17 +35,17 @@ def by_category(selection: Selection) -> Result:
     return _grouped(selection, "category", names, groups[codes][selection.run_of_step], where, rates)
 
 
-def by_context(selection: Selection) -> Result:
+def by_context(selection: Selection) -> MetricResult:
     """Acceptance by the tokens in front of a step."""
     return _binned(selection, "start", CONTEXTS, "context")
 
 
-def by_entropy(selection: Selection) -> Result:
+def by_entropy(selection: Selection) -> MetricResult:
     """Acceptance by the entropy of the target's distribution at the root."""
     return _binned(selection, "entropy", ENTROPIES, "entropy")
 
 
-def _binned(selection: Selection, column: str, edges: Sequence[float], head: str) -> Result:
+def _binned(selection: Selection, column: str, edges: Sequence[float], head: str) -> MetricResult:
     values = selection.steps.number(column)
     bins = np.where(np.isnan(values), -1, np.searchsorted(edges, np.nan_to_num(values), side="right") - 1)
     names = [*(f"{low:g} to {high:g}" for low, high in pairwise(edges)), f"from {edges[-1]:g}"]
@@ -75,7 +75,7 @@ def _grouped(
     groups: Array,
     where: Sequence[Sequence[Condition]],
     rates: Array | None = None,
-) -> Result:
+) -> MetricResult:
     """A row for each group that has a step; `groups` holds a group for every step, or -1.
 
     `rates` are the groups' acceptance rates where these are more than what the steps say.

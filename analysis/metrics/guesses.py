@@ -9,7 +9,7 @@ from decoding.types import JSON
 
 from . import intervals
 from .columns import NO_GUESS, Array
-from .result import Result, UnknownError, result, share
+from .result import MetricResult, UnknownError, result, share
 from .selection import Selection
 
 _PAIRS = 50  # of the most frequent
@@ -20,7 +20,7 @@ _LARGEST = 512  # guesses of a tree that is suggested
 _SIZES = (1, 2, 4, 8, 16, 32, 63)
 
 
-def confusion(selection: Selection) -> Result:
+def confusion(selection: Selection) -> MetricResult:
     """What the target chose in the place of the guesses that it rejected."""
     nodes = selection.nodes
     token, wanted = nodes.number("token"), nodes.number("wanted")
@@ -53,7 +53,7 @@ def confusion(selection: Selection) -> Result:
     return result(sentence, columns=columns, rows=table, where=where)
 
 
-def hit_ranks(selection: Selection) -> Result:
+def hit_ranks(selection: Selection) -> MetricResult:
     """Which of the guesses for one place came true, by depth."""
     judged, hits, low, high = _by_sibling(selection)
     rows: list[list[JSON]] = [
@@ -74,7 +74,7 @@ def hit_ranks(selection: Selection) -> Result:
     return result(sentence, columns=columns, rows=rows, where=where)
 
 
-def suggested_tree(selection: Selection) -> Result:
+def suggested_tree(selection: Selection) -> MetricResult:
     """Trees grown from how often each rank at each depth came true, as Medusa's are from its heads' accuracies."""
     accuracies = _accuracies(selection)
     drafted = selection.steps.maybe("drafted")[selection.guessing]
@@ -100,7 +100,7 @@ def suggested_tree(selection: Selection) -> Result:
     return result(sentence, value=chosen[1], unit="tokens", columns=columns, rows=rows)
 
 
-def by_source(selection: Selection) -> Result:
+def by_source(selection: Selection) -> MetricResult:
     """What became of the guesses of each kind of source."""
     nodes = selection.nodes
     codes, texts = nodes.codes("source")

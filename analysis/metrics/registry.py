@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import acceptance, cost, drafter, experts, groups, guesses, times
-from .result import Result, UnknownError, unknown
+from .result import MetricResult, UnknownError, unknown
 from .selection import Selection
 
 
@@ -22,10 +22,10 @@ class Metric:
     formula: str  # for a tooltip
     look_for: str
     chart: str  # how its rows are drawn: "number", "bars", "lines", "heat" or "table"; x is the first column
-    function: Callable[[Selection], Result]
+    function: Callable[[Selection], MetricResult]
 
 
-def measure(key: str, selection: Selection) -> Result:
+def measure(key: str, selection: Selection) -> MetricResult:
     """The result of a metric; where the record cannot answer, its reason says why."""
     whole = selection.steps.columns.reasons
     try:

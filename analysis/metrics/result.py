@@ -16,7 +16,7 @@ from decoding.types import JSON
 Condition = tuple[str, str, str, JSON]
 
 
-class Result(TypedDict):
+class MetricResult(TypedDict):
     """What a metric says of a selection; only `reason` is filled in where the record cannot answer."""
 
     reason: str | None  # why there are no numbers
@@ -45,9 +45,9 @@ def result(
     rows: Sequence[Sequence[JSON]] = (),
     where: Sequence[Sequence[Condition]] = (),
     slowest: Sequence[str] = (),
-) -> Result:
+) -> MetricResult:
     """A result with plain numbers: NaN and numpy's types do not reach JSON."""
-    return Result(
+    return MetricResult(
         reason=None,
         value=plain(value),
         low=plain(interval[0]),
@@ -61,7 +61,7 @@ def result(
     )
 
 
-def unknown(reason: str) -> Result:
+def unknown(reason: str) -> MetricResult:
     """The result of a metric that the record cannot answer."""
     return result("") | {"reason": reason}
 

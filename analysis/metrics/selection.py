@@ -14,7 +14,7 @@ import pyarrow as pa
 from decoding.errors import TraceError
 from decoding.types import JSON
 
-from .columns import NO_GUESS, Array, Chosen, Columns
+from .columns import NO_GUESS, Array, ChosenRows, TableColumns
 from .intervals import CLUSTERS
 from .result import UnknownError
 
@@ -22,7 +22,7 @@ BASELINE = "autoregressive"
 _MOST = 2**31  # steps of a run, nodes of a step: a step and a node fit one int64
 
 
-class Tables(Protocol):
+class FolderTables(Protocol):
     """What a run folder was read into."""
 
     @property
@@ -38,7 +38,9 @@ class Tables(Protocol):
 class Selection:
     """Rows of the three tables that belong together. Narrowed, it shares all columns with the one it came from."""
 
-    def __init__(self, runs: Chosen, steps: Chosen, nodes: Chosen, run_of_step: Array, step_of_node: Array) -> None:
+    def __init__(
+        self, runs: ChosenRows, steps: ChosenRows, nodes: ChosenRows, run_of_step: Array, step_of_node: Array
+    ) -> None:
         self.runs, self.steps, self.nodes = runs, steps, nodes
         self.run_of_step = run_of_step  # places in `runs`
         self.step_of_node = step_of_node  # places in `steps`
@@ -50,17 +52,18 @@ class Selection:
     ) -> Selection:
         """Everything in three tables; `missing` gives reasons by column or metric, as a folder's summary does."""
         a, b, c = (
-            Columns(name, table, missing or {}) for name, table in (("runs", runs), ("steps", steps), ("nodes", nodes))
+            TableColumns(name, table, missing or {})
+            for name, table in (("runs", runs), ("steps", steps), ("nodes", nodes))
         )
         run_of_step = _places(a.number("run"), b.number("run"), "run")
         keys = run_of_step * _MOST + _index(b.number("step"))
         node_run = _places(a.number("run"), c.number("run"), "run")
         step_of_node = _places(keys, node_run * _MOST + _index(c.number("step")), "step")
-        all_runs, all_steps, all_nodes = (Chosen(table, np.arange(len(table))) for table in (a, b, c))
+        all_runs, all_steps, all_nodes = (ChosenRows(table, np.arange(len(table))) for table in (a, b, c))
         return cls(all_runs, all_steps, all_nodes, run_of_step, step_of_node)
 
     @classmethod
-    def from_folder(cls, folder: Tables) -> Selection:
+    def from_folder(cls, folder: FolderTables) -> Selection:
         """Everything in a run folder."""
         return cls.of(folder.runs, folder.steps, folder.nodes, folder.summary.get("missing"))
 

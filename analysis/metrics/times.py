@@ -8,7 +8,7 @@ from decoding.types import JSON
 
 from . import intervals
 from .columns import Array
-from .result import Condition, Result, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
 PHASES = ("draft", "forward", "accept", "commit", "other")
@@ -46,7 +46,7 @@ def phase_means(selection: Selection) -> dict[str, float] | None:
     return means
 
 
-def step_time(selection: Selection) -> Result:
+def step_time(selection: Selection) -> MetricResult:
     """The time of a later step, and of its phases."""
     steps, later = selection.steps, later_steps(selection)
     total = steps.number("total_ms")[later]
@@ -80,7 +80,7 @@ def step_time(selection: Selection) -> Result:
     )
 
 
-def latency(selection: Selection) -> Result:
+def latency(selection: Selection) -> MetricResult:
     """Percentiles of the time to the first token and between tokens.
 
     All tokens of a step arrive together: the first of them after the step's time, the others after none.
@@ -121,7 +121,7 @@ def latency(selection: Selection) -> Result:
     )
 
 
-def throughput(selection: Selection) -> Result:
+def throughput(selection: Selection) -> MetricResult:
     """Tokens a second in the conventions of several tools."""
     rows: list[list[JSON]] = []
     tokens, seconds = later_sums(selection)

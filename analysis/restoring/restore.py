@@ -24,7 +24,7 @@ from ..imports.cuts import UNORDERED
 from ..imports.tables import Imported, lacking
 from ..store.folder import as_table
 from ..store.schema import NODES, RUNS, STEPS
-from ..store.tables import Place, Tables, joined, tables_of
+from ..store.tables import RunIdentity, RunTables, joined, tables_of
 from .restoring_loop import Comparison, Cuts, Sessions
 
 _SPARE = 256  # tokens of budget behind a text that did not end at its budget, so that drafts have their full length
@@ -55,7 +55,7 @@ def restore(
     by_run: dict[int, list[dict[str, Any]]] = {}
     for step in recorded:
         by_run.setdefault(step["run"], []).append(step)
-    rows, made, found = imported.runs.to_pylist(), list[Tables](), list[Comparison]()
+    rows, made, found = imported.runs.to_pylist(), list[RunTables](), list[Comparison]()
     for number, row in enumerate(rows):
         progress("drafting again", number / len(rows))
         settings = params
@@ -81,7 +81,7 @@ def _restored(
     steps: Sequence[Mapping[str, Any]],
     method: str,
     params: Mapping[str, JSON] | None,
-) -> tuple[Tables, Comparison]:
+) -> tuple[RunTables, Comparison]:
     """One run, given by its rows."""
     _check(engine, row, steps)
     ids, prompt = row["ids"], row["prompt_ids"]
@@ -96,7 +96,7 @@ def _restored(
         token: engine.codec.piece(token) for token in sorted({*prompt}.union(*(step.used for step in found.steps)))
     }
     trace = Trace(run.header, tuple(found.steps), summarise(found.steps, row["finish"] or "length", text), texts)
-    place = Place(row["run"], row["question"], row["category"], row["turn"], reconstructed=True)
+    place = RunIdentity(row["run"], row["question"], row["category"], row["turn"], reconstructed=True)
     return tables_of(trace, place), found
 
 

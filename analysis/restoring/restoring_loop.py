@@ -59,7 +59,7 @@ class Cuts:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Disagreement:
     """A step whose guesses came another way through the recorded text than the record says."""
 
     run: int
@@ -74,7 +74,7 @@ class Comparison:
 
     steps: list[Step] = field(default_factory=list)
     reached: list[int] = field(default_factory=list)  # of every step, how many of its guesses the text goes on with
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Disagreement] = field(default_factory=list)
     compared: int = 0  # steps with guesses, in the record or here
     other_lengths: int = 0  # of these, steps that drafted another number of guesses than the record says
     other_choices: int = 0  # tokens that are not the target's own choice
@@ -98,7 +98,7 @@ class RestoringLoop(Loop):
                 made.compared += 1
                 made.other_lengths += recorded.drafted not in (None, step.drafted)
                 if min(recorded.accepted, left) != min(reached, left):
-                    made.findings.append(Finding(run, step.index, recorded.accepted, reached))
+                    made.findings.append(Disagreement(run, step.index, recorded.accepted, reached))
             left -= len(step.emitted)
         made.left = len(cuts)
         return made

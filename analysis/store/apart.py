@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from decoding.errors import TraceError
 
-from ..child_process import Answer, ChildProcess, serve
+from ..child_process import ChildAnswer, ChildProcess, serve
 from .checks import FolderLimits
 from .folder import RunFolder, read_folder, read_summary
 from .schema import SCHEMAS
@@ -42,7 +42,7 @@ def _load(path: Path) -> pa.Table:
         return reader.read_all()
 
 
-def _read(request: Any) -> Answer:
+def _read(request: Any) -> ChildAnswer:
     """Read a folder in the child; the tables go into files."""
     folder = read_folder(request["folder"], FolderLimits(**request["limits"]))
     for name, table in zip(SCHEMAS, (folder.runs, folder.steps, folder.nodes), strict=True):

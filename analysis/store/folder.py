@@ -38,7 +38,7 @@ _THRIFT = {"thrift_string_size_limit": 2**26, "thrift_container_size_limit": 2**
 # What hostile Parquet makes pyarrow raise; none of it says more than that the file is damaged.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
 
-Rows = Iterable[Mapping[str, Any]]
+TableRows = Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,11 @@ class RunFolder:
 
 
 def write_folder(
-    path: str | Path, runs: pa.Table | Rows, steps: pa.Table | Rows, nodes: pa.Table | Rows, summary: Mapping[str, JSON]
+    path: str | Path,
+    runs: pa.Table | TableRows,
+    steps: pa.Table | TableRows,
+    nodes: pa.Table | TableRows,
+    summary: Mapping[str, JSON],
 ) -> Path:
     """Write a finished folder where there is none yet, from tables or from rows; both may leave columns out.
 
@@ -78,7 +82,7 @@ def write_folder(
     return folder
 
 
-def as_table(rows: pa.Table | Rows, name: str) -> pa.Table:
+def as_table(rows: pa.Table | TableRows, name: str) -> pa.Table:
     """Rows with all columns of the table of this name; those that are missing become null."""
     schema = SCHEMAS[name]
     if not isinstance(rows, pa.Table):

@@ -117,7 +117,7 @@ def _value(name: str, kind: str, value: Any) -> str | int | float:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenSteps:
     """Steps that a query chose, each once and in order."""
 
     runs: np.ndarray[Any, np.dtype[np.int64]]
@@ -139,7 +139,7 @@ class Shown:
 ALL = Filter().sql()
 
 
-def answer(tables: Mapping[str, pa.Table], text: str) -> Chosen | QueryResult:
+def answer(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
     """What a query answers: steps, or a table to be shown."""
     found = run(tables, text, SELECTED)
     if {"run", "step"} <= set(found.table.column_names):
@@ -149,7 +149,7 @@ def answer(tables: Mapping[str, pa.Table], text: str) -> Chosen | QueryResult:
     return QueryResult(found.table.slice(0, SHOWN.rows), found.more or len(found.table) > SHOWN.rows)
 
 
-def _steps_in(found: QueryResult) -> Chosen:
+def _steps_in(found: QueryResult) -> ChosenSteps:
     names = found.table.column_names
     if names.count("run") != 1 or names.count("step") != 1:
         raise ParamError("a query that chooses steps has one column run and one column step: select both")
@@ -161,7 +161,7 @@ def _steps_in(found: QueryResult) -> Chosen:
     run_ids, steps = run_ids[order], steps[order]
     first = np.ones(len(order), bool)
     first[1:] = (run_ids[1:] != run_ids[:-1]) | (steps[1:] != steps[:-1])
-    return Chosen(run_ids[first], steps[first])
+    return ChosenSteps(run_ids[first], steps[first])
 
 
 def cells(table: pa.Table) -> tuple[list[str], list[list[Any]]]:

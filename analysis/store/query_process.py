@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from decoding.errors import ParamError
 
-from ..child_process import Answer, ChildProcess, serve
-from .query import SELECTED, Chosen, Shown, answer, cells
+from ..child_process import ChildAnswer, ChildProcess, serve
+from .query import SELECTED, ChosenSteps, Shown, answer, cells
 from .shared_tables import SharedTables, mapped
 
 _GRACE = 0.5  # seconds that a query has to end by itself, which leaves the child warm
@@ -32,7 +32,7 @@ class QueryProcess:
         """Whether it can answer another query: one that took too much has ended it."""
         return self._child.is_running
 
-    def answer(self, tables: SharedTables, query: str) -> Chosen | Shown:
+    def answer(self, tables: SharedTables, query: str) -> ChosenSteps | Shown:
         """Answer a query as `query.answer` does, with a table as the page shows it; raises ParamError."""
         try:
             reply, content = self._child.ask({"paths": tables.paths, "query": query}, SELECTED.seconds + _GRACE)
@@ -43,13 +43,13 @@ class QueryProcess:
         if "columns" in reply:
             return Shown(reply["columns"], reply["rows"], reply["more"])
         chosen = pa.ipc.open_stream(content).read_all()
-        return Chosen(chosen["run"].to_numpy(), chosen["step"].to_numpy())
+        return ChosenSteps(chosen["run"].to_numpy(), chosen["step"].to_numpy())
 
 
-def _answer(request: Any) -> Answer:
+def _answer(request: Any) -> ChildAnswer:
     """Answer a query in the child: chosen steps as Arrow's bytes, a table as JSON."""
     result = answer(mapped(request["paths"]), request["query"])
-    if isinstance(result, Chosen):
+    if isinstance(result, ChosenSteps):
         table, sink = pa.table({"run": result.runs, "step": result.steps}), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)

@@ -18,8 +18,8 @@ _GROUPING_SETS = 16  # nine columns of CUBE, which are 512 sets, take more than 
 _QUERIES = ("SELECT_NODE", "SET_OPERATION_NODE")
 _UNNAMED = ""
 _TOO_LARGE = "the query becomes too large when its stars and aliases are expanded: use fewer of them"
-Columns = list[tuple[str, int]]  # of a table or subquery, in order: their names, and the weights of their expressions
-Scope = dict[str, int]  # the weight of what a name can stand for; where it can stand for several, the largest
+_Columns = list[tuple[str, int]]  # of a table or subquery, in order: their names, and the weights of their expressions
+_Scope = dict[str, int]  # the weight of what a name can stand for; where it can stand for several, the largest
 
 
 def check_size(node: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> None:
@@ -54,7 +54,7 @@ class _Expansion:
         if self._sources > _SOURCES:
             raise ParamError(f"the query reads more than {_SOURCES} tables and subqueries: use fewer of them")
 
-    def _query(self, node: Mapping[str, Any], outer: Scope) -> Columns:
+    def _query(self, node: Mapping[str, Any], outer: _Scope) -> _Columns:
         """Add a SELECT, or several that are combined; return the columns of its result."""
         if node["type"] == "SET_OPERATION_NODE":
             parts = [self._query(child, outer) for child in node["children"]]
@@ -66,7 +66,7 @@ class _Expansion:
             raise ParamError(f"the query groups in more than {_GROUPING_SETS} ways: use fewer columns in CUBE")
         self._add_source()
         columns = self._source(node["from_table"], outer)
-        scope, selected = _scope(outer, columns), Columns()
+        scope, selected = _scope(outer, columns), _Columns()
         for item in node["select_list"]:
             made = self._item(item, scope, columns)
             selected += made
@@ -75,7 +75,7 @@ class _Expansion:
             self._add(self._weigh(node[part], scope, [*columns, *selected]))
         return selected
 
-    def _item(self, item: Mapping[str, Any], scope: Scope, columns: Columns) -> Columns:
+    def _item(self, item: Mapping[str, Any], scope: _Scope, columns: _Columns) -> _Columns:
         """Add what is selected; return the columns that it makes."""
         if item["class"] == "STAR":
             more = self._weigh([item["replace_list"], item["expr"]], scope, columns)
@@ -86,7 +86,7 @@ class _Expansion:
         name = item["alias"] or (item["column_names"][-1] if item["class"] == "COLUMN_REF" else _UNNAMED)
         return [(name, self._add(self._weigh(item, scope, columns)))]
 
-    def _source(self, source: Mapping[str, Any], outer: Scope) -> Columns:
+    def _source(self, source: Mapping[str, Any], outer: _Scope) -> _Columns:
         """Add what follows FROM; return its columns."""
         kind = source["type"]
         if kind == "JOIN":
@@ -108,7 +108,7 @@ class _Expansion:
             return []
         return _renamed(columns, source.get("column_name_alias", ()))
 
-    def _weigh(self, expression: Any, scope: Scope, columns: Columns) -> int:
+    def _weigh(self, expression: Any, scope: _Scope, columns: _Columns) -> int:
         """Return how many expressions one, or a list of them, expands to; a star in it copies all of it."""
         heaviest = max((weight for _, weight in columns), default=1)
         total, copies, waiting = 0, 1, [(expression, 1)]
@@ -136,7 +136,7 @@ class _Expansion:
         return total * copies
 
 
-def _scope(outer: Scope, *parts: Columns) -> Scope:
+def _scope(outer: _Scope, *parts: _Columns) -> _Scope:
     """The names of an outer scope with those of columns."""
     scope = dict(outer)
     for columns in parts:
@@ -145,6 +145,6 @@ def _scope(outer: Scope, *parts: Columns) -> Scope:
     return scope
 
 
-def _renamed(columns: Columns, names: Sequence[str]) -> Columns:
+def _renamed(columns: _Columns, names: Sequence[str]) -> _Columns:
     """Columns, the first of which have other names."""
     return [(name, weight) for name, (_, weight) in zip(names, columns, strict=False)] + columns[len(names) :]

@@ -27,7 +27,7 @@ _RANKED = "branch"
 _ROLES = {role: role.name.lower() for role in Role}
 
 
-class Tables(NamedTuple):
+class RunTables(NamedTuple):
     """Rows of the three tables that belong together."""
 
     runs: pa.Table
@@ -36,7 +36,7 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunIdentity:
     """Where a run stands in an evaluation."""
 
     run: int = 0
@@ -51,9 +51,9 @@ class Place:
     trace: str | None = None  # its file, relative to the folder
 
 
-def tables_of(trace: Trace, place: Place | None = None) -> Tables:
+def tables_of(trace: Trace, place: RunIdentity | None = None) -> RunTables:
     """A run's rows."""
-    place = place or Place()
+    place = place or RunIdentity()
     steps: dict[str, list[Any]] = {name: [] for name in STEPS_SCHEMA.names}
     nodes: dict[str, list[Any]] = {name: [] for name in NODES_SCHEMA.names}
     texts = {token: _writable(text) for token, text in trace.texts.items()}
@@ -61,36 +61,36 @@ def tables_of(trace: Trace, place: Place | None = None) -> Tables:
     for step in trace.steps:
         _add_step(steps, place.run, step, texts)
         _add_nodes(nodes, place.run, step, texts, greedy)
-    return Tables(
+    return RunTables(
         pa.Table.from_pylist([_run(trace, place, texts)], schema=RUNS_SCHEMA),
         pa.table(steps, schema=STEPS_SCHEMA),
         pa.table(nodes, schema=NODES_SCHEMA),
     )
 
 
-def failed(place: Place, params: Mapping[str, JSON], sampling: Mapping[str, JSON]) -> Tables:
+def failed(place: RunIdentity, params: Mapping[str, JSON], sampling: Mapping[str, JSON]) -> RunTables:
     """The rows of a run that could not begin."""
     row = _place(place) | {"method": place.method, "finish": "error", "prompt": _optional(place.prompt)}
     row |= {"params": json.dumps(dict(params)), "sampling": json.dumps(dict(sampling))}
-    return Tables(
+    return RunTables(
         pa.Table.from_pylist([row], schema=RUNS_SCHEMA), STEPS_SCHEMA.empty_table(), NODES_SCHEMA.empty_table()
     )
 
 
-def joined(tables: Iterable[Tables]) -> Tables:
+def joined(tables: Iterable[RunTables]) -> RunTables:
     """Rows of several runs behind each other, as one chunk each."""
     found = [*zip(*tables, strict=True)] or [(), (), ()]
     schemas = (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
     pairs = zip(schemas, found, strict=True)
-    return Tables(*(pa.concat_tables([schema.empty_table(), *each]).combine_chunks() for schema, each in pairs))
+    return RunTables(*(pa.concat_tables([schema.empty_table(), *each]).combine_chunks() for schema, each in pairs))
 
 
-def by_name(tables: Tables) -> dict[str, pa.Table]:
+def by_name(tables: RunTables) -> dict[str, pa.Table]:
     """The tables by their names."""
     return dict(zip((RUNS, STEPS, NODES), tables, strict=True))
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: RunIdentity) -> dict[str, Any]:
     return {
         "run": place.run,
         "question": _writable(place.question),
@@ -104,7 +104,7 @@ def _place(place: Place) -> dict[str, Any]:
     }
 
 
-def _run(trace: Trace, place: Place, texts: Mapping[int, str]) -> dict[str, Any]:
+def _run(trace: Trace, place: RunIdentity, texts: Mapping[int, str]) -> dict[str, Any]:
     header, steps = trace.header, trace.steps
     summary = trace.summary or summarise(steps, "cancelled", "")
     prompt = place.prompt if place.prompt is not None else _spelt(texts, header.prompt)

@@ -21,7 +21,7 @@ _KEYS = {RUNS: ("run",), STEPS: ("run", "step"), NODES: ("run", "step", "node")}
 _MOST_NODES = 4_096  # of a step: as many as the engine's largest step may have
 _ROUNDING = 1e-4  # of times, which are rounded before they are summed
 _PHASES = ("draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms")
-Array = np.ndarray[Any, Any]
+_Array = np.ndarray[Any, Any]
 
 
 class _Rows:
@@ -33,17 +33,17 @@ class _Rows:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def __getitem__(self, column: str) -> Array:
+    def __getitem__(self, column: str) -> _Array:
         values = self._table[column]
         if pa.types.is_list(values.type):
             values = pc.list_value_length(values)
         return np.asarray(values.to_numpy(), float)
 
-    def is_text(self, column: str, text: str) -> Array:
+    def is_text(self, column: str, text: str) -> _Array:
         """Return where a column of texts holds this one."""
         return np.asarray(pc.equal(self._table[column], text).to_numpy())
 
-    def refuse(self, wrong: Array, sentence: str, *amounts: Array | float) -> None:
+    def refuse(self, wrong: _Array, sentence: str, *amounts: _Array | float) -> None:
         """Raise TraceError for the first row that is wrong; `amounts` are put into the sentence."""
         if not wrong.any():
             return
@@ -63,7 +63,7 @@ def check_totals(runs: pa.Table, steps: pa.Table, nodes: pa.Table) -> None:
         _check_nodes(of_nodes, of_steps)
 
 
-def _check_steps(steps: _Rows, runs: _Rows, run_of_step: Array) -> None:
+def _check_steps(steps: _Rows, runs: _Rows, run_of_step: _Array) -> None:
     accepted, drafted, written, nodes = (steps[name] for name in ("accepted", "drafted", "written", "nodes"))
     for name in ("accepted", "drafted", "nodes"):
         steps.refuse(steps[name] > _MOST_NODES, f"has {name} {{}}, more than the {_MOST_NODES:,} allowed", steps[name])
@@ -86,8 +86,8 @@ def _check_steps(steps: _Rows, runs: _Rows, run_of_step: Array) -> None:
     steps.refuse(both & (start != begun), "starts behind {} tokens, but {} were written before", start, begun)
 
 
-def _check_runs(runs: _Rows, steps: _Rows, run_of_step: Array) -> None:
-    def summed(values: Array) -> Array:
+def _check_runs(runs: _Rows, steps: _Rows, run_of_step: _Array) -> None:
+    def summed(values: _Array) -> _Array:
         """Sum over each run's steps; NaN where the run has none, or one does not say."""
         sums = np.bincount(run_of_step, weights=np.asarray(values, float), minlength=len(runs))
         return np.where(counts > 0, sums, np.nan)
@@ -114,7 +114,7 @@ def _check_runs(runs: _Rows, steps: _Rows, run_of_step: Array) -> None:
     _check_times(runs, steps, summed)
 
 
-def _check_times(runs: _Rows, steps: _Rows, summed: Callable[[Array], Array]) -> None:
+def _check_times(runs: _Rows, steps: _Rows, summed: Callable[[_Array], _Array]) -> None:
     seconds, first = steps["total_ms"] / 1000, steps["step"] == 0
     begun = summed(first) > 0
     for name, part in (("prefill_seconds", first), ("decode_seconds", ~first)):
@@ -125,7 +125,7 @@ def _check_times(runs: _Rows, steps: _Rows, summed: Callable[[Array], Array]) ->
     runs.refuse(wrong, "has {} tokens a second for {} tokens in {} seconds", rate, tokens, later)
 
 
-def _differ(one: Array, other: Array, tolerance: float = 0.0) -> Array:
+def _differ(one: _Array, other: _Array, tolerance: float = 0.0) -> _Array:
     """Return where two numbers are both given and differ."""
     return np.asarray(np.abs(one - other) > tolerance * np.maximum(one, other))
 
@@ -167,6 +167,6 @@ def _check_nodes(nodes: _Rows, steps: _Rows) -> None:
         steps.refuse(recorded & _differ(total, counts), f"has {name} {{}}, but {{}} by its nodes", total, counts)
 
 
-def _keys(rows: _Rows) -> Array:
+def _keys(rows: _Rows) -> _Array:
     """Join run and step to one number."""
     return np.asarray(rows["run"].astype(np.int64) << 32 | rows["step"].astype(np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from analysis.store.query import Chosen, Shown
+from analysis.store.query import ChosenSteps, Shown
 from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
 
@@ -23,8 +23,8 @@ class QueryWorkers:
             if not self._idle:
                 self._idle.append(QueryProcess(LIMITS.query_memory))
 
-    def answer(self, tables: SharedTables, query: str) -> Chosen | Shown:
-        """Return what a query answers; raises ParamError if it cannot be run, or takes too much."""
+    def answer(self, tables: SharedTables, query: str) -> ChosenSteps | Shown:
+        """What a query answers; raises ParamError if it cannot be run, or takes too much."""
         worker = self._take()
         try:
             return worker.answer(tables, query)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from analysis.metrics import Result, Selection
+from analysis.metrics import MetricResult, Selection
 from analysis.metrics.result import result, unknown
 
 _LISTED = 200
 
 
-def by_question(first: Selection, second: Selection) -> Result:
-    """Return the mean acceptance length of every question that both have, those that lost most at the top."""
+def by_question(first: Selection, second: Selection) -> MetricResult:
+    """The mean acceptance length of every question that both have, those that lost most at the top."""
     places = {name: place for place, name in enumerate(second.questions)}
     common = [name for name in first.questions if name in places]
     if not common:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analysis.metrics import METRICS, Condition, Result, Selection, compared, measure
-from analysis.store.query import Chosen, Shown, quoted
+from analysis.metrics import METRICS, Condition, MetricResult, Selection, compared, measure
+from analysis.store.query import ChosenSteps, Shown, quoted
 from decoding.errors import ParamError, TraceError
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
@@ -44,8 +44,8 @@ class Selected:
             raise ParamError("a query that chooses steps has one column run and one column step: select both")
         return answer
 
-    def measure(self, metric: str) -> Result:
-        """Return a metric of these steps."""
+    def measure(self, metric: str) -> MetricResult:
+        """A metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
     def _ask(self) -> Selection | Shown:
@@ -64,7 +64,7 @@ class Selected:
         rows = self.selection.steps.rows
         if conditions:
             chosen = self.folder.answer(conditions_sql(conditions))
-            assert isinstance(chosen, Chosen), "these queries select run and step"
+            assert isinstance(chosen, ChosenSteps), "these queries select run and step"
             rows = rows[self.folder.mask(chosen)[rows]]
         if not slowest:
             return rows
@@ -139,7 +139,7 @@ class DebugView:
         drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
         return {"key": key, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
 
-    def _compared(self, key: str) -> Result:
+    def _compared(self, key: str) -> MetricResult:
         if self.second is None:
             raise ParamError("there is no second selection to compare with: choose a folder to compare with")
         first, second = self.first, self.second
@@ -147,8 +147,8 @@ class DebugView:
         place = (key, *first.key, *second.key, self.state.against)
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
-    def _shown(self, result: Result) -> dict[str, Any]:
-        """Return a result without what says which steps each row counts, which stays here."""
+    def _shown(self, result: MetricResult) -> dict[str, Any]:
+        """A result without what says which steps are behind its rows, which stays here."""
         rows = result["rows"][:_ROWS]
         facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}

@@ -8,16 +8,16 @@ from viz.palette import THEMES
 from viz.stream.encode import resolve
 
 if TYPE_CHECKING:
-    from analysis.doctor.examine import Report
-    from analysis.doctor.measure import Measured
+    from analysis.doctor.examine import Examination
+    from analysis.doctor.measure import AcceptedGuesses
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12, "color": "$text"}
 _STILL = {"itemclick": False, "itemdoubleclick": False}
 GIVEN, MENDED = "as given", "mended"
 
 
-def figures(report: Report) -> dict[str, Any]:
-    """Draw the figure in the colours of each theme; empty where nothing could be measured."""
+def figures(report: Examination) -> dict[str, Any]:
+    """The figure in the colours of each theme; empty where nothing could be measured."""
     if report.given is None or report.best is None:
         return {}
     mended = report.best is not report.given
@@ -29,7 +29,7 @@ def figures(report: Report) -> dict[str, Any]:
     return {name: resolve(figure, {}, (), colours) for name, colours in THEMES.items()}
 
 
-def _curve(name: str, measured: Measured, colour: str, sign: str, dash: str) -> dict[str, Any]:
+def _curve(name: str, measured: AcceptedGuesses, colour: str, sign: str, dash: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines+markers",

@@ -25,7 +25,7 @@ from .runner import StartedJob
 from .streaming import Lines, as_sentence, page_line
 
 if TYPE_CHECKING:
-    from analysis.doctor.examine import Report
+    from analysis.doctor.examine import Examination
     from analysis.doctor.probes import Examined
     from analysis.doctor.texts import Reporting
     from decoding.engine import Engine
@@ -59,10 +59,25 @@ class Examination:
         yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
 
 
-def _examined(
-    engine: Engine, entry: CatalogEntry, method: str, started: StartedJob
-) -> Generator[str, None, Report | None]:
-    """Examine the drafter; returns None if the job was cancelled."""
+def stop(runs: LiveRuns, tab: str) -> None:
+    """Cancel a tab's examination."""
+    runs.stop(f"{tab}{DOCTOR}")
+
+
+def _lines(runs: LiveRuns, job: Job, entry: Entry, method: str) -> Lines:
+    """Yield the lines of an examination: its position in the queue, loading, what is tried, the report."""
+    with runs.queue.join(job.client) as ticket:
+        yield from wait_for_turn(ticket, job.cancel)
+        engine = yield from wait_for_engine(runs.models.request(entry), job.cancel)
+        report = None if engine is None else (yield from _examined(engine, entry, method, job))
+        if report is None:
+            yield player.fault("The examination was stopped.")
+            return
+        yield page_line(report=_shown(report))
+
+
+def _examined(engine: Engine, entry: Entry, method: str, job: Job) -> Generator[str, None, Examination | None]:
+    """The report; None where the job was cancelled."""
     from analysis.doctor.examine import examine, refused, sample
     from analysis.doctor.texts import write_texts
 
@@ -114,7 +129,7 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
     return open_drafter(engine, part, folder, lambda what, share: None, download=False)
 
 
-def _shown(report: Report) -> dict[str, Any]:
-    """Write the report as the page shows it: with charts, and without the name of a folder."""
+def _shown(report: Examination) -> dict[str, Any]:
+    """The report as the page shows it: with charts, and without the name of a folder."""
     plain = report.to_json()
     return plain | {"drafter": report.drafter.rpartition(" ")[2], "charts": figures(report)}

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from analysis.child_process import Answer, ChildProcess, serve
+from analysis.child_process import ChildAnswer, ChildProcess, serve
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
 from decoding.types import JSON
@@ -47,7 +47,7 @@ def try_tokenizer(place: Path, seconds: float, memory: int, characters: int) -> 
             ) from None
 
 
-def _try(request: Any) -> Answer:
+def _try(request: Any) -> ChildAnswer:
     """Load and encode, in the child."""
     from decoding.gguf.file import GgufFile
     from decoding.gguf.folder import is_gguf, load_gguf_tokenizer

@@ -19,7 +19,7 @@ import numpy as np
 
 from analysis.metrics import Selection
 from analysis.store.folder import SUMMARY, RunFolder, read_folder, read_summary
-from analysis.store.query import Chosen, Shown
+from analysis.store.query import ChosenSteps, Shown
 from analysis.store.schema import NODES, RUNS, STEPS
 from analysis.store.shared_tables import SharedTables
 from decoding.errors import ParamError, SpecscopeError, TraceError
@@ -79,8 +79,8 @@ class OpenFolder:
         self.name, self.folder, self._workers = name, replace(folder, **self._shared.tables), workers
         self.selections, self.results = RecentAnswers(8), RecentAnswers(256)
 
-    def answer(self, query: str) -> Chosen | Shown:
-        """Return what a query over its tables answers; raises ParamError if it cannot be run."""
+    def answer(self, query: str) -> ChosenSteps | Shown:
+        """What a query over its tables answers; raises ParamError if it cannot be run."""
         return self._workers.answer(self._shared, query)
 
     @cached_property
@@ -105,8 +105,8 @@ class OpenFolder:
         """About what it takes: the tables, and their columns as numbers."""
         return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
-    def mask(self, chosen: Chosen) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which steps were chosen."""
+    def mask(self, chosen: ChosenSteps) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which steps were chosen."""
         return np.isin(self.keys, _keys(chosen.runs, chosen.steps), assume_unique=True)
 
     def facts(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from decoding.errors import SpecscopeError
 from decoding.model.session import ProgressCallback
 
 from .experiment import Experiment
-from .tables import Table
+from .tables import ResultTable
 
 # One number is more than another where it is at least this share above it. The second is for numbers that clock or
 # chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
@@ -18,7 +18,7 @@ from .tables import Table
 CLEAR, ROUGH = 0.01, 0.03
 
 
-class Verdict(StrEnum):
+class ClaimOutcome(StrEnum):
     """What came of a claim."""
 
     HOLDS = "holds"
@@ -28,7 +28,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Statement:
     """One thing that a claim says: its numbers in words that fit either outcome, and whether they bear it out."""
 
     says: str
@@ -39,7 +39,7 @@ class Part:
 class Judgement:
     """A verdict, and the sentence that explains it."""
 
-    verdict: Verdict
+    verdict: ClaimOutcome
     says: str
 
 
@@ -52,8 +52,8 @@ class Claim:
     found: str  # by the paper
     measured: str  # here
     rule: str  # by which `judge` decides
-    take: Callable[[Experiment], Table]
-    judge: Callable[[Table], Judgement]
+    take: Callable[[Experiment], ResultTable]
+    judge: Callable[[ResultTable], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +67,16 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckedClaim:
     """What came of a claim; the table is None where nothing was measured."""
 
     paper: Paper
     claim: Claim
-    table: Table | None
+    table: ResultTable | None
     judgement: Judgement
 
 
-def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: ProgressCallback) -> list[Finding]:
+def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[CheckedClaim]:
     """Measure and judge every claim; one that cannot be measured says why and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []
@@ -90,21 +90,21 @@ def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Prog
         try:
             table = claim.take(experiment)
         except SpecscopeError as error:
-            findings.append(Finding(paper, claim, None, Judgement(Verdict.UNMEASURED, _sentence(str(error)))))
+            findings.append(CheckedClaim(paper, claim, None, Judgement(ClaimOutcome.UNMEASURED, _sentence(str(error)))))
         else:
-            findings.append(Finding(paper, claim, table, claim.judge(table)))
+            findings.append(CheckedClaim(paper, claim, table, claim.judge(table)))
     return findings
 
 
-def combine(*parts: Part, lead: str = "", remark: str = "") -> Judgement:
+def combine(*parts: Statement, lead: str = "", remark: str = "") -> Judgement:
     """All parts bear the claim out: it holds. Some do: it holds in part. None does: it does not hold here."""
     right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
     if not wrong:
-        verdict, says = Verdict.HOLDS, right
+        verdict, says = ClaimOutcome.HOLDS, right
     elif not right:
-        verdict, says = Verdict.FAILS, wrong
+        verdict, says = ClaimOutcome.FAILS, wrong
     else:
-        verdict, says = Verdict.PARTLY, f"as in the paper, {right}; unlike it, {wrong}"
+        verdict, says = ClaimOutcome.PARTLY, f"as in the paper, {right}; unlike it, {wrong}"
     return Judgement(verdict, _sentence("; ".join(text for text in (lead, says, remark) if text)))
 
 
@@ -113,35 +113,35 @@ def is_more(a: float, b: float, margin: float = CLEAR) -> bool:
     return a > b and a >= b * (1 + margin)
 
 
-def more(what: str, a: float, than: str, b: float, margin: float = CLEAR) -> Part:
+def more(what: str, a: float, than: str, b: float, margin: float = CLEAR) -> Statement:
     """That `a`, the number of `what`, is clearly more than `b`, that of `than`."""
-    return Part(f"{what} comes to {a:.3f} against {b:.3f} of {than}", is_more(a, b, margin))
+    return Statement(f"{what} comes to {a:.3f} against {b:.3f} of {than}", is_more(a, b, margin))
 
 
-def faster(what: str, a: float, than: str, b: float) -> Part:
+def faster(what: str, a: float, than: str, b: float) -> Statement:
     """That `what` is clearly faster than `than`, both in multiples of autoregressive decoding's speed."""
-    return Part(f"{what} runs at {a:.2f} times the autoregressive speed, {than} at {b:.2f}", is_more(a, b, ROUGH))
+    return Statement(f"{what} runs at {a:.2f} times the autoregressive speed, {than} at {b:.2f}", is_more(a, b, ROUGH))
 
 
-def beats(table: Table, head: str, margin: float = CLEAR) -> Judgement:
+def beats(table: ResultTable, head: str, margin: float = CLEAR) -> Judgement:
     """Whether the first row has clearly more under a head than each of the others."""
     (first, *others), (best, *numbers) = table.names, table.column(head)
     parts = (
-        Part(f"{name} comes to {number:.3f}", is_more(best, number, margin))
+        Statement(f"{name} comes to {number:.3f}", is_more(best, number, margin))
         for name, number in zip(others, numbers, strict=True)
     )
     return combine(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
 
 
-def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:
+def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:
     """That numbers clearly rise from first to last, and nowhere clearly fall between."""
     steady = not any(is_more(before, after, margin) for before, after in zip(values, values[1:], strict=False))
-    return Part(_run(what, values), steady and is_more(values[-1], values[0], margin))
+    return Statement(_run(what, values), steady and is_more(values[-1], values[0], margin))
 
 
-def falls(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:
+def falls(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:
     """That numbers clearly fall from first to last, and nowhere clearly rise between."""
-    return Part(_run(what, values), rises(what, values[::-1], margin).holds)
+    return Statement(_run(what, values), rises(what, values[::-1], margin).holds)
 
 
 def _run(what: str, values: Sequence[float]) -> str:

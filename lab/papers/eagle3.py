@@ -8,7 +8,7 @@ from .claims import Claim, Judgement, Paper, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_tokens, using
 from .lookahead import BALANCED
 from .medusa import USUAL as HEADS
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 USUAL = using("eagle3")
 _CHAIN = using("eagle3", form="chain", gamma=6)
@@ -20,22 +20,22 @@ _MORE = "name a folder of trained drafters, one folder each, with --eagle-varian
 _TRAINED = "each made by `train eagle3` with the same steps and its own --taps or --test-time-steps"
 
 
-def _rates(experiment: Experiment) -> Table:
+def _rates(experiment: Experiment) -> ResultTable:
     rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
     return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
 
 
-def judge_rates(table: Table) -> Judgement:
+def judge_rates(table: ResultTable) -> Judgement:
     """EAGLE-3 writes more per step than every rival that could be run, in the mean of all kinds."""
     return beats(table, MEAN)
 
 
-def _forms(experiment: Experiment) -> Table:
+def _forms(experiment: Experiment) -> ResultTable:
     trees = {f"{_TREE}, {m}": using("eagle3", m=m) for m in _SIZES}
     return compare_tokens(experiment, "form", {_LINE: _CHAIN} | trees)
 
 
-def judge_forms(table: Table) -> Judgement:
+def judge_forms(table: ResultTable) -> Judgement:
     """Trees write more with more guesses, and the paper's writes more than a chain as deep."""
     trees = [table.number(f"{_TREE}, {m}", TOKENS) for m in _SIZES]
     return combine(
@@ -44,7 +44,7 @@ def judge_forms(table: Table) -> Judgement:
     )
 
 
-def _ablation(experiment: Experiment, fact: str, other: str) -> Table:
+def _ablation(experiment: Experiment, fact: str, other: str) -> ResultTable:
     """The drafters that differ in one fact alone, where the other is as high as it comes."""
     found: dict[int, Setting] = {}
     variants = {name: each for name, each in experiment.variants.items() if each.part == "eagle"}
@@ -61,15 +61,15 @@ def _number(variant: Variant, fact: str) -> int:
     return int(variant.facts[fact])
 
 
-def _ablate(fact: str, other: str) -> Callable[[Experiment], Table]:
-    def take(experiment: Experiment) -> Table:
+def _ablate(fact: str, other: str) -> Callable[[Experiment], ResultTable]:
+    def take(experiment: Experiment) -> ResultTable:
         return _ablation(experiment, fact, other)
 
     return take
 
 
-def _rising(what: str) -> Callable[[Table], Judgement]:
-    def judge(table: Table) -> Judgement:
+def _rising(what: str) -> Callable[[ResultTable], Judgement]:
+    def judge(table: ResultTable) -> Judgement:
         return combine(rises(f"{what} from {table.names[0]} to {table.names[-1]}", table.column(TOKENS)))
 
     return judge

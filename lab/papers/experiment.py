@@ -14,7 +14,7 @@ from decoding.run import Run
 from decoding.trace.metrics import compression_rate, consistent_acceptance, written
 from decoding.types import JSON, Step, Trace
 
-from .tables import Cell, Table, UnmeasuredError
+from .tables import ResultCell, ResultTable, UnmeasuredError
 
 TOKENS, PASSES, ROWS, SPEED, MEAN = "tokens/step", "target passes", "rows/token", "speed", "mean of kinds"
 _WARM_UP = 16  # tokens that a setting writes before it is timed
@@ -255,30 +255,30 @@ def answer_questions(
     return questions
 
 
-def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> Table:
+def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> ResultTable:
     """A row for every tally; with the `base` that it raced against, its speed in multiples of that one's."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[ResultCell, ...]] = []
     for name, tally in tallies.items():
         row = (name, tally.per_step(), tally.steps, tally.rows / max(1, tally.later))
         rows.append(row if base is None else (*row, tally.speed / base.speed if base.speed else 0.0))
-    return Table((what, TOKENS, PASSES, ROWS, *([] if base is None else [SPEED])), tuple(rows))
+    return ResultTable((what, TOKENS, PASSES, ROWS, *([] if base is None else [SPEED])), tuple(rows))
 
 
-def compare_tokens(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_tokens(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
     """Settings by what they wrote and read."""
     return tally_table(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
 
 
-def compare_speeds(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_speeds(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
     """Settings against the clock as well, beside autoregressive decoding."""
     base, *tallies = experiment.race(PLAIN, *settings.values())
     return tally_table(what, dict(zip(settings, tallies, strict=True)), base)
 
 
-def compare_by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
     """Tokens per step on every kind of question, and their mean."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[ResultCell, ...]] = []
     for name, tally in zip(settings, experiment.tally(*settings.values()), strict=True):
         values = [tally.per_step(kind) for kind in experiment.kinds]
         rows.append((name, sum(values) / len(values), *values))
-    return Table((what, MEAN, *experiment.kinds), tuple(rows))
+    return ResultTable((what, MEAN, *experiment.kinds), tuple(rows))

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, combine, more
+from .claims import Claim, Judgement, Paper, Statement, combine, more
 from .experiment import TOKENS, Experiment, compare_tokens, using
 from .lookahead import BALANCED
-from .tables import Table
+from .tables import ResultTable
 
 _BLOCKS = (4, 8, 16, 32)
 _LITTLE = 1.1  # tokens per step up to which "hardly" is the word
 _LOOKAHEAD = "Lookahead"
 
 
-def _take(experiment: Experiment) -> Table:
+def _take(experiment: Experiment) -> ResultTable:
     settings = {f"block of {n}": using("jacobi", n=n) for n in _BLOCKS}
     return compare_tokens(experiment, "setting", settings | {_LOOKAHEAD: BALANCED})
 
 
-def judge(table: Table) -> Judgement:
+def judge(table: ResultTable) -> Judgement:
     """No block gains much, and Lookahead gains far more."""
     blocks = {name: table.number(name, TOKENS) for name in table.names if name != _LOOKAHEAD}
     best = max(blocks, key=lambda name: blocks[name])
     return combine(
-        Part(f"the best of the blocks, the {best}, comes to {blocks[best]:.3f}", blocks[best] <= _LITTLE),
+        Statement(f"the best of the blocks, the {best}, comes to {blocks[best]:.3f}", blocks[best] <= _LITTLE),
         more(_LOOKAHEAD, table.number(_LOOKAHEAD, TOKENS), "that block", blocks[best]),
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, falls, faster, is_more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, beats, combine, falls, faster, is_more, rises
 from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_speeds, using
 from .lookahead import BALANCED
 from .medusa import CHAIN, count_heads
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 USUAL = using("kangaroo", gamma=6, eta=0.6)
 MATHS = ("arithmetic", "math_reasoning", "gsm8k", "math")
@@ -22,47 +22,47 @@ _TRAINED = "each made by `train kangaroo --exit-layer L --architecture NAME` wit
 _MORE = "name a folder of trained adapters, one folder each, with --kangaroo-variants"
 
 
-def _rates(experiment: Experiment) -> Table:
+def _rates(experiment: Experiment) -> ResultTable:
     rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
     return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
 
 
-def judge_rates(table: Table) -> Judgement:
+def judge_rates(table: ResultTable) -> Judgement:
     """Kangaroo compresses more than every rival that could be run, in the mean of all kinds."""
     return beats(table, MEAN)
 
 
-def _consistency(experiment: Experiment) -> Table:
+def _consistency(experiment: Experiment) -> ResultTable:
     kind = experiment.find_kind(*MATHS)
     own, heads = experiment.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
     windows = range(
         1, min(_GAMMA, count_heads(experiment)) + 1
     )  # of a longer one heads accept none, whatever they guess
     rows = tuple((f"{w}", own.consistent(w, kind), heads.consistent(w, kind)) for w in windows)
-    return Table(("w", _OWN, _HEADS), rows)
+    return ResultTable(("w", _OWN, _HEADS), rows)
 
 
-def judge_consistency(table: Table) -> Judgement:
+def judge_consistency(table: ResultTable) -> Judgement:
     """The share of accepted windows falls with their length, and is Kangaroo's at every length."""
     own, heads = table.column(_OWN), table.column(_HEADS)
     above = [w for w, a, b in zip(table.names, own, heads, strict=True) if is_more(a, b)]
     decay = falls("CTAR of Kangaroo over w", own)
     ahead = f"Kangaroo's CTAR is above that of Medusa's best guesses at {len(above)} of {len(own)} lengths"
-    return combine(decay, Part(ahead, len(above) == len(own)))
+    return combine(decay, Statement(ahead, len(above) == len(own)))
 
 
 def _eta_name(gamma: int, eta: float) -> str:
     return f"gamma {gamma}, eta {eta}"
 
 
-def _etas(experiment: Experiment) -> Table:
+def _etas(experiment: Experiment) -> ResultTable:
     cells = [(gamma, eta) for gamma in _GAMMAS for eta in _ETAS]
     return compare_speeds(
         experiment, "setting", {_eta_name(*cell): using("kangaroo", gamma=cell[0], eta=cell[1]) for cell in cells}
     )
 
 
-def judge_threshold(table: Table) -> Judgement:
+def judge_threshold(table: ResultTable) -> Judgement:
     """Never stopping early writes most per step, and is not the fastest."""
     names = [_eta_name(_GAMMA, eta) for eta in _ETAS]
     tokens, speeds = ([table.number(name, head) for name in names] for head in (TOKENS, SPEED))
@@ -73,15 +73,17 @@ def judge_threshold(table: Table) -> Judgement:
     )
 
 
-def judge_steady(table: Table) -> Judgement:
+def judge_steady(table: ResultTable) -> Judgement:
     """The fastest eta is the same, or its neighbour, whatever gamma is; it holds where it is the same for all."""
     speeds = {gamma: [table.number(_eta_name(gamma, eta), SPEED) for eta in _ETAS] for gamma in _GAMMAS}
     best = {gamma: values.index(max(values)) for gamma, values in speeds.items()}
     fastest = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
     apart = max(best.values()) - min(best.values())
     return combine(
-        Part(f"the fastest are {fastest}", apart == 0),
-        Part(f"the farthest of them are {apart} {'place' if apart == 1 else 'places'} of the grid apart", apart <= 1),
+        Statement(f"the fastest are {fastest}", apart == 0),
+        Statement(
+            f"the farthest of them are {apart} {'place' if apart == 1 else 'places'} of the grid apart", apart <= 1
+        ),
     )
 
 
@@ -89,7 +91,7 @@ def _adapters(experiment: Experiment) -> dict[str, Variant]:
     return {name: variant for name, variant in experiment.variants.items() if variant.part == "kangaroo"}
 
 
-def _depths(experiment: Experiment) -> Table:
+def _depths(experiment: Experiment) -> ResultTable:
     by_architecture: defaultdict[str, dict[int, Setting]] = defaultdict(dict)
     by_architecture[_PAPERS] = {}  # the first of equals
     for name, variant in _adapters(experiment).items():
@@ -103,7 +105,7 @@ def _depths(experiment: Experiment) -> Table:
     )
 
 
-def judge_depths(table: Table) -> Judgement:
+def judge_depths(table: ResultTable) -> Judgement:
     """A deeper exit guesses better; the deepest is not the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
@@ -113,11 +115,11 @@ def judge_depths(table: Table) -> Judgement:
     )
     return combine(
         rises("the exit moved deeper", table.column(TOKENS)),
-        Part(speeds_in_words, is_more(speeds[best], speeds[-1], ROUGH)),
+        Statement(speeds_in_words, is_more(speeds[best], speeds[-1], ROUGH)),
     )
 
 
-def _architectures(experiment: Experiment) -> Table:
+def _architectures(experiment: Experiment) -> ResultTable:
     by_layer: defaultdict[int, dict[str, Setting]] = defaultdict(dict)
     for name, variant in _adapters(experiment).items():
         setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
@@ -130,7 +132,7 @@ def _architectures(experiment: Experiment) -> Table:
     return table.beside("speed in the paper", _TABLE_2)
 
 
-def judge_architectures(table: Table) -> Judgement:
+def judge_architectures(table: ResultTable) -> Judgement:
     """The paper's own adapter is faster than each of the others."""
     return beats(table, SPEED, ROUGH)
 

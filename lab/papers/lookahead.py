@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log2
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, compare_by_kind, compare_tokens, using
-from .scaling import Fit, Point, compression, fit, line
-from .tables import Table
+from .scaling import Fit, ScalingPoint, compression, fit, line
+from .tables import ResultTable
 
 BALANCED = using("lookahead", N=5, W=15, G=15)
 CODE = ("code", "coding")  # what the embedded family and the toy call it
@@ -35,52 +35,52 @@ _STRAIGHT, _CLOSE = 0.95, 0.9  # shares of the variance that a line and the pape
 _FITTED = "equation 7"
 
 
-def _table_3(*names: str) -> Callable[[Experiment], Table]:
+def _table_3(*names: str) -> Callable[[Experiment], ResultTable]:
     return lambda experiment: compare_tokens(experiment, "N, W, G", {name: TABLE_3[name] for name in names}).beside(
         _THEIRS, _FOUND_3
     )
 
 
-def judge_first(table: Table) -> Judgement:
+def judge_first(table: ResultTable) -> Judgement:
     """The first setting gives more tokens per step than each of the others."""
     return beats(table, TOKENS)
 
 
-def judge_prompt(table: Table) -> Judgement:
+def judge_prompt(table: ResultTable) -> Judgement:
     """Pooling the prompt gives more, with a window and without."""
     pairs = ((_EVEN_TOO, _EVEN), (_THIRTY_TOO, _THIRTY))
     return combine(*(more(rich, table.number(rich, TOKENS), bare, table.number(bare, TOKENS)) for rich, bare in pairs))
 
 
-def _figure_4(experiment: Experiment) -> Table:
+def _figure_4(experiment: Experiment) -> ResultTable:
     cells = [(N, b) for N in _SIZES for b in _WIDTHS]
     tallies = experiment.tally(*(using("lookahead", N=N, W=b, G=b) for N, b in cells))
-    points = [Point(N - 1, b, tally.per_step()) for (N, b), tally in zip(cells, tallies, strict=True)]
+    points = [ScalingPoint(N - 1, b, tally.per_step()) for (N, b), tally in zip(cells, tallies, strict=True)]
     found = fit(points)
     rows = tuple(
         (f"N={point.gamma + 1}, b={point.b}", point.gamma, point.b, point.S, _fitted(found, point)) for point in points
     )
     facts = {} if found is None else {"alpha": found.alpha, "f": found.f, "explained": found.explained}
-    return Table(("setting", "gamma", "b", TOKENS, _FITTED), rows, facts)
+    return ResultTable(("setting", "gamma", "b", TOKENS, _FITTED), rows, facts)
 
 
-def _fitted(found: Fit | None, point: Point) -> float:
+def _fitted(found: Fit | None, point: ScalingPoint) -> float:
     return 1.0 if found is None else compression(found.alpha, found.f, point.gamma, point.b)
 
 
-def _points(table: Table) -> list[Point]:
+def _points(table: ResultTable) -> list[ScalingPoint]:
     columns = (table.column(head) for head in ("gamma", "b", TOKENS))
-    return [Point(int(gamma), int(b), S) for gamma, b, S in zip(*columns, strict=True)]
+    return [ScalingPoint(int(gamma), int(b), S) for gamma, b, S in zip(*columns, strict=True)]
 
 
-def judge_logarithm(table: Table) -> Judgement:
+def judge_logarithm(table: ResultTable) -> Judgement:
     """S follows a straight line over log b for the largest gamma, and is largest where both are."""
     points = _points(table)
     deepest, widest = max(point.gamma for point in points), max(point.b for point in points)
     deep = sorted((point for point in points if point.gamma == deepest), key=lambda point: point.b)
     drawn = line([log2(point.b) for point in deep], [point.S for point in deep])
     S = {(point.gamma, point.b): point.S for point in points}
-    straight = Part(
+    straight = Statement(
         f"a straight line over log b, {drawn.slope:+.3f} per doubling, explains {drawn.explained:.1%} of the variance",
         drawn.explained >= _STRAIGHT and drawn.slope > 0,
     )
@@ -92,24 +92,24 @@ def judge_logarithm(table: Table) -> Judgement:
     )
 
 
-def judge_scaling(table: Table) -> Judgement:
+def judge_scaling(table: ResultTable) -> Judgement:
     """Equation 7 explains nearly all of the measured S."""
     found = table.facts
     if not found:
-        return combine(Part("no setting gives more than 1 token per step, so there is nothing to fit", False))
+        return combine(Statement("no setting gives more than 1 token per step, so there is nothing to fit", False))
     says = (
         f"alpha {found['alpha']:.3f} and f {found['f']:.3f} fit best and explain {found['explained']:.1%} of the "
         "variance, where the paper draws its curve with 0.425 and 3.106"
     )
-    return combine(Part(says, found["explained"] >= _CLOSE))
+    return combine(Statement(says, found["explained"] >= _CLOSE))
 
 
-def _sampled(experiment: Experiment) -> Table:
+def _sampled(experiment: Experiment) -> ResultTable:
     sampled = using("lookahead", temperature=1.0, N=5, W=15, G=15)
     return compare_tokens(experiment, "sampling", {_GREEDY: BALANCED, _SAMPLED: sampled}).beside(_THEIRS, _FOUND_2)
 
 
-def judge_sampled(table: Table) -> Judgement:
+def judge_sampled(table: ResultTable) -> Judgement:
     """Sampling still saves steps, but fewer."""
     greedy, sampled = table.number(_GREEDY, TOKENS), table.number(_SAMPLED, TOKENS)
     return combine(
@@ -118,17 +118,17 @@ def judge_sampled(table: Table) -> Judgement:
     )
 
 
-def _kinds(experiment: Experiment) -> Table:
+def _kinds(experiment: Experiment) -> ResultTable:
     experiment.find_kind(*CODE)
     return compare_by_kind(experiment, "setting", {_EVEN: BALANCED})
 
 
-def judge_kinds(table: Table) -> Judgement:
+def judge_kinds(table: ResultTable) -> Judgement:
     """Code gains the most."""
     kinds = {head: table.number(_EVEN, head) for head in table.heads[1:] if head != MEAN}
     code = next(kinds.pop(name) for name in CODE if name in kinds)
     if not kinds:
-        return combine(Part("there is no other kind to compare code with", False))
+        return combine(Statement("there is no other kind to compare code with", False))
     best, mean = max(kinds, key=lambda kind: kinds[kind]), sum(kinds.values()) / len(kinds)
     return combine(
         more("code", code, "the other kinds' mean", mean),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decoding.types import JSON
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, falls, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, combine, falls, is_more, more, rises
 from .experiment import SPEED, TOKENS, Experiment, Setting, compare_speeds, compare_tokens, using
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 USUAL = using("medusa")
 CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only
@@ -30,14 +30,14 @@ def count_heads(experiment: Experiment) -> int:
     return count
 
 
-def _trees(experiment: Experiment) -> Table:
+def _trees(experiment: Experiment) -> ResultTable:
     heads = count_heads(experiment)
     fitting = [sizes for sizes in _DENSE if len(sizes.split(",")) <= heads]  # a deeper one would be cut
     dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in fitting}
     return compare_tokens(experiment, "tree", {_SPARSE: USUAL} | dense)
 
 
-def judge_trees(table: Table) -> Judgement:
+def judge_trees(table: ResultTable) -> Judgement:
     """The small sparse tree beats the dense ones' mean, and the best of them."""
     sparse = table.number(_SPARSE, TOKENS)
     dense = {name: table.number(name, TOKENS) for name in table.names if name != _SPARSE}
@@ -48,14 +48,14 @@ def judge_trees(table: Table) -> Judgement:
     )
 
 
-def _sizes(experiment: Experiment) -> Table:
+def _sizes(experiment: Experiment) -> ResultTable:
     return compare_speeds(experiment, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
 
 
-def judge_sizes(table: Table) -> Judgement:
+def judge_sizes(table: ResultTable) -> Judgement:
     """Larger trees save few steps more, and are slower."""
     tokens, speed = table.column(TOKENS), table.column(SPEED)
-    steady = Part(
+    steady = Statement(
         f"tokens per step go from {tokens[1]:.3f} with {table.names[1]} guesses to {tokens[-1]:.3f} with "
         f"{table.names[-1]}",
         not is_more(tokens[1], tokens[-1]),
@@ -63,17 +63,17 @@ def judge_sizes(table: Table) -> Judgement:
     return combine(steady, falls(f"the speed from {table.names[1]} guesses on", speed[1:], ROUGH))
 
 
-def _temperatures(experiment: Experiment) -> Table:
+def _temperatures(experiment: Experiment) -> ResultTable:
     kinds: dict[str, dict[str, JSON]] = {_TYPICAL: {"acceptance": "typical"}, _LOSSLESS: {}}
     settings = [
         using("medusa", temperature=temperature, **params) for temperature in _TEMPERATURES for params in kinds.values()
     ]
     values = iter(tally.per_step() for tally in experiment.tally(*settings))
     rows = tuple((f"{temperature}", next(values), next(values)) for temperature in _TEMPERATURES)
-    return Table(("temperature", *kinds), rows)
+    return ResultTable(("temperature", *kinds), rows)
 
 
-def judge_temperatures(table: Table) -> Judgement:
+def judge_temperatures(table: ResultTable) -> Judgement:
     """Typical acceptance gains with the temperature; what leaves the model's distribution as it is loses."""
     return combine(
         rises("typical acceptance, the temperature rising,", table.column(_TYPICAL), ROUGH),
@@ -81,7 +81,7 @@ def judge_temperatures(table: Table) -> Judgement:
     )
 
 
-def _thresholds(experiment: Experiment) -> Table:
+def _thresholds(experiment: Experiment) -> ResultTable:
     def at(**params: JSON) -> Setting:
         return using("medusa", temperature=_USUAL_TEMPERATURE, **params)
 
@@ -92,7 +92,7 @@ def _thresholds(experiment: Experiment) -> Table:
     return compare_tokens(experiment, "epsilon", {_LOSSLESS: at()} | typical)
 
 
-def judge_thresholds(table: Table) -> Judgement:
+def judge_thresholds(table: ResultTable) -> Judgement:
     """A higher threshold accepts less; the lowest accepts more than sampling does."""
     typical = table.column(TOKENS)[1:]
     return combine(
@@ -101,14 +101,14 @@ def judge_thresholds(table: Table) -> Judgement:
     )
 
 
-def _joint(experiment: Experiment) -> Table:
+def _joint(experiment: Experiment) -> ResultTable:
     found = [name for name, variant in experiment.variants.items() if variant.part == "medusa-2"]
     if not found:
         raise UnmeasuredError("Medusa-2 changes the model too: name what `train medusa` made of both with --medusa-2")
     return compare_tokens(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
 
 
-def judge_joint(table: Table) -> Judgement:
+def judge_joint(table: ResultTable) -> Judgement:
     """Heads that learnt together with their model guess better."""
     two, one = table.number("Medusa-2", TOKENS), table.number("Medusa-1", TOKENS)
     return combine(more("Medusa-2", two, "Medusa-1", one))

@@ -6,7 +6,7 @@ from collections import Counter
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, faster, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, beats, combine, faster, is_more, more, rises
 from .experiment import (
     MEAN,
     SPEED,
@@ -19,7 +19,7 @@ from .experiment import (
     using,
 )
 from .lookahead import BALANCED
-from .tables import Table
+from .tables import ResultTable
 
 USUAL = using("ngrammys", k=10, w=10)
 
@@ -47,14 +47,14 @@ def _name(what: str, k: int) -> str:
     return f"{what}, k={k}"
 
 
-def _strategies(experiment: Experiment) -> Table:
+def _strategies(experiment: Experiment) -> ResultTable:
     settings = {
         _name(what, k): using("ngrammys", k=k, **params) for what, params in _STRATEGIES.items() for k in _RANKS
     }
     return compare_tokens(experiment, "guesses", settings)
 
 
-def judge_strategies(table: Table) -> Judgement:
+def judge_strategies(table: ResultTable) -> Judgement:
     """More ranks give more; bigrams beat unigrams; the second token adds more than the third."""
     value = {what: [table.number(_name(what, k), TOKENS) for k in _RANKS] for what in _STRATEGIES}
     most = {what: values[-1] for what, values in value.items()}
@@ -63,7 +63,7 @@ def judge_strategies(table: Table) -> Judgement:
         rises(f"the bigram with k {', '.join(map(str, _RANKS))}", value["bigram"]),
         more(f"the bigram with k={_RANKS[-1]}", most["bigram"], "the unigram", most["unigram"]),
         more("w=2", most["extended, w=2"], "w=1", most["bigram"]),
-        Part(f"the second token adds {two:+.3f} and the third {three:+.3f}", is_more(two, three, ROUGH)),
+        Statement(f"the second token adds {two:+.3f} and the third {three:+.3f}", is_more(two, three, ROUGH)),
     )
 
 
@@ -71,11 +71,11 @@ def _cell(k: int, w: int) -> str:
     return f"k={k}, w={w}"
 
 
-def _grid(experiment: Experiment) -> Table:
+def _grid(experiment: Experiment) -> ResultTable:
     return compare_speeds(experiment, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
 
 
-def judge_grid(table: Table) -> Judgement:
+def judge_grid(table: ResultTable) -> Judgement:
     """Both k and w add tokens per step, and the largest setting is not the fastest."""
     tokens = {(k, w): table.number(_cell(k, w), TOKENS) for k in _KS for w in _WS}
     speeds = {name: table.number(name, SPEED) for name in table.names}
@@ -87,25 +87,25 @@ def judge_grid(table: Table) -> Judgement:
     )
 
 
-def _rivals(experiment: Experiment) -> Table:
+def _rivals(experiment: Experiment) -> ResultTable:
     rivals = {"Lookahead (5, 15, 15)": BALANCED}
     if experiment.engine.lacks("rest") is None:
         rivals["REST"] = using("rest")
     return compare_by_kind(experiment, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
 
 
-def judge_rivals(table: Table) -> Judgement:
+def judge_rivals(table: ResultTable) -> Judgement:
     """N-Grammys gives more than each rival in the mean of all kinds."""
     return beats(table, MEAN)
 
 
-def _queries(experiment: Experiment) -> Table:
+def _queries(experiment: Experiment) -> ResultTable:
     return compare_tokens(
         experiment, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)}
     )
 
 
-def judge_queries(table: Table) -> Judgement:
+def judge_queries(table: ResultTable) -> Judgement:
     """Longer queries find less."""
     return beats(table, TOKENS)
 
@@ -135,7 +135,7 @@ class _Winners:
                 self.whole[strategy].add(question.kind)
 
 
-def _ablation(experiment: Experiment) -> Table:
+def _ablation(experiment: Experiment) -> ResultTable:
     winners = _Winners()
     experiment.watch(USUAL, winners.see)
     rows = []
@@ -143,20 +143,20 @@ def _ablation(experiment: Experiment) -> Table:
         won = max(1, count["won"])
         shares = (count["accepted"] / won, count["short"] / won, count["late"] / won)
         rows.append((strategy, count["rows"] / winners.steps, count["won"], *shares, len(winners.whole[strategy])))
-    return Table(
+    return ResultTable(
         ("rows from", _ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE), tuple(rows), {"kinds": len(experiment.kinds)}
     )
 
 
-def judge_ablation(table: Table) -> Judgement:
+def judge_ablation(table: ResultTable) -> Judgement:
     """Context rows reach further; bigram rows are short and chosen from further down; whole rows occur everywhere."""
     deep, flat = (table.number(row, _LATE) for row in ("bigram", "context"))
     short, whole, kinds = table.number("bigram", _SHORT), table.number("context", _WHOLE), table.facts["kinds"]
     return combine(
         more("a won context row", table.number("context", _LENGTH), "a bigram row", table.number("bigram", _LENGTH)),
-        Part(f"{short:.0%} of the won bigram rows are of one or two tokens", short >= _HALF),
-        Part(f"{deep:.0%} of them and {flat:.0%} of the context's stood behind rank {_TAIL}", is_more(deep, flat)),
-        Part(f"whole context rows were accepted on {whole:.0f} of {kinds:.0f} kinds of questions", whole == kinds),
+        Statement(f"{short:.0%} of the won bigram rows are of one or two tokens", short >= _HALF),
+        Statement(f"{deep:.0%} of them and {flat:.0%} of the context's stood behind rank {_TAIL}", is_more(deep, flat)),
+        Statement(f"whole context rows were accepted on {whole:.0f} of {kinds:.0f} kinds of questions", whole == kinds),
     )
 
 

@@ -7,10 +7,10 @@ from random import Random
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, faster, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, combine, faster, is_more, more, rises
 from .experiment import SPEED, TOKENS, Experiment, Question, compare_speeds, compare_tokens, using
 from .lookahead import BALANCED
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 _SIZES: dict[str, JSON] = {"gamma": 8, "N": 5, "W": 8, "G": 8}
 _BARE, _INSPIRED, _SUFFIXES, _BOTH, _REFINED, _WHOLE = (
@@ -39,7 +39,7 @@ _FOUND_3 = dict(zip(_ABLATION, (49.90, 48.90, 55.92, 56.97, 57.23, 58.18), stric
 _FOUND_4 = {_COLD: 32.68, _GROUPED: 36.00, _TURNS: 35.36, _SHUFFLED: 35.39}
 
 
-def _agreement(experiment: Experiment) -> Table:
+def _agreement(experiment: Experiment) -> ResultTable:
     matches, prefixes, drafts = 0, 0, 0
 
     def see(question: Question, steps: list[Step]) -> None:
@@ -53,16 +53,16 @@ def _agreement(experiment: Experiment) -> Table:
     experiment.watch(using("draft_model", gamma=_LONG), see)
     if drafts == 0:
         raise UnmeasuredError(f"no answer was long enough for a draft of {_LONG} tokens")
-    return Table(("drafts", _PREFIX, _MATCHES), ((f"{drafts:,}", prefixes / drafts, matches / drafts),))
+    return ResultTable(("drafts", _PREFIX, _MATCHES), ((f"{drafts:,}", prefixes / drafts, matches / drafts),))
 
 
-def judge_agreement(table: Table) -> Judgement:
+def judge_agreement(table: ResultTable) -> Judgement:
     """Target and drafter agree at more places than in front of the first mistake."""
     [matches], [prefix] = table.column(_MATCHES), table.column(_PREFIX)
     return combine(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
 
 
-def _overall(experiment: Experiment) -> Table:
+def _overall(experiment: Experiment) -> ResultTable:
     settings = {
         _SPECULATIVE: using("draft_model", gamma=_SIZES["gamma"]),
         _LOOKAHEAD: BALANCED,
@@ -72,7 +72,7 @@ def _overall(experiment: Experiment) -> Table:
     return compare_speeds(experiment, "method", settings)
 
 
-def judge_overall(table: Table) -> Judgement:
+def judge_overall(table: ResultTable) -> Judgement:
     """Ouroboros is faster than what it is made of, and warm faster still."""
     speed = {name: table.number(name, SPEED) for name in table.names}
     tokens, fewer = table.number(_OUROBOROS, TOKENS), table.number(_SPECULATIVE, TOKENS)
@@ -84,23 +84,23 @@ def judge_overall(table: Table) -> Judgement:
     )
 
 
-def _ablation(experiment: Experiment) -> Table:
+def _ablation(experiment: Experiment) -> ResultTable:
     settings = {name: using("ouroboros", **_SIZES, **params) for name, params in _ABLATION.items()}
     return compare_speeds(experiment, "parts", settings).beside(_THEIRS, _FOUND_3)
 
 
-def judge_ablation(table: Table) -> Judgement:
+def judge_ablation(table: ResultTable) -> Judgement:
     """Suffixes add, and with them inspiration and refinement do."""
     pairs = ((_SUFFIXES, _BARE), (_BOTH, _SUFFIXES), (_WHOLE, _REFINED), (_REFINED, _SUFFIXES), (_WHOLE, _BOTH))
     value = {name: table.number(name, TOKENS) for name in table.names}
     return combine(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
 
 
-def _suffixes(experiment: Experiment) -> Table:
+def _suffixes(experiment: Experiment) -> ResultTable:
     return compare_speeds(experiment, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
 
 
-def judge_suffixes(table: Table) -> Judgement:
+def judge_suffixes(table: ResultTable) -> Judgement:
     """More suffixes save steps, and neither none nor the most are the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
@@ -110,7 +110,7 @@ def judge_suffixes(table: Table) -> Judgement:
     )
     return combine(
         rises(f"K {', '.join(map(str, _KS))}", table.column(TOKENS)),
-        Part(speeds_in_words, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
+        Statement(speeds_in_words, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
     )
 
 
@@ -126,7 +126,7 @@ def _orders(kinds: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def _locality(experiment: Experiment) -> Table:
+def _locality(experiment: Experiment) -> ResultTable:
     whole = {**_SIZES, **_ABLATION[_WHOLE]}
     settings = {_COLD: using("ouroboros", **whole)}
     for name, order in _orders([question.kind for question in experiment.questions]).items():
@@ -134,7 +134,7 @@ def _locality(experiment: Experiment) -> Table:
     return compare_tokens(experiment, "start", settings).beside(_THEIRS, _FOUND_4)
 
 
-def judge_locality(table: Table) -> Judgement:
+def judge_locality(table: ResultTable) -> Judgement:
     """A warm start helps in any order; the order matters, but less."""
     cold, grouped, shuffled = (table.number(name, TOKENS) for name in (_COLD, _GROUPED, _SHUFFLED))
     order, warmth = abs(grouped - shuffled), shuffled - cold
@@ -142,7 +142,9 @@ def judge_locality(table: Table) -> Judgement:
         more("warm and kind by kind, a step", grouped, "a cold start", cold),
         more("warm and shuffled, a step", shuffled, "a cold start", cold),
         more("kind by kind, a step", grouped, "shuffled kinds", shuffled),
-        Part(f"the order changes a step by {order:.3f}, the warm start by {warmth:.3f}", is_more(warmth, order, ROUGH)),
+        Statement(
+            f"the order changes a step by {order:.3f}, the warm start by {warmth:.3f}", is_more(warmth, order, ROUGH)
+        ),
     )
 
 

@@ -14,9 +14,9 @@ import torch
 
 from decoding.types import JSON
 
-from .claims import CLEAR, ROUGH, Finding, Verdict
+from .claims import CLEAR, ROUGH, CheckedClaim, ClaimOutcome
 from .experiment import Experiment
-from .tables import Cell, Table
+from .tables import ResultCell, ResultTable
 
 _WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
 
@@ -61,15 +61,15 @@ def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, J
     }
 
 
-def document(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> dict[str, JSON]:
+def document(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> dict[str, JSON]:
     """Everything, for scripts."""
     return {**measured, "claims": [_entry(finding) for finding in findings]}
 
 
-def page(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> str:
+def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> str:
     """Everything, for people, in Markdown."""
     counts = Counter(finding.judgement.verdict for finding in findings)
-    numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Verdict if counts[verdict])
+    numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in ClaimOutcome if counts[verdict])
     blocks = [
         f"# What the papers found, on {_plain(measured['model'])}",
         f"This page is written by `python -m decoding {_plain(shlex.join(['paper-checks', *measured['flags']]))}`.",
@@ -81,7 +81,7 @@ def page(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> str:
     ]
     for paper, group in groupby(findings, key=lambda finding: finding.paper):
         blocks += [f"## {paper.title}", f"{paper.citation}."]
-        before: list[Table] = []
+        before: list[ResultTable] = []
         for finding in group:
             blocks += _section(finding, finding.table in before)
             before += [finding.table] if finding.table else []
@@ -119,7 +119,7 @@ def _same(measured: Mapping[str, JSON]) -> str:
     )
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[CheckedClaim]) -> str:
     rows = [
         f"| {finding.paper.title} | {finding.claim.place} | {finding.claim.title} | {finding.judgement.verdict} |"
         for finding in findings
@@ -127,7 +127,7 @@ def _summary(findings: Sequence[Finding]) -> str:
     return "\n".join(["| paper | place | claim | verdict |", "|---|---|---|---|", *rows])
 
 
-def _section(finding: Finding, shown: bool) -> list[str]:
+def _section(finding: CheckedClaim, shown: bool) -> list[str]:
     """A claim; `shown` says that its table stands above already."""
     claim, judgement = finding.claim, finding.judgement
     blocks = [f"### {claim.place}: {claim.title}", f"The paper: {claim.found}", f"Here: {claim.measured}"]
@@ -142,7 +142,7 @@ def _section(finding: Finding, shown: bool) -> list[str]:
     return [*blocks, f"**{verdict}.** {_plain(judgement.says)}", f"The rule: {claim.rule}"]
 
 
-def _grid(table: Table) -> str:
+def _grid(table: ResultTable) -> str:
     """The numbers as a Markdown table."""
     lines = [
         "| " + " | ".join(_plain(head[:_LONGEST]) for head in table.heads) + " |",
@@ -152,7 +152,7 @@ def _grid(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: ResultCell) -> str:
     if cell is None:
         return "-"
     if isinstance(cell, str):
@@ -174,7 +174,7 @@ def _wrapped(block: str) -> str:
     return re.sub(r"^(\d*)([-+*>.)])(?=\s)", r"\1\\\2", text, flags=re.MULTILINE)  # else a list, or a quotation
 
 
-def _entry(finding: Finding) -> dict[str, JSON]:
+def _entry(finding: CheckedClaim) -> dict[str, JSON]:
     claim, table = finding.claim, finding.table
     return {
         "paper": finding.paper.name,

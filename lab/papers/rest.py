@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, combine, is_more, more, rises
+from .claims import Claim, Judgement, Paper, Statement, combine, is_more, more, rises
 from .experiment import TOKENS, Experiment, compare_by_kind, compare_tokens, using
 from .lookahead import CODE
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 _LONGEST = (1, 2, 4, 8, 16)
 _CHAT = ("chat", "mt_bench", "conversation")
 
 
-def _stores(experiment: Experiment) -> Table:
+def _stores(experiment: Experiment) -> ResultTable:
     found = {name: variant for name, variant in experiment.variants.items() if variant.part == "datastore"}
     if not found:
         raise UnmeasuredError("stores of several sizes are made of the text that comes with pocket only")
     return compare_tokens(experiment, "datastore", {name: using("rest", variant=name) for name in found})
 
 
-def judge_stores(table: Table) -> Judgement:
+def judge_stores(table: ResultTable) -> Judgement:
     """A larger store gives more."""
     return combine(rises("the store growing,", table.column(TOKENS)))
 
 
-def _suffixes(experiment: Experiment) -> Table:
+def _suffixes(experiment: Experiment) -> ResultTable:
     return compare_tokens(experiment, "n_max", {str(n): using("rest", longest=n, shortest=1) for n in _LONGEST})
 
 
-def judge_suffixes(table: Table) -> Judgement:
+def judge_suffixes(table: ResultTable) -> Judgement:
     """Longer suffixes give more at first, and nothing in the end."""
     tokens = table.column(TOKENS)
     before, last = tokens[-2:]
     level = not is_more(before, last) and not is_more(last, before)
     return combine(
         rises(f"n_max {', '.join(table.names[:3])}", tokens[:3]),
-        Part(f"from {table.names[-2]} to {table.names[-1]} it goes from {before:.3f} to {last:.3f}", level),
+        Statement(f"from {table.names[-2]} to {table.names[-1]} it goes from {before:.3f} to {last:.3f}", level),
     )
 
 
-def _kinds(experiment: Experiment) -> Table:
+def _kinds(experiment: Experiment) -> ResultTable:
     experiment.find_kind(*CODE)
     experiment.find_kind(*_CHAT)
     return compare_by_kind(experiment, "method", {"REST": using("rest")})
 
 
-def judge_kinds(table: Table) -> Judgement:
+def judge_kinds(table: ResultTable) -> Judgement:
     """Code gains more than chat."""
     code, chat = (next(name for name in names if name in table.heads) for names in (CODE, _CHAT))
     return combine(more("code", table.number("REST", code), "chat", table.number("REST", chat)))

@@ -27,7 +27,7 @@ def compression(alpha: float, f: float, gamma: int, b: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ScalingPoint:
     """A measured S."""
 
     gamma: int
@@ -44,7 +44,7 @@ class Fit:
     explained: float
 
 
-def fit(points: Sequence[Point]) -> Fit | None:
+def fit(points: Sequence[ScalingPoint]) -> Fit | None:
     """Least squares; None where no step ever wrote more than one token, so that every f fits.
 
     S - 1 is 1/f times what a good speculation adds, so the best f for an alpha is known. Alpha is searched: over the
@@ -66,11 +66,11 @@ def fit(points: Sequence[Point]) -> Fit | None:
     return Fit(alpha, 1 / _share(alpha, points), 1 - _error(alpha, points) / spread if spread else 1.0)
 
 
-def _gain(alpha: float, point: Point) -> float:
+def _gain(alpha: float, point: ScalingPoint) -> float:
     return expected_tokens(alpha, point.gamma, point.b) - 1
 
 
-def _share(alpha: float, points: Sequence[Point]) -> float:
+def _share(alpha: float, points: Sequence[ScalingPoint]) -> float:
     """The best 1/f for an alpha: f is at least 1."""
     gains = [_gain(alpha, point) for point in points]
     least = 1e-9  # where all S are below 1 on average; a share of nothing would divide by it
@@ -78,7 +78,7 @@ def _share(alpha: float, points: Sequence[Point]) -> float:
     return min(1.0, max(least, above / max(least, sum(gain**2 for gain in gains))))
 
 
-def _error(alpha: float, points: Sequence[Point]) -> float:
+def _error(alpha: float, points: Sequence[ScalingPoint]) -> float:
     share = _share(alpha, points)
     return sum((point.S - 1 - share * _gain(alpha, point)) ** 2 for point in points)
 

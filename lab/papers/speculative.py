@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Statement, combine, more, rises
 from .distributions import measure_overlap
 from .experiment import TOKENS, Experiment, using
 from .scaling import expected_steps, expected_tokens
-from .tables import Table
+from .tables import ResultTable
 
 _GAMMAS = range(1, 9)
 _DOUBLED = (1, 2, 4, 8)  # far enough apart for sampled texts to show
@@ -15,7 +15,7 @@ _EQUATION, _OWN = "equation 4", "by own chances"
 _USUAL = 5  # gamma where only the temperature differs
 
 
-def _expected(experiment: Experiment) -> Table:
+def _expected(experiment: Experiment) -> ResultTable:
     met = measure_overlap(experiment, 1.0)
     tallies = experiment.tally(*(using("draft_model", temperature=1.0, gamma=gamma) for gamma in _GAMMAS))
     tokens = sum(map(len, met.chances))
@@ -24,17 +24,17 @@ def _expected(experiment: Experiment) -> Table:
         steps = sum(expected_steps(chances, gamma) for chances in met.chances)
         rows.append((f"{gamma}", tally.per_step(), expected_tokens(met.alpha, gamma), tokens / steps, tally.acceptance))
     facts = {"alpha": met.alpha, "correlation of neighbours": met.correlation}
-    return Table(("gamma", TOKENS, _EQUATION, _OWN, "acceptance"), tuple(rows), facts)
+    return ResultTable(("gamma", TOKENS, _EQUATION, _OWN, "acceptance"), tuple(rows), facts)
 
 
-def judge_expected(table: Table) -> Judgement:
+def judge_expected(table: ResultTable) -> Judgement:
     """Tokens per step grow with gamma, and as the equation says."""
     measured = table.column(TOKENS)
     off = [guess / real - 1 for guess, real in zip(table.column(_EQUATION), measured, strict=True)]
     own = [guess / real - 1 for guess, real in zip(table.column(_OWN), measured, strict=True)]
     worst, counted = max(off, key=abs), max(map(abs, own))
     alpha, neighbours = table.facts["alpha"], table.facts["correlation of neighbours"]
-    near = Part(
+    near = Statement(
         f"equation 4 with the measured alpha of {alpha:.3f} is off by {worst:+.1%} where it is off most",
         abs(worst) <= _NEAR,
     )
@@ -50,16 +50,16 @@ def judge_expected(table: Table) -> Judgement:
     )
 
 
-def _temperatures(experiment: Experiment) -> Table:
+def _temperatures(experiment: Experiment) -> ResultTable:
     settings = [using("draft_model", temperature=temperature, gamma=_USUAL) for temperature in (0.0, 1.0)]
     rows = [
         (name, measure_overlap(experiment, setting.temperature).alpha, tally.per_step(), tally.acceptance)
         for name, setting, tally in zip(("greedy", "temperature 1"), settings, experiment.tally(*settings), strict=True)
     ]
-    return Table(("sampling", "alpha", TOKENS, "acceptance"), tuple(rows))
+    return ResultTable(("sampling", "alpha", TOKENS, "acceptance"), tuple(rows))
 
 
-def judge_temperatures(table: Table) -> Judgement:
+def judge_temperatures(table: ResultTable) -> Judgement:
     """Both alpha and tokens per step are lower at temperature 1."""
     (alpha, less), (greedy, sampled) = table.column("alpha"), table.column(TOKENS)
     return combine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .claims import Claim, Judgement, Paper, combine, more, rises
 from .experiment import TOKENS, Experiment, compare_tokens, using
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 _TIMES = (1, 2, 4)
 _LOCAL, _GLOBAL, _BOTH = "this text", "earlier answers", "both"
@@ -15,7 +15,7 @@ def _orders(questions: int) -> dict[str, list[int]]:
     return {str(times): [number // times * times for number in range(questions)] for times in _TIMES}
 
 
-def _repetition(experiment: Experiment) -> Table:
+def _repetition(experiment: Experiment) -> ResultTable:
     if len(experiment.questions) < _TIMES[1]:
         raise UnmeasuredError("there is only one question")
     orders = _orders(len(experiment.questions))
@@ -23,12 +23,12 @@ def _repetition(experiment: Experiment) -> Table:
     return compare_tokens(experiment, "times asked", settings)
 
 
-def judge_repetition(table: Table) -> Judgement:
+def judge_repetition(table: ResultTable) -> Judgement:
     """The more of the answers were written before, the more is guessed right."""
     return combine(rises(f"a step, with each question {', '.join(table.names)} times,", table.column(TOKENS)))
 
 
-def _trees(experiment: Experiment) -> Table:
+def _trees(experiment: Experiment) -> ResultTable:
     settings = {
         _LOCAL: using("suffix", look_in="local"),
         _GLOBAL: using("suffix", alone=True, look_in="global"),
@@ -37,7 +37,7 @@ def _trees(experiment: Experiment) -> Table:
     return compare_tokens(experiment, "suffix trees", settings)
 
 
-def judge_trees(table: Table) -> Judgement:
+def judge_trees(table: ResultTable) -> Judgement:
     """Both trees give more than either."""
     value = {name: table.number(name, TOKENS) for name in table.names}
     return combine(

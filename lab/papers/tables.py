@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from decoding.errors import SpecscopeError
 
-Cell = str | float | None
+ResultCell = str | float | None
 
 
 class UnmeasuredError(SpecscopeError):
@@ -15,11 +15,11 @@ class UnmeasuredError(SpecscopeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Measured numbers. The first cell of a row names it; `facts` are numbers that belong to no row."""
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[ResultCell, ...], ...]
     facts: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -27,10 +27,10 @@ class Table:
         """Of the rows."""
         return [str(row[0]) for row in self.rows]
 
-    def beside(self, head: str, numbers: Mapping[str, float]) -> Table:
+    def beside(self, head: str, numbers: Mapping[str, float]) -> ResultTable:
         """The same with one more column, of numbers by the rows' names: those that the paper has."""
         rows = tuple((*row, numbers.get(name)) for name, row in zip(self.names, self.rows, strict=True))
-        return Table((*self.heads, head), rows, self.facts)
+        return ResultTable((*self.heads, head), rows, self.facts)
 
     def number(self, row: str, head: str) -> float:
         """One cell."""

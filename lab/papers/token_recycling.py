@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .claims import Claim, Judgement, Paper, combine, more
 from .experiment import Experiment, compare_by_kind, compare_tokens, using
-from .tables import Table, UnmeasuredError
+from .tables import ResultTable, UnmeasuredError
 
 # Kinds whose answers copy from their prompts, by the names that pocket, our English prompts and Spec-Bench give them.
 COPYING = ("summary", "summarization", "rag", "retrieval", "rewrite", "correction")
@@ -12,14 +12,14 @@ _OURS, _COPIES = "Token Recycling", "prompt lookup"
 _COLD, _WARM = "empty for every answer", "kept from answer to answer"
 
 
-def _without_match(experiment: Experiment) -> Table:
+def _without_match(experiment: Experiment) -> ResultTable:
     if set(experiment.kinds) <= {*COPYING}:
         raise UnmeasuredError("all questions are of kinds whose answers copy from the prompt")
     settings = {_OURS: using("token_recycling", alone=True, warm_start="across"), _COPIES: using("prompt_lookup")}
     return compare_by_kind(experiment, "method", settings)
 
 
-def judge_without_match(table: Table) -> Judgement:
+def judge_without_match(table: ResultTable) -> Judgement:
     """More than prompt lookup on every kind whose answers do not copy."""
     kinds = [head for head in table.heads[2:] if head not in COPYING]
     return combine(
@@ -27,12 +27,12 @@ def judge_without_match(table: Table) -> Judgement:
     )
 
 
-def _starts(experiment: Experiment) -> Table:
+def _starts(experiment: Experiment) -> ResultTable:
     settings = {_COLD: using("token_recycling"), _WARM: using("token_recycling", alone=True, warm_start="across")}
     return compare_tokens(experiment, "table", settings)
 
 
-def judge_starts(table: Table) -> Judgement:
+def judge_starts(table: ResultTable) -> Judgement:
     """A table that stays gives more."""
     cold, warm = table.column("tokens/step")
     return combine(more(f"a table {_WARM}", warm, f"one {_COLD}", cold))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,10 @@ from decoding.methods import METHODS
 from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
+from ..training.checkpoint import TrainingLog
 from ..training.machine import machine
 from ..training.saving import weight_bytes
 from .quality import Quality, measure, total
-
-Log = Sequence[Mapping[str, float]]
 
 _HEAD = """---
 license: apache-2.0
@@ -54,7 +53,7 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 
 
 def write_cards(
-    out: Path, logs: Mapping[str, Log], device: torch.device, progress: ProgressCallback
+    out: Path, logs: Mapping[str, TrainingLog], device: torch.device, progress: Progress
 ) -> dict[str, JSON]:
     """A README.md in the target's and the drafter's folder, from measurements on the suite beside them; and these.
 
@@ -117,7 +116,7 @@ def _layers(count: int) -> str:
     return "1 layer" if count == 1 else f"{count} layers"
 
 
-def _training(log: Log, device: torch.device) -> str:
+def _training(log: TrainingLog, device: torch.device) -> str:
     last = log[-1]
     tail = log[-max(1, len(log) // 50) :]
     loss = sum(entry["loss"] for entry in tail) / len(tail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..training.batches import Row
+from ..training.batches import TrainingRow
 from .language.sample import Sample
 from .tokenizer import ASSISTANT, END, PAD, START, SYSTEM, USER
 
@@ -26,14 +26,14 @@ class SampleEncoder:
         self._start, self._end, self.pad = ids(START), ids(END), ids(PAD)
         self._system, self._user, self._assistant = ids(SYSTEM), ids(USER), ids(ASSISTANT)
 
-    def rows(self, samples: Sequence[Sample]) -> list[Row]:
+    def rows(self, samples: Sequence[Sample]) -> list[TrainingRow]:
         """A row for every sample."""
         texts = [text for sample in samples for text in _texts(sample)]
         encoded = iter(self._encode(texts, add_special_tokens=False))
         return [self._row(sample, (next(encoded).ids for _ in _texts(sample))) for sample in samples]
 
-    def _row(self, sample: Sample, pieces: Iterator[list[int]]) -> Row:
-        row = Row([self._start], [False])
+    def _row(self, sample: Sample, pieces: Iterator[list[int]]) -> TrainingRow:
+        row = TrainingRow([self._start], [False])
         if sample.system:
             self._add(row, self._system, next(pieces), learnt=False)
         for _ in sample.turns:
@@ -42,7 +42,7 @@ class SampleEncoder:
         return row
 
     @staticmethod
-    def _add(row: Row, role: int, ids: list[int], *, learnt: bool) -> None:
+    def _add(row: TrainingRow, role: int, ids: list[int], *, learnt: bool) -> None:
         row.ids.extend((role, *ids))
         row.learnt.extend((False, *(learnt for _ in ids)))
 

@@ -14,8 +14,8 @@ from decoding.model.layout import find_device
 from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
-from ..training.checkpoint import LOG, damaged, read_log
-from ..training.loop import Budget, Loop
+from ..training.checkpoint import LOG, TrainingLog, damaged, read_log
+from ..training.loop import TrainingBudget, TrainingLoop
 from ..training.optimizers import MuonWithAdamW
 from ..training.plot import Chart, plot
 from ..training.saving import save_model
@@ -23,17 +23,16 @@ from .card import write_cards
 from .encoding import SampleEncoder
 from .language.kinds import polishing_sample, training_sample
 from .learner import FamilyModel
-from .plans import Plan, Recipe
+from .plans import FamilyPlan, Recipe
 from .sources import Draw, FamilySource
 from .suite import write_store, write_tasks
 from .tokenizer import CONTEXT, END, PAD, SIZE, START, train_tokenizer
 
-Log = list[dict[str, float]]
 WINDOW = 256
 _ADVICE = "close other programs or find a larger machine, and the training goes on from its last checkpoint"
 
 
-def train_family(out: Path, plan: Plan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
+def train_family(out: Path, plan: FamilyPlan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
     """Make the family in `out`, going on from where an earlier call has stopped; how good it turned out."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
@@ -64,10 +63,10 @@ def training(
     *,
     teacher: Any = None,
     **options: Any,
-) -> Loop:
+) -> TrainingLoop:
     """The training of a model by its recipe, ready to run; `options` are the loop's."""
-    return Loop(
-        Budget(recipe.steps, recipe.lines, recipe.length),
+    return TrainingLoop(
+        TrainingBudget(recipe.steps, recipe.lines, recipe.length),
         FamilyModel(model, recipe, teacher),
         MuonWithAdamW(model, recipe.muon_rate, recipe.adam_rate),
         FamilySource(encoder, draw, recipe, seed),
@@ -79,13 +78,13 @@ def training(
     )
 
 
-def loss_chart(logs: Mapping[str, Log]) -> Chart:
+def loss_chart(logs: Mapping[str, TrainingLog]) -> Chart:
     """The loss of every model over the tokens that it read."""
     curves = {name: [(entry["tokens"], entry["loss"]) for entry in log] for name, log in logs.items()}
     return Chart("loss, nats per answer token", curves)
 
 
-def _log(work: Path, recipe: Recipe) -> Log:
+def _log(work: Path, recipe: Recipe) -> TrainingLog:
     """The log of a training, an entry for every step; a damaged one is refused."""
     path = work / recipe.name / LOG
     log = read_log(path)
@@ -95,14 +94,14 @@ def _log(work: Path, recipe: Recipe) -> Log:
     return log
 
 
-def _joined(first: Log, second: Log) -> Log:
+def _joined(first: TrainingLog, second: TrainingLog) -> TrainingLog:
     """Two trainings of one model as one."""
     last = first[-1]
     counted = ("step", "seconds", "tokens")
     return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
-def _tokenizer(folder: Path, plan: Plan, seed: int, progress: ProgressCallback) -> Any:
+def _tokenizer(folder: Path, plan: FamilyPlan, seed: int, progress: Progress) -> Any:
     """The tokenizer of an earlier call, else one trained on samples of all kinds."""
     from transformers import AutoTokenizer
 

@@ -28,7 +28,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FamilyPlan:
     """The recipes of a family's models, and what is made beside them."""
 
     target: Recipe
@@ -38,7 +38,7 @@ class Plan:
     questions: int
 
 
-FULL = Plan(
+FULL = FamilyPlan(
     target=Recipe(
         "target", 256, 6, 4, 2, 704, False, steps=13000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
     ),
@@ -52,7 +52,7 @@ FULL = Plan(
     questions=QUESTIONS,
 )
 # A few seconds' worth: shows that everything fits together, learns next to nothing.
-SMOKE = Plan(
+SMOKE = FamilyPlan(
     target=Recipe("target", 32, 2, 4, 2, 64, False, 30, 4, 256, 0.01, 0.01, compiled=False),
     polish=Recipe("polish", 32, 2, 4, 2, 64, False, 5, 4, 256, 0.001, 0.001, compiled=False),
     drafter=Recipe("drafter", 16, 1, 2, 1, 32, True, 10, 4, 256, 0.01, 0.01, compiled=False),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PartsPlan:
     """The sizes of a whole making."""
 
     prompts: int  # that the model asks itself
@@ -25,7 +25,7 @@ class Plan:
 
 
 PLANS = {
-    "full": Plan(
+    "full": PartsPlan(
         prompts=2000,
         length=512,
         lines=1,
@@ -40,7 +40,7 @@ PLANS = {
         eagle_vocabulary=2304,
         eagle_width=384,
     ),
-    "smoke": Plan(
+    "smoke": PartsPlan(
         prompts=8,
         length=256,
         lines=2,

@@ -29,9 +29,9 @@ from ..training.drafter import DrafterSettings
 from ..training.eagle3 import EagleSettings
 from ..training.medusa import HeadSettings
 from ..training.own_prompts import write_prompts
-from ..training.runs import Job, train_drafter, train_eagle3, train_kangaroo, train_medusa
+from ..training.runs import TrainingJob, train_drafter, train_eagle3, train_kangaroo, train_medusa
 from .exits import best_exit
-from .plans import Plan
+from .plans import PartsPlan
 
 _AT_ONCE = 64  # answers
 _DTYPE = "bfloat16"
@@ -42,7 +42,7 @@ _EAGLE_RATE = 1.5e-3
 _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 
-def make_parts(out: Path, plan: Plan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
+def make_parts(out: Path, plan: PartsPlan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
     """Make everything in `out`; what each stage has to say."""
     return Stages(out, plan, seed, device, progress).run()
 
@@ -51,7 +51,7 @@ class Stages:
     """The makings, each from where an earlier call has stopped; what is finished is not made again."""
 
     def __init__(
-        self, out: Path, plan: Plan, seed: int, device: str, progress: ProgressCallback, model: str = smollm2.NAME
+        self, out: Path, plan: PartsPlan, seed: int, device: str, progress: Progress, model: str = smollm2.NAME
     ) -> None:
         self._out, self._plan, self._seed, self._device, self._progress = out, plan, seed, device, progress
         self._model, self._work = model, out / "training"
@@ -166,13 +166,13 @@ class Stages:
             progress=self._progress,
         )
 
-    def _drafting(self, job: Job) -> Job:
+    def _drafting(self, job: TrainingJob) -> TrainingJob:
         """The output layer is a fifth of this model: a draft from all of it would cost more than it gains."""
         return replace(job, draft_vocabulary=self._plan.draft_vocabulary)
 
-    def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> Job:
+    def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> TrainingJob:
         plan = self._plan
-        return Job(
+        return TrainingJob(
             model=self._model,
             out=self._out / name,
             data=str(self._conversations),

@@ -14,7 +14,7 @@ _OPEN = 64  # lines that still take rows while a file is packed
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrainingRow:
     """The ids of a conversation or a text, and which of them are learnt: those that an answer wrote."""
 
     ids: list[int]
@@ -76,14 +76,14 @@ def limit_lines(batches: Iterable[Batch], lines: int) -> list[Batch]:
     return [part for batch in batches for part in batch.parts(lines)]
 
 
-def pack(rows: Iterable[Row], length: int, pad: int, count: int | None = None) -> Batch:
+def pack(rows: Iterable[TrainingRow], length: int, pad: int, count: int | None = None) -> Batch:
     """Rows laid one behind another, each into the first line of `length` tokens that has room for it.
 
     With a `count`, the batch has exactly so many lines, and rows that fit into none of them are left out. Without one,
     as many lines are made as the rows take, of which the 64 with the most room are open at a time. The ids are 32-bit
     integers, so that a whole file fits into the memory: `Batch.select` gives them to a model.
     """
-    lines: list[list[Row]] = []
+    lines: list[list[TrainingRow]] = []
     rooms: dict[int, int] = {}  # of the open lines
     for row in rows:
         at = next((line for line, room in rooms.items() if room >= len(row.ids)), len(lines))
@@ -99,7 +99,7 @@ def pack(rows: Iterable[Row], length: int, pad: int, count: int | None = None) -
     return _tensors(lines, len(lines) if count is None else count, length, pad)
 
 
-def _tensors(lines: list[list[Row]], count: int, length: int, pad: int) -> Batch:
+def _tensors(lines: list[list[TrainingRow]], count: int, length: int, pad: int) -> Batch:
     """The lines, filled up with padding, whose positions begin at 0 as a row's do."""
     shape = (count, length)
     ids, positions = torch.full(shape, pad, dtype=torch.int32), torch.zeros(shape, dtype=torch.int32)

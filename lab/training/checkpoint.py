@@ -14,6 +14,8 @@ from decoding.types import JSON
 
 LOG, CHECKPOINT = "log.jsonl", "checkpoint.safetensors"
 
+TrainingLog = list[dict[str, Any]]  # an entry a step
+
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, JSON]) -> None:
     """Write a checkpoint whole or not at all; `about` is its metadata."""
@@ -44,7 +46,7 @@ def damaged(path: Path) -> ParamError:
     return ParamError(f"{path} is damaged: delete {what} to train anew")
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
+def read_log(path: Path) -> TrainingLog:
     """The entries, one a step; a line cut off by a kill is left out."""
     return list(_entries(path))
 

@@ -30,8 +30,10 @@ _MOST_CHUNKS = 256
 _PIECE, _BATCH = 2**16, 2**20  # characters that are tokenised as one text, and together
 _LONGEST_LINE = 2**24  # bytes of JSON
 
-Pieces = Iterable[tuple[Sequence[int], bool]]  # tokens, and whether a document begins with them
-Texts = Iterator[tuple[str, bool, int]]  # a piece of text, whether a document begins with it, and the file's bytes read
+TokenPieces = Iterable[tuple[Sequence[int], bool]]  # tokens, and whether a document begins with them
+TextPieces = Iterator[
+    tuple[str, bool, int]
+]  # a piece of text, whether a document begins with it, and the file's bytes read
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def build_store(
     return write_store(out, fingerprint(codec), entries, pieces)
 
 
-def write_store(out: Path, tokenizer: str, vocabulary: int, pieces: Pieces, chunk: int = CHUNK) -> Built:
+def write_store(out: Path, tokenizer: str, vocabulary: int, pieces: TokenPieces, chunk: int = CHUNK) -> Built:
     """Write a datastore of token ids below `vocabulary`; where that fails, whatever stood at `out` is left alone.
 
     `tokenizer` is its fingerprint.
@@ -179,7 +181,7 @@ def _texts(
         before += size
 
 
-def _text(path: Path, border: str | None) -> Texts:
+def _text(path: Path, border: str | None) -> TextPieces:
     """A text file, cut behind line ends where its lines are not too long for that."""
     lines, size, begins, inside = list[str](), 0, True, False  # inside: a line that is read in pieces
     with path.open("rb") as raw:
@@ -202,7 +204,7 @@ def _text(path: Path, border: str | None) -> Texts:
         yield "".join(lines), begins, raw.tell()
 
 
-def _json_lines(path: Path, tokenizer: Any) -> Texts:
+def _json_lines(path: Path, tokenizer: Any) -> TextPieces:
     """A document for every line that is not blank."""
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), start=1):
@@ -229,7 +231,7 @@ def _document(line: bytes, where: str, tokenizer: Any) -> str:
         return "\n".join(message["content"] for message in found)
 
 
-def _tokenised(texts: Iterator[tuple[str, bool]], tokenizer: Any) -> Pieces:
+def _tokenised(texts: Iterator[tuple[str, bool]], tokenizer: Any) -> TokenPieces:
     """The pieces as ids, in batches that a tokenizer spreads over the processor's cores."""
     batch, size = list[tuple[str, bool]](), 0
     for text, begins in texts:
@@ -241,7 +243,7 @@ def _tokenised(texts: Iterator[tuple[str, bool]], tokenizer: Any) -> Pieces:
     yield from _ids(batch, tokenizer)
 
 
-def _ids(batch: list[tuple[str, bool]], tokenizer: Any) -> Pieces:
+def _ids(batch: list[tuple[str, bool]], tokenizer: Any) -> TokenPieces:
     if not batch:
         return ()
     texts = [text for text, _ in batch]

@@ -28,7 +28,7 @@ from decoding.types import JSON
 from .backbone import Backbone
 from .conversations import Conversation, write_line
 from .encoding import ChatEncoder
-from .generation import Generation, Prompt
+from .generation import Generation, SeededPrompt
 from .memory import memory_advice
 from .seeding import seeded
 from .text_batch import TextBatch
@@ -36,7 +36,7 @@ from .text_batch import TextBatch
 _LEAST_ROOM = 16  # tokens that an answer must have
 _BLOCKS = 4  # conversations per place that the compiled code is given at a time
 
-Generate = Callable[[Sequence[Prompt]], list[str]]  # prompts to answers
+Generate = Callable[[Sequence[SeededPrompt]], list[str]]  # prompts to answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,12 @@ def _answer(
     """Every conversation with the model's answers, as many turns as ended; `first`: the number of the first one."""
     answers: list[list[str]] = [[] for _ in prompts]
     for turn in range(max(len(one.prompts) for one in prompts)):
-        asked: dict[int, Prompt] = {}
+        asked: dict[int, SeededPrompt] = {}
         for at, one in enumerate(prompts):
             if turn < len(one.prompts) and len(answers[at]) == turn and (turn == 0 or encoder.has_template):
                 ids = encoder.prompt(one, turn, answers[at])
                 if len(ids) <= answering.length * 3 // 4 - _LEAST_ROOM:  # a long one would take the others' room
-                    asked[at] = Prompt(ids, crc32(f"{answering.seed}/{first + at}/{turn}".encode()))
+                    asked[at] = SeededPrompt(ids, crc32(f"{answering.seed}/{first + at}/{turn}".encode()))
         if not asked:
             break
         for at, text in zip(asked, generate([*asked.values()]), strict=True):
@@ -135,7 +135,9 @@ def _answer(
     ]
 
 
-def _generate_compiled(decoder: Decoder, codec: Codec, answering: Answering, prompts: Sequence[Prompt]) -> list[str]:
+def _generate_compiled(
+    decoder: Decoder, codec: Codec, answering: Answering, prompts: Sequence[SeededPrompt]
+) -> list[str]:
     """The answers to prompts, each drawn with its own seed; empty where one does not end."""
     generation = Generation(
         decoder,
@@ -155,7 +157,7 @@ def _ended(codec: Codec, ids: list[int]) -> str:
 
 
 @torch.no_grad()
-def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Sequence[Prompt]) -> list[str]:
+def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Sequence[SeededPrompt]) -> list[str]:
     """The answers to prompts through transformers; empty where one does not end."""
     from transformers import GenerationConfig
 

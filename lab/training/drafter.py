@@ -48,7 +48,7 @@ class DrafterSettings:
             raise ParamError(f"--hidden must be an even multiple of --heads, not {self.hidden} for {self.heads} heads")
 
 
-class Drafter:
+class DrafterLearner:
     """A small model beside a frozen backbone, as the loop's learner."""
 
     distances = 1

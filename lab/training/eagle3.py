@@ -51,7 +51,7 @@ class EagleSettings:
     rate: float = 1e-3
 
 
-class Eagle3:
+class Eagle3Learner:
     """A drafter beside a backbone, as the loop's learner."""
 
     def __init__(self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decoding.codec import Codec
 from decoding.errors import ParamError
 
-from .batches import Row
+from .batches import TrainingRow
 from .conversations import Conversation
 
 
@@ -18,7 +18,7 @@ class ChatEncoder:
         self._codec, self._tokenizer, self._length = codec, codec.tokenizer, length
         self.has_template = bool(self._tokenizer.chat_template)
 
-    def rows(self, conversation: Conversation) -> list[Row]:
+    def rows(self, conversation: Conversation) -> list[TrainingRow]:
         """The rows of one conversation that teach something, cut at the length."""
         if conversation.text:
             found = self._pieces(self._codec.encode(conversation.text))
@@ -26,7 +26,7 @@ class ChatEncoder:
             whole = self._whole(conversation) if self.has_template and self._tokenizer.is_fast else None
             turns = range(len(conversation.answers)) if whole is None else ()
             found = [self._alone(conversation, turn) for turn in turns] if whole is None else [whole]
-        cut = [Row(row.ids[: self._length], row.learnt[: self._length]) for row in found]
+        cut = [TrainingRow(row.ids[: self._length], row.learnt[: self._length]) for row in found]
         return [row for row in cut if any(row.learnt)]
 
     def prompt(self, conversation: Conversation, turn: int, answers: Sequence[str] | None = None) -> list[int]:
@@ -39,12 +39,12 @@ class ChatEncoder:
             )
         return self._codec.encode(conversation.prompts[0])
 
-    def _pieces(self, ids: list[int]) -> list[Row]:
+    def _pieces(self, ids: list[int]) -> list[TrainingRow]:
         """A text without roles: all of it is learnt but the token that nothing stands in front of."""
         parts = [ids[begin : begin + self._length] for begin in range(0, len(ids), self._length)]
-        return [Row(part, [place > 0 for place in range(len(part))]) for part in parts]
+        return [TrainingRow(part, [place > 0 for place in range(len(part))]) for part in parts]
 
-    def _whole(self, conversation: Conversation) -> Row | None:
+    def _whole(self, conversation: Conversation) -> TrainingRow | None:
         """One row with all answers; None where the template writes earlier turns anew when later ones come."""
         answers = conversation.answers
         text = self._answered(conversation, len(answers) - 1) if answers else ""
@@ -63,9 +63,9 @@ class ChatEncoder:
                     learnt[place] = True
                     if encoded["input_ids"][place] in self._codec.end_tokens:
                         break  # generation stops here, whatever the template writes behind it
-        return Row(encoded["input_ids"], learnt)
+        return TrainingRow(encoded["input_ids"], learnt)
 
-    def _alone(self, conversation: Conversation, turn: int) -> Row:
+    def _alone(self, conversation: Conversation, turn: int) -> TrainingRow:
         """One turn's answer behind its prompt, just as it would be generated."""
         prompt = self.prompt(conversation, turn)
         answer = self._tokenizer.encode(conversation.answers[turn], add_special_tokens=False)
@@ -73,7 +73,7 @@ class ChatEncoder:
         ends = self._codec.end_tokens
         answer += [own] if own in ends else sorted(ends)[:1]
         first = max(1, len(prompt))  # a row's first token stands behind nothing
-        return Row(prompt + answer, [place >= first for place in range(len(prompt) + len(answer))])
+        return TrainingRow(prompt + answer, [place >= first for place in range(len(prompt) + len(answer))])
 
     def _answered(self, conversation: Conversation, turn: int) -> str:
         answer = {"role": "assistant", "content": conversation.answers[turn]}

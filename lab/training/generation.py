@@ -18,7 +18,7 @@ _PIECE = 64  # tokens of one prompt in a pass
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class SeededPrompt:
     """What a text begins with, and the seed of its draws."""
 
     ids: Sequence[int]
@@ -45,7 +45,7 @@ class Generation:
         self._texts = TextBatch(model, at_once, length)
         self._sampler = Sampler(Sampling(temperature=temperature), model.card.vocabulary, model.device, ())
 
-    def write(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, list[int]]]:
+    def write(self, prompts: Sequence[SeededPrompt]) -> Iterator[tuple[int, list[int]]]:
         """For every prompt, as it is done, its number and what was written: up to an end, or until it was full."""
         left = iter(enumerate(prompts))
         active: dict[int, _Text] = {}

@@ -46,7 +46,7 @@ def usual_exit(layers: int) -> int:
     return max(1, round(layers / 14))
 
 
-class Kangaroo:
+class KangarooLearner:
     """An adapter on a backbone, as the loop's learner."""
 
     distances = 1

@@ -31,7 +31,7 @@ Measure = Callable[[Sequence[Batch]], Mapping[str, JSON]]
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TrainingBudget:
     """How much a training reads."""
 
     steps: int
@@ -55,7 +55,7 @@ class Learner(Protocol):
         ...
 
 
-class Loop:
+class TrainingLoop:
     """Trains a learner in `folder`, from where an earlier call has stopped.
 
     A step's batch and random numbers depend on the seed and the step alone, so a resumed training sees exactly what
@@ -64,7 +64,7 @@ class Loop:
 
     def __init__(
         self,
-        budget: Budget,
+        budget: TrainingBudget,
         learner: Learner,
         optimizer: Optimizer,
         source: Source,

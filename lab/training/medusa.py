@@ -38,7 +38,7 @@ class Joint:
     lora: Lora = field(default_factory=Lora)
     rate: float = 5e-4
     weight: float = 0.2  # lambda_0
-    schedule: str = "two-stage"  # of lambda_0 and of the adapter: see `Medusa._stage`
+    schedule: str = "two-stage"  # of lambda_0 and of the adapter: see `MedusaLearner._stage`
     first_stage: float = 0.4  # the share of the training in which the heads warm up alone
     distilled: bool = False  # learn the original model's distributions instead of the tokens
 
@@ -55,7 +55,7 @@ class HeadSettings:
     joint: Joint | None = None
 
 
-class Medusa:
+class MedusaLearner:
     """Heads on a backbone, as the loop's learner."""
 
     def __init__(self, backbone: Backbone, settings: HeadSettings, seed: int) -> None:

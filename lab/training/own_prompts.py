@@ -15,8 +15,7 @@ from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.model.session import ProgressCallback
 
-from .generation import Generation, Prompt
-from .text_batch import TextBatch
+from .generation import Generation, SeededPrompt
 
 _MARK = "\N{WHITE SQUARE}"  # stands in the template where a user's words do
 _ROOM = 160  # tokens of the longest prompt
@@ -36,7 +35,9 @@ def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: in
     found: dict[str, None] = {}  # in the order of their seeds, whatever ends first
     first = 0
     while len(found) < count:
-        prompts = [Prompt(opening, crc32(f"{seed}/{number}".encode())) for number in range(first, first + 2 * _AT_ONCE)]
+        prompts = [
+            SeededPrompt(opening, crc32(f"{seed}/{number}".encode())) for number in range(first, first + 2 * _AT_ONCE)
+        ]
         first += len(prompts)
         written = dict(generation.write(prompts))
         for number in range(len(prompts)):

@@ -13,11 +13,9 @@ import torch
 from decoding.parts.medusa_tree import NODES, default, expected
 from decoding.types import JSON
 
-from .checkpoint import damaged, read_log
+from .checkpoint import TrainingLog, damaged, read_log
 from .machine import machine
 from .plot import Chart, Curve, plot
-
-Log = Sequence[Mapping[str, Any]]
 
 _KINDS = {
     "medusa": ("Medusa heads", "--medusa", "medusa", "https://arxiv.org/abs/2401.10774"),
@@ -70,7 +68,7 @@ def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torc
     raise damaged(path)
 
 
-def charts(log: Log) -> Iterator[Chart]:
+def charts(log: TrainingLog) -> Iterator[Chart]:
     """The training loss, and on held-out rows every head's loss, expected acceptance and top-1 to top-5 accuracy."""
     losses = {
         name for entry in log for name in entry if name in ("loss", "model") or name.startswith(("head ", "guess "))

@@ -25,13 +25,13 @@ from .batches import Batch, limit_lines
 from .checkpoint import LOG
 from .conversations import read_conversations
 from .distill import Answering, write_answers
-from .drafter import Drafter, DrafterSettings, parameters
-from .eagle3 import Eagle3, EagleSettings
+from .drafter import DrafterLearner, DrafterSettings, parameters
+from .eagle3 import Eagle3Learner, EagleSettings
 from .encoding import ChatEncoder
-from .kangaroo import AdapterSettings, Kangaroo, usual_exit
-from .loop import Budget, Loop
+from .kangaroo import AdapterSettings, KangarooLearner, usual_exit
+from .loop import TrainingBudget, TrainingLoop
 from .measures import agreement, measure_model
-from .medusa import HeadSettings, Medusa
+from .medusa import HeadSettings, MedusaLearner
 from .optimizers import GroupedAdamW
 from .report import write_report
 from .sources import FileSource, Source
@@ -42,7 +42,7 @@ LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn wi
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """What to train from, where to put it, and how long it may take."""
 
     model: str
@@ -70,12 +70,12 @@ class Job:
         return self.out / "training"
 
 
-def train_medusa(job: Job, settings: HeadSettings, progress: ProgressCallback) -> dict[str, JSON]:
+def train_medusa(job: TrainingJob, settings: HeadSettings, progress: Progress) -> dict[str, JSON]:
     """Heads, and with `settings.joint` a model that learnt with them in the folder `backbone`; what they are like."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
-    learner = Medusa(backbone, settings, job.seed)
+    learner = MedusaLearner(backbone, settings, job.seed)
     used = _learn(job, learner, source, progress)
     progress("measuring", 1.0)
     held_out = _held_out(job, source)
@@ -97,14 +97,14 @@ def train_medusa(job: Job, settings: HeadSettings, progress: ProgressCallback) -
 
 
 def train_kangaroo(
-    job: Job, layer: int | None, architecture: str, rate: float, progress: ProgressCallback
+    job: TrainingJob, layer: int | None, architecture: str, rate: float, progress: Progress
 ) -> dict[str, JSON]:
     """An adapter behind that layer, or behind the one that the paper would choose; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
     ids = _common(job, source, backbone.shape.vocabulary)
-    learner = Kangaroo(backbone, settings, job.seed, ids)
+    learner = KangarooLearner(backbone, settings, job.seed, ids)
     used = _learn(job, learner, source, progress)
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
@@ -114,12 +114,12 @@ def train_kangaroo(
     return {**final}
 
 
-def train_eagle3(job: Job, settings: EagleSettings, progress: ProgressCallback) -> dict[str, JSON]:
+def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: Progress) -> dict[str, JSON]:
     """An EAGLE-3 drafter; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
-    learner = Eagle3(backbone, settings, ids, job.seed)
+    learner = Eagle3Learner(backbone, settings, ids, job.seed)
     used = _learn(job, learner, source, progress)
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
@@ -130,11 +130,11 @@ def train_eagle3(job: Job, settings: EagleSettings, progress: ProgressCallback) 
     return {**final}
 
 
-def train_drafter(job: Job, settings: DrafterSettings, progress: ProgressCallback) -> dict[str, JSON]:
+def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
     """A small model that drafts for the job's; what it is like."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
-    learner = Drafter(backbone, settings, job.seed)
+    learner = DrafterLearner(backbone, settings, job.seed)
     used = _learn(job, learner, source, progress)
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
@@ -145,7 +145,7 @@ def train_drafter(job: Job, settings: DrafterSettings, progress: ProgressCallbac
     return {**final}
 
 
-def _open(job: Job, progress: ProgressCallback) -> tuple[Backbone, Codec]:
+def _open(job: TrainingJob, progress: Progress) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
     backbone, codec = load_backbone(
         job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
@@ -154,7 +154,7 @@ def _open(job: Job, progress: ProgressCallback) -> tuple[Backbone, Codec]:
     return backbone, codec
 
 
-def _source(job: Job, backbone: Backbone, codec: Codec, progress: ProgressCallback) -> Source:
+def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
     """Where the job's batches come from; the model may have to answer first."""
     data = job.data or (LANGUAGE if job.model == TARGET else None)
     if data is None:
@@ -180,17 +180,22 @@ def _source(job: Job, backbone: Backbone, codec: Codec, progress: ProgressCallba
 
 
 def _learn(
-    job: Job, learner: Medusa | Kangaroo | Eagle3 | Drafter, source: Source, progress: ProgressCallback
+    job: TrainingJob,
+    learner: MedusaLearner | KangarooLearner | Eagle3Learner | DrafterLearner,
+    source: Source,
+    progress: Progress,
 ) -> Mapping[str, JSON]:
     """Train to the end; every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
-    budget, optimizer = Budget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)
-    loop = Loop(budget, learner, optimizer, source, job.work, job.seed, at_once=job.at_once, measure=learner.measure)
+    budget, optimizer = TrainingBudget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)
+    loop = TrainingLoop(
+        budget, learner, optimizer, source, job.work, job.seed, at_once=job.at_once, measure=learner.measure
+    )
     loop.run(progress)
     return {**learner.about, **source.about, **asdict(budget), **optimizer.about, "seed": job.seed}
 
 
-def _narrow(job: Job, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
+def _narrow(job: TrainingJob, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
     """Write the tokens that may be drafted, if not all may; what the card says of it."""
     for path in job.out.glob(f"{VOCABULARY_FILE}*"):  # of an earlier training
         path.unlink()
@@ -200,7 +205,7 @@ def _narrow(job: Job, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
     return {"draft vocabulary": len(ids), "held-out tokens in it": f"{coverage(source.held_out, ids):.1%}"}
 
 
-def _common(job: Job, source: Source, vocabulary: int) -> Tensor | None:
+def _common(job: TrainingJob, source: Source, vocabulary: int) -> Tensor | None:
     """The tokens that may be drafted; None: all."""
     if not job.draft_vocabulary:
         return None
@@ -208,7 +213,7 @@ def _common(job: Job, source: Source, vocabulary: int) -> Tensor | None:
     return common_tokens((source.draw(step) for step in range(steps)), job.draft_vocabulary, vocabulary)
 
 
-def _held_out(job: Job, source: Source) -> list[Batch]:
+def _held_out(job: TrainingJob, source: Source) -> list[Batch]:
     """What to measure with, no more of it in memory than when learning."""
     return limit_lines(source.held_out, job.at_once or job.lines)
 

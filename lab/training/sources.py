@@ -18,7 +18,7 @@ from decoding.errors import ModelError, ParamError
 from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
-from .batches import Batch, Row, pack
+from .batches import Batch, TrainingRow, pack
 from .conversations import Conversation, split
 from .encoding import ChatEncoder
 
@@ -79,7 +79,7 @@ class FileSource:
         return order
 
 
-def _rows(conversations: Sequence[Conversation], encoder: ChatEncoder, progress: ProgressCallback) -> Iterator[Row]:
+def _rows(conversations: Sequence[Conversation], encoder: ChatEncoder, progress: Progress) -> Iterator[TrainingRow]:
     for number, conversation in enumerate(conversations):
         if number % 500 == 0:
             progress("encoding conversations", number / len(conversations))

@@ -11,9 +11,8 @@ import pytest
 
 from analysis.store import folder_traces
 from analysis.store.folder import RunFolder, read_folder
-from analysis.store.folder_traces import with_texts
-from analysis.store.tables import Place, joined, tables_of
-from app.server.limits import LIMITS
+from analysis.store.folder_traces import trace_of, with_texts
+from analysis.store.tables import RunIdentity, joined, tables_of
 from app.store.run_folders import SHIPPED
 from app.store.trace_store import pack, replay
 from decoding import load
@@ -33,7 +32,7 @@ trace_of = partial(folder_traces.trace_of, most_bytes=LIMITS.upload_bytes, limit
 
 
 def folder_of(trace: Trace, path: Path = Path("nowhere"), file: str | None = None) -> RunFolder:
-    tables = joined([tables_of(trace, Place(run=3, trace=file))])
+    tables = joined([tables_of(trace, RunIdentity(run=3, trace=file))])
     return RunFolder(path, *tables, {"source": "specscope", "name": "x", "finished": True, "missing": {}})
 
 

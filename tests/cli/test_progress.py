@@ -76,15 +76,15 @@ def stages(bars: list[tuple[str, int]]) -> list[str]:
 def test_progress_is_for_people_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A bar in a log file is noise, and so is one that flashes up for a moment."""
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    with progress.Progress() as show:
+    with progress.ProgressBar() as show:
         show("loading", 0.5)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with progress.Progress() as show:
+    with progress.ProgressBar() as show:
         show("loading", 0.5)
     assert capsys.readouterr().err == "\r\x1b[Kloading [############............]  50%\r\x1b[K"
     monkeypatch.setattr(progress, "_PATIENCE", 9.0)
-    with progress.Progress() as show:
+    with progress.ProgressBar() as show:
         show("loading", 0.5)
     assert capsys.readouterr().err == ""
 
@@ -95,7 +95,7 @@ def test_the_bar_comes_up_without_a_further_call(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(progress, "_PATIENCE", 600.0)
     monkeypatch.setattr(threading, "Timer", lambda seconds, wake: alarms.append(Alarm(seconds, wake)) or alarms[-1])
-    with progress.Progress() as show:
+    with progress.ProgressBar() as show:
         show("loading", 0.0)
         show("loading", 0.25)
         [alarm] = alarms

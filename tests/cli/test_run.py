@@ -11,8 +11,8 @@ import pytest
 
 from cli import recorded
 from cli.paint import visible
-from cli.screen import Screen
-from cli.stream import Pieces, Stream
+from cli.screen import RunScreen
+from cli.stream import PieceCutter, Stream
 from decoding import load
 from decoding.trace.file import read_trace, write_trace
 from decoding.types import Step, Timing
@@ -124,14 +124,14 @@ def test_characters_spread_over_tokens_come_whole() -> None:
     codec = load("toy").codec
     text = "a世界ü!\U0001f40b, and"
     steps = [Step(0, 0, 0, (token,), 0, 0, 1, Timing()) for token in codec.encode(text)]
-    pieces = Pieces(codec, codec.encode("Thursday"))
+    pieces = PieceCutter(codec, codec.encode("Thursday"))
     assert "".join(piece.text for step in steps for piece in pieces.of(step)) == text
 
 
 def test_an_unfinished_character_is_shown_at_the_end() -> None:
     """A run may end between two bytes of one character: the stream must show what the final text shows."""
     codec, written = load("toy").codec, list[str]()
-    stream, pieces = Stream(lambda piece: written.append(piece.text), []), Pieces(codec, codec.encode("a"))
+    stream, pieces = Stream(lambda piece: written.append(piece.text), []), PieceCutter(codec, codec.encode("a"))
     token = codec.encode("世")[0]
     stream.add(pieces.of(Step(0, 0, 0, (token,), 0, 0, 1, Timing())))
     assert written == []
@@ -298,13 +298,13 @@ def test_the_summary_says_what_the_numbers_say(command: Command) -> None:
 def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that appears only at the end is no stream."""
     lengths: list[int] = []
-    add = Screen.add
+    add = RunScreen.add
 
     def spy(screen: Any, step: Any) -> None:
         add(screen, step)
         lengths.append(screen._stream._written)
 
-    monkeypatch.setattr(Screen, "add", spy)
+    monkeypatch.setattr(RunScreen, "add", spy)
     command("run", "--prompt", "Thursday", "--method", "draft_model", *QUICK)
     assert lengths == sorted(lengths) and lengths[0] > 0 and len(set(lengths)) == len(lengths)
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from analysis.doctor.examine import examine
-from analysis.doctor.measure import Measured, accepted
+from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
 from analysis.doctor.verdict import compare
@@ -243,8 +243,8 @@ def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: di
 # Deciding
 
 
-def measured(accepted_guesses: Sequence[float]) -> Measured:
-    return Measured(np.array(accepted_guesses, dtype=float), np.full(len(accepted_guesses), 10.0), ())
+def measured(accepted_guesses: Sequence[float]) -> AcceptedGuesses:
+    return AcceptedGuesses(np.array(accepted_guesses, dtype=float), np.full(len(accepted_guesses), 10.0), ())
 
 
 def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> bool:

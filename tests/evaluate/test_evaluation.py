@@ -14,7 +14,7 @@ import pytest
 
 from analysis.evaluate import parts
 from analysis.evaluate.evaluation import Answers, duration, evaluate, in_this_process
-from analysis.evaluate.plan import Plan, make_plan
+from analysis.evaluate.plan import EvaluationPlan, make_plan
 from analysis.evaluate.question import Answered
 from analysis.prompts.tasks import Task
 from analysis.prompts.toy import TASKS
@@ -38,14 +38,14 @@ def engine() -> Engine:
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> EvaluationPlan:
     return make_plan(
         QUESTIONS, ["draft_model"], settings={"short": ("draft_model", {"gamma": 2})}, max_new_tokens=10, traces=True
     )
 
 
 @pytest.fixture(scope="module")
-def whole(engine: Engine, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def whole(engine: Engine, plan: EvaluationPlan, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The folder of an evaluation that nothing happened to."""
     folder = tmp_path_factory.mktemp("whole") / "folder"
     evaluate(plan, folder, in_this_process(engine), ABOUT)
@@ -64,7 +64,7 @@ def counted(answers: Answers, then: Callable[[int], None] = lambda given: None) 
     """The same answers, and the numbers that were asked for; `then` is called behind each with how many there were."""
     asked: list[int] = []
 
-    def give(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
+    def give(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
         for number, answered in answers(plan, numbers):
             asked.append(number)
             yield number, answered
@@ -73,7 +73,7 @@ def counted(answers: Answers, then: Callable[[int], None] = lambda given: None) 
     return give, asked
 
 
-def test_every_turn_of_every_entry_is_in_the_tables(whole: RunFolder, plan: Plan) -> None:
+def test_every_turn_of_every_entry_is_in_the_tables(whole: RunFolder, plan: EvaluationPlan) -> None:
     rows = whole.runs.to_pylist()
     assert [row["run"] for row in rows] == [*range(RUNS)] and whole.finished
     want = [
@@ -100,7 +100,7 @@ def test_the_second_turn_has_the_first_answer_in_its_prompt(whole: RunFolder, en
 
 
 def test_an_interrupted_evaluation_goes_on_where_it_was(
-    engine: Engine, plan: Plan, whole: RunFolder, tmp_path: Path
+    engine: Engine, plan: EvaluationPlan, whole: RunFolder, tmp_path: Path
 ) -> None:
     """After Ctrl-C, and after a kill between two files of a part, nothing is repeated and nothing lost."""
     folder = tmp_path / "folder"
@@ -130,7 +130,9 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
     assert evaluate(plan, folder, answers, ABOUT)["runs"] == RUNS and asked == []
 
 
-def test_a_kill_behind_the_tables_loses_nothing(engine: Engine, plan: Plan, whole: RunFolder, tmp_path: Path) -> None:
+def test_a_kill_behind_the_tables_loses_nothing(
+    engine: Engine, plan: EvaluationPlan, whole: RunFolder, tmp_path: Path
+) -> None:
     """Parts go only when the summary says that the tables are whole."""
     folder = tmp_path / "folder"
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +157,12 @@ def interrupted_after(call: Callable[[Path], None]) -> Callable[[Path], None]:
 
 @pytest.mark.parametrize("written", [3, 7, 13])
 def test_a_full_disk_ends_in_a_sentence_and_loses_no_finished_question(
-    engine: Engine, plan: Plan, whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+    engine: Engine,
+    plan: EvaluationPlan,
+    whole: RunFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    written: int,
 ) -> None:
     """At the border of two questions, within one, and while the parts are put together."""
     folder, room = tmp_path / "folder", [written]
@@ -179,7 +186,7 @@ def test_a_full_disk_ends_in_a_sentence_and_loses_no_finished_question(
 
 
 def test_a_model_that_fails_in_the_middle_costs_one_run(
-    engine: Engine, plan: Plan, whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, plan: EvaluationPlan, whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The steps before the failure stay, and so do all other runs."""
     turn = Loop.turn
@@ -214,7 +221,9 @@ def test_a_conversation_ends_where_its_first_method_fails(engine: Engine, tmp_pa
     assert all("context" in row["error"] for row in rows[2:])
 
 
-def test_another_evaluation_is_not_mixed_in(engine: Engine, plan: Plan, whole: RunFolder, tmp_path: Path) -> None:
+def test_another_evaluation_is_not_mixed_in(
+    engine: Engine, plan: EvaluationPlan, whole: RunFolder, tmp_path: Path
+) -> None:
     answers, asked = counted(in_this_process(engine))
     for other, about, what in (
         (replace(plan, max_new_tokens=11), ABOUT, "other max_new_tokens:"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analysis.store.query import ALL, Chosen, Filter, answer, cells
+from analysis.store.query import ALL, ChosenSteps, Filter, answer, cells
 from analysis.store.sql import QueryResult
 from decoding.errors import ParamError
 
@@ -21,14 +21,14 @@ from .made_tables import made_tables
 TABLES = made_tables()
 
 
-def choose(tables: dict[str, pa.Table], query: str) -> Chosen:
+def choose(tables: dict[str, pa.Table], query: str) -> ChosenSteps:
     """The steps that a query chooses."""
     found = answer(tables, query)
-    assert isinstance(found, Chosen)
+    assert isinstance(found, ChosenSteps)
     return found
 
 
-def pairs(found: Chosen) -> list[tuple[int, int]]:
+def pairs(found: ChosenSteps) -> list[tuple[int, int]]:
     return list(zip(found.runs.tolist(), found.steps.tolist(), strict=True))
 
 
@@ -116,7 +116,7 @@ def test_another_query_answers_with_a_table() -> None:
     found = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
     assert isinstance(found, QueryResult)
     assert cells(found.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
-    assert isinstance(answer(TABLES, ALL), Chosen)
+    assert isinstance(answer(TABLES, ALL), ChosenSteps)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from analysis.evaluate.evaluation import evaluate, in_this_process
-from analysis.evaluate.plan import Plan, make_plan
+from analysis.evaluate.plan import EvaluationPlan, make_plan
 from analysis.evaluate.question import Answered
 from analysis.evaluate.scale import Cluster, on_ray, ray_answers, start
 from analysis.prompts.toy import TASKS
@@ -41,7 +41,7 @@ def test_a_killed_worker_loses_nothing_and_changes_nothing(cluster: Cluster, tmp
     plan = make_plan(TASKS, ["draft_model", "lookahead"], max_new_tokens=8, sampling={"temperature": 0.8}, traces=True)
     given, killed = list[int](), list[int]()
 
-    def answers(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
+    def answers(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
         for number, answered, process in ray_answers(cluster, "toy", {}, plan, numbers):
             given.append(number)
             yield number, answered

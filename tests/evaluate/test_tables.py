@@ -10,7 +10,7 @@ import pytest
 
 from analysis.store.folder import read_folder, write_folder
 from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from analysis.store.tables import Place, by_name, failed, joined, tables_of
+from analysis.store.tables import RunIdentity, by_name, failed, joined, tables_of
 from decoding.types import Role, Step, Timing, Trace
 from tests.tiers import few
 from tests.toys import CASES, engine, hashed, plain, title
@@ -27,7 +27,9 @@ def trace_of(method: str, params: Any = None, record: str = "full", **sampling: 
 @pytest.mark.parametrize(("method", "params"), few(2, CASES), ids=title)
 def test_the_rows_of_every_method_pass_the_readers_checks(method: str, params: Any, tmp_path: Path) -> None:
     """A method whose rows a reader refuses would make a folder that nobody can open."""
-    found = [tables_of(trace_of(method, params, temperature=heat), Place(run=run)) for run, heat in enumerate((0, 1.0))]
+    found = [
+        tables_of(trace_of(method, params, temperature=heat), RunIdentity(run=run)) for run, heat in enumerate((0, 1.0))
+    ]
     tables = joined(found)
     read = read_folder(write_folder(tmp_path / "folder", *tables, {"source": "specscope", "name": method}))
     assert [read.runs, read.steps, read.nodes] == [*tables]
@@ -38,7 +40,7 @@ def test_the_rows_say_what_the_trace_says(record: str) -> None:
     """The sums of each table are those of the run."""
     trace = trace_of("draft_model", record=record)
     assert trace.summary is not None
-    runs, steps, nodes = (table.to_pylist() for table in tables_of(trace, Place(4, "q1", "c", 2, setting="s")))
+    runs, steps, nodes = (table.to_pylist() for table in tables_of(trace, RunIdentity(4, "q1", "c", 2, setting="s")))
     (run,) = runs
     assert (run["run"], run["question"], run["turn"], run["setting"], run["method"]) == (4, "q1", 2, "s", "draft_model")
     assert run["ids"] == [*trace.ids] and run["prompt_ids"] == [*PROMPT] and run["text"] == trace.summary.text
@@ -112,7 +114,7 @@ def test_nothing_is_judged_behind_a_text_that_was_cut() -> None:
 def test_what_was_drawn_is_wanted_where_the_target_drew() -> None:
     """In a sampled text the likeliest token is not what a rejected guess was replaced by."""
     for step, run in zip((trace := trace_of("prompt_lookup", temperature=1.5)).steps, range(99), strict=False):
-        nodes = tables_of(replace(trace, steps=(step,)), Place(run)).nodes.to_pylist()
+        nodes = tables_of(replace(trace, steps=(step,)), RunIdentity(run)).nodes.to_pylist()
         for row in nodes:
             if row["judged"]:
                 assert row["wanted"] == step.emitted[step.path.index(row["parent"])]
@@ -157,7 +159,7 @@ def test_lone_surrogates_are_replaced() -> None:
 
 
 def test_a_run_that_could_not_begin_has_a_row() -> None:
-    tables = failed(Place(2, "q", "c", 1, "medusa", prompt="p", error="no heads"), {"heads": 2}, {})
+    tables = failed(RunIdentity(2, "q", "c", 1, "medusa", prompt="p", error="no heads"), {"heads": 2}, {})
     (run,) = tables.runs.to_pylist()
     assert (run["finish"], run["error"], run["method"], run["params"]) == (
         "error",

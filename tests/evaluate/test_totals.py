@@ -13,7 +13,7 @@ import pytest
 from analysis.metrics import METRICS, Selection, measure
 from analysis.store.checks import check_table, check_tables
 from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
-from analysis.store.tables import Place, by_name, joined, tables_of
+from analysis.store.tables import RunIdentity, by_name, joined, tables_of
 from decoding.errors import TraceError
 from decoding.trace.file import read_trace
 from tests.evaluate.made_tables import made_tables
@@ -26,7 +26,7 @@ Tables = dict[str, pa.Table]
 def tables() -> Tables:
     """Two runs with all that we record."""
     traces = [read_trace(GOLDEN / f"{name}.jsonl") for name in ("autoregressive", "eagle3")]
-    return by_name(joined(tables_of(trace, Place(run=run)) for run, trace in enumerate(traces)))
+    return by_name(joined(tables_of(trace, RunIdentity(run=run)) for run, trace in enumerate(traces)))
 
 
 def changed(tables: Tables, table: str, row: int, **cells: Any) -> Tables:

@@ -12,7 +12,7 @@ from analysis.imports import read_any
 from analysis.metrics import Selection, measure
 from analysis.store.folder import read_folder, write_folder
 from analysis.store.schema import DENSE
-from analysis.store.tables import Place, joined, tables_of
+from analysis.store.tables import RunIdentity, joined, tables_of
 from decoding.trace import write_trace
 from tests.model.test_transformers_hooks import by_token
 from tests.toys import engine, hashed
@@ -69,7 +69,7 @@ def test_a_mixtures_steps_are_counted_down_to_the_folder(tmp_path: Path) -> None
         by_token().generate([0, 1, 2, 0], *method, **options).trace  # type: ignore[arg-type]
         for method in (("autoregressive",), ("prompt_lookup", {"max_ngram": 1, "min_ngram": 1, "K": 2}))
     ]
-    tables = joined(tables_of(trace, Place(number, "q")) for number, trace in enumerate(traces))
+    tables = joined(tables_of(trace, RunIdentity(number, "q")) for number, trace in enumerate(traces))
     folder = read_folder(write_folder(tmp_path / "runs", *tables, {"source": "specscope", "name": "mixture"}))
     assert folder.steps["experts"].to_pylist() == [step.experts for trace in traces for step in trace.steps]
     assert folder.runs["experts"].to_pylist() == [6, 6]

@@ -13,8 +13,7 @@ from decoding.embedded import drafter_of
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 
-from ...plain_folder import plain_folder
-from ..measured import Measured, Peer
+from ..measured import MeasuredRun, Peer
 
 _LOOKED_UP = 10  # tokens that prompt lookup drafts, as in transformers' own examples
 
@@ -59,7 +58,7 @@ def _load(name: str, engine: Engine) -> Any:
 def _peer(model: Any, engine: Engine, options: dict[str, Any]) -> Peer:
     from transformers import GenerationConfig
 
-    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> Measured:
+    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
         # Its own settings, penalties among them, must not blend into the plain greedy decoding that is compared.
         model.generation_config = GenerationConfig(
             do_sample=False, max_new_tokens=budget, eos_token_id=sorted(ends) or None, pad_token_id=0
@@ -70,7 +69,7 @@ def _peer(model: Any, engine: Engine, options: dict[str, Any]) -> Peer:
         whole = model.generate(inputs, attention_mask=torch.ones_like(inputs), streamer=watch, **options)
         new = tuple(whole[0, len(ids) :].tolist())
         first, last = watch.times[1], watch.times[-1]  # the prompt comes first
-        return Measured(new, len(watch.times) - 1, first - begin, last - first, len(new) - watch.counts[1])
+        return MeasuredRun(new, len(watch.times) - 1, first - begin, last - first, len(new) - watch.counts[1])
 
     return Peer(run, str(engine.model.dtype).removeprefix("torch."))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from .phrases import Filled, Parts, Phrase, harmonic, parse, read, write
+from .phrases import Concatenation, Filled, Template, harmonic, parse, read, write
 from .sample import Sample, Turn
 from .wishes import WISH
 from .words import PEOPLE
@@ -64,7 +64,7 @@ _FINAL = wording(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Operation:
     """One operation, whose result has two digits."""
 
     a: int
@@ -78,10 +78,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class AnswerMeaning:
     """What an answer says: its two steps, and who has how many of what in the end."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
     owner: str
     things: str
 
@@ -93,7 +93,7 @@ _HOLDING = re.compile(r"([A-Z][a-z]{1,9}) has [0-9]{2} ([a-z]{3,12})\b")
 def make(rng: Random) -> Sample:
     """A story, and its question's answer in worked steps."""
     setting, owner = rng.choice(_SETTINGS), rng.choice(PEOPLE)
-    meaning = Meaning(_steps(rng), owner, rng.choice(setting.things))
+    meaning = AnswerMeaning(_steps(rng), owner, rng.choice(setting.things))
     return Sample("arithmetic", (Turn(_prompt(rng, setting, meaning), write_answer(rng, meaning)),))
 
 
@@ -103,23 +103,25 @@ def right(prompt: str, answer: str, reference: str) -> bool:
     return meaning is not None and meaning.owner in prompt and says(answer, meaning)
 
 
-def _steps(rng: Random) -> tuple[Step, Step]:
+def _steps(rng: Random) -> tuple[Operation, Operation]:
     """Two operations; every result has two digits, and no number stands there twice."""
     grouped = rng.random() < 0.25
     while True:
         k = rng.randint(2, 5)
-        first = Step(k, "*", rng.randint(-(-10 // k), _MOST // k)) if grouped else _change(rng, rng.randint(10, _MOST))
+        first = (
+            Operation(k, "*", rng.randint(-(-10 // k), _MOST // k)) if grouped else _change(rng, rng.randint(10, _MOST))
+        )
         second = _change(rng, first.result)
         fits = all(10 <= result <= _MOST for result in (first.result, second.result))
         if fits and len({first.a, first.b, second.b}) == 3:
             return first, second
 
 
-def _change(rng: Random, a: int) -> Step:
-    return Step(a, rng.choice("+-"), rng.randint(2, 9) if rng.random() < 0.2 else rng.randint(10, _MOST - 10))
+def _change(rng: Random, a: int) -> Operation:
+    return Operation(a, rng.choice("+-"), rng.randint(2, 9) if rng.random() < 0.2 else rng.randint(10, _MOST - 10))
 
 
-def _prompt(rng: Random, setting: _Setting, meaning: Meaning) -> str:
+def _prompt(rng: Random, setting: _Setting, meaning: AnswerMeaning) -> str:
     """The user's story: equal groups or a number to start with, then what changes it, then the question."""
     first = meaning.steps[0]
     words = {"p": meaning.owner, "t": meaning.things}
@@ -133,38 +135,38 @@ def _prompt(rng: Random, setting: _Setting, meaning: Meaning) -> str:
     return text + write(_QUESTION, words, rng)
 
 
-def write_answer(rng: Random, meaning: Meaning) -> str:
+def write_answer(rng: Random, meaning: AnswerMeaning) -> str:
     """Worked steps, a line each, between an opening that may be missing and the result."""
     return write(_answer(meaning), {}, rng)
 
 
-def says(answer: str, meaning: Meaning) -> bool:
+def says(answer: str, meaning: AnswerMeaning) -> bool:
     """Whether an answer is one that `write_answer` can give to this meaning."""
     return len(answer) < 4_000 and read(_answer(meaning), {}, answer.strip()) is not None
 
 
-def read_answer(text: str) -> Meaning | None:
+def read_answer(text: str) -> AnswerMeaning | None:
     """What an answer means, or None unless it is whole, well formed and every number in it is right."""
     short = text[:4_000]
-    steps = tuple(Step(int(a), op, int(b)) for a, op, b in _OPERATION.findall(short))
+    steps = tuple(Operation(int(a), op, int(b)) for a, op, b in _OPERATION.findall(short))
     holding = _HOLDING.search(short)
     if len(steps) != 2 or steps[1].a != steps[0].result or holding is None:
         return None
-    meaning = Meaning(steps, holding[1], holding[2])
+    meaning = AnswerMeaning(steps, holding[1], holding[2])
     return meaning if says(text, meaning) else None
 
 
-def _answer(meaning: Meaning) -> Phrase:
+def _answer(meaning: AnswerMeaning) -> Template:
     """Every wording of the answer."""
-    words: dict[str, Phrase] = {"owner": meaning.owner, "things": meaning.things}
+    words: dict[str, Template] = {"owner": meaning.owner, "things": meaning.things}
     lines = [
         Filled(_LINES[step.op], words | _digits(step) | {"lead": _LEADS[i]}) for i, step in enumerate(meaning.steps)
     ]
     last = words | {"r": str(meaning.steps[-1].result)}
-    return Parts((Filled(_OPENING, words), *lines, Filled(_FINAL, last)))
+    return Concatenation((Filled(_OPENING, words), *lines, Filled(_FINAL, last)))
 
 
-def _digits(step: Step) -> dict[str, str]:
+def _digits(step: Operation) -> dict[str, str]:
     """Every number of a step's line."""
     (x10, x), (y10, y), (r10, r1) = divmod(step.a, 10), divmod(step.b, 10), divmod(step.result, 10)
     s = {"+": x + y, "-": x + 10 * (x < y), "*": x * y}[step.op]

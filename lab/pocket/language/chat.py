@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from .chat_phrases import BAD_CAUSES, GOOD_CAUSES, IDEAS, RECALLED, RULES, SUBJECTS, TABLES, THINGS
-from .phrases import Bound, Choice, OpenValues, Parts, Phrase, read, write
+from .phrases import Bound, Choice, Concatenation, OpenValues, Template, read, write
 from .sample import Sample, Turn
 from .words import NAME, PEOPLE, coin
 
@@ -58,7 +58,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
     return found is not None and _distinct(found)
 
 
-def expected(prompt: str, reference: str) -> tuple[Phrase, _Values] | None:
+def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:
     """The phrase that every right answer is, and its values; None where the prompt is no small talk."""
     bound = read(RULES["turn"], _OPEN_VALUES, prompt.strip())
     if bound is not None:
@@ -86,7 +86,7 @@ def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], ask
 
 
 def _statement(
-    rng: Random, facts: _Values, topics: list[str], asked: list[str], kind: str, start: Phrase | None
+    rng: Random, facts: _Values, topics: list[str], asked: list[str], kind: str, start: Template | None
 ) -> Turn:
     """A turn in which the user has news, or asks for an idea or a view."""
     if kind == "ask":
@@ -98,12 +98,12 @@ def _statement(
     for topic in chosen:
         for slot in _TOPICS[topic]:
             facts[slot] = (coin(rng),) if slot == "place" else (rng.choice(TABLES[slot]),)
-    parts: list[Phrase] = [] if start is None else [start]
+    parts: list[Template] = [] if start is None else [start]
     if start is RULES["hello"]:
         parts.append(" ")
     for number, topic in enumerate(chosen):
         parts += ([" "] if number else []) + [RULES[f"ask_{topic}" if kind == "ask" else f"say_{topic}"]]
-    prompt = write(Parts(tuple(parts)), facts, rng)
+    prompt = write(Concatenation(tuple(parts)), facts, rng)
     values = _related(facts)
     if "want" in facts:  # an idea and another one
         first, *others = rng.sample(values["idea"], 3)
@@ -122,26 +122,26 @@ def _news(rng: Random, topics: list[str], count: int) -> list[str]:
 
 
 @cache
-def _reply(topics: tuple[str, ...], named: bool) -> Phrase:
+def _reply(topics: tuple[str, ...], named: bool) -> Template:
     """An opening, something on every topic, and a question or a wish on the last."""
     tone = {"gloom": "bad", "idea": "idea", "view": "view"}.get(topics[0], "good")
-    opening: Phrase = Parts((RULES["open_name" if named else f"open_{tone}"], " "))
-    parts: list[Phrase] = [opening if named else Choice((opening, ""), (5.0, 10.0))]
+    opening: Template = Concatenation((RULES["open_name" if named else f"open_{tone}"], " "))
+    parts: list[Template] = [opening if named else Choice((opening, ""), (5.0, 10.0))]
     for topic in topics:
         parts += [RULES[f"on_{topic}"], " "]
-    return Parts((*parts, _aside(4.0, 1.0), RULES[f"end_{topics[-1]}"]))
+    return Concatenation((*parts, _aside(4.0, 1.0), RULES[f"end_{topics[-1]}"]))
 
 
 @cache
-def _recall(topic: str) -> Phrase:
+def _recall(topic: str) -> Template:
     """An opening, the fact that was asked for, and a question or a wish."""
-    opening = Choice((Parts((RULES["open_recall"], " ")), ""), (5.0, 10.0))
-    return Parts((opening, RULES[f"fact_{topic}"], " ", _aside(1.0, 2.0), RULES["end_recall"]))
+    opening = Choice((Concatenation((RULES["open_recall"], " ")), ""), (5.0, 10.0))
+    return Concatenation((opening, RULES[f"fact_{topic}"], " ", _aside(1.0, 2.0), RULES["end_recall"]))
 
 
 def _aside(said: float, unsaid: float) -> Choice:
     """A thought of the assistant's own, or none, by these weights."""
-    return Choice((Parts((RULES["aside"], " ")), ""), (said, said + unsaid))
+    return Choice((Concatenation((RULES["aside"], " ")), ""), (said, said + unsaid))
 
 
 def _related(values: Mapping[str, tuple[str, ...]]) -> _Values:

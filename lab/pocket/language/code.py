@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 from .code_checker import BEFORE, DOC, ONE, REMARK, RESULT, right, written
-from .code_operations import OPS, Given, Op
+from .code_operations import OPS, Op, Operands
 from .code_reader import parses
-from .phrases import Filled, Values, parse, write
+from .phrases import Filled, SlotValues, parse, write
 from .sample import Sample, Turn
 
 __all__ = ["make", "parses", "right"]
@@ -49,7 +49,7 @@ def _argument(rng: Random, op: Op) -> Any:
     return tuple(rng.sample(range(1, 10), 2)) if op.takes == "pair" else rng.randint(1, 9)
 
 
-def _small(op: Op, argument: Any, given: Given) -> bool:
+def _small(op: Op, argument: Any, given: Operands) -> bool:
     """Whether a small model can reach the result by copying and small tables."""
     value = op.apply(argument, given)
     if isinstance(value, int) and "above" not in op.name:
@@ -57,7 +57,7 @@ def _small(op: Op, argument: Any, given: Given) -> bool:
     return bool(value)  # something is kept
 
 
-def _task(rng: Random) -> tuple[Op, Given, Any]:
+def _task(rng: Random) -> tuple[Op, Operands, Any]:
     """An operation, its number or sign, and an argument on which the result is small."""
     op = OPS[rng.choice(tuple(OPS))]
     while True:
@@ -67,7 +67,7 @@ def _task(rng: Random) -> tuple[Op, Given, Any]:
             return op, given, argument
 
 
-def _answer(rng: Random, op: Op, given: Given, argument: Any) -> str:
+def _answer(rng: Random, op: Op, given: Operands, argument: Any) -> str:
     arg, name = written(argument), op.name + write(_ENDINGS, {}, rng)
     params = write(_PARAMS[op.takes], {}, rng)
     a, b = params.split(", ") if op.takes == "pair" else ("", "")
@@ -82,7 +82,7 @@ def _answer(rng: Random, op: Op, given: Given, argument: Any) -> str:
 def make(rng: Random) -> Sample:
     """A request for a function and a call of it, and one way to write both."""
     op, given, argument = _task(rng)
-    values: Values = {
+    values: SlotValues = {
         "taken": _TAKEN.get(op.takes, f"a {op.takes}"),
         "what": Filled(op.what, given),
         "arg": written(argument),

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from .code_evaluator import RefusedError, call
-from .code_operations import OPS, Given, Op
+from .code_operations import OPS, Op, Operands
 from .code_reader import BROKEN, take_apart
-from .phrases import Filled, OpenValues, Parts, parse, read
+from .phrases import Concatenation, Filled, OpenValues, parse, read
 from .wishes import WISH
 
 BEFORE = parse(
@@ -70,7 +70,8 @@ def right(prompt: str, answer: str, reference: str) -> bool:
             and read(BEFORE, {}, code.before) is not None
             and read(DOC, {"what": Filled(op.what, given)}, code.doc) is not None
             and code.comment == f"# {op.steps(argument, given)}"
-            and read(Parts((RESULT, " ", REMARK)), {"value": value, "one": ONE[op.takes]}, code.after) is not None
+            and read(Concatenation((RESULT, " ", REMARK)), {"value": value, "one": ONE[op.takes]}, code.after)
+            is not None
             and all(_does(code.function, op, given, probe) for probe in (*PROBES[op.takes], argument))
         )
     except (RefusedError, *BROKEN):
@@ -83,7 +84,7 @@ def written(argument: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _expected(reference: str) -> tuple[Op, Given, Any] | None:
+def _expected(reference: str) -> tuple[Op, Operands, Any] | None:
     """What the reference's docstring says it returns, and what it is called with."""
     code = take_apart(reference)
     if code is None:
@@ -99,7 +100,7 @@ def _arguments(argument: Any) -> tuple[Any, ...]:
     return argument if isinstance(argument, tuple) else (argument,)
 
 
-def _does(function: ast.FunctionDef, op: Op, given: Given, probe: Any) -> bool:
+def _does(function: ast.FunctionDef, op: Op, given: Operands, probe: Any) -> bool:
     """Whether the function gives what the operation gives, wherever that gives anything."""
     try:
         expected = op.apply(probe, given)

@@ -65,7 +65,7 @@ def literal(node: ast.expr) -> Any:
     raise RefusedError
 
 
-Scope = dict[str, Any]
+_Scope = dict[str, Any]
 
 
 class _Machine:
@@ -75,7 +75,7 @@ class _Machine:
         self._steps = 0
         self._depth = 0
 
-    def block(self, body: list[ast.stmt], scope: Scope) -> tuple[bool, Any]:
+    def block(self, body: list[ast.stmt], scope: _Scope) -> tuple[bool, Any]:
         """Whether a return was reached, and its value."""
         for statement in body:
             self._charge(1)
@@ -89,7 +89,7 @@ class _Machine:
         if self._steps > _STEPS:
             raise RefusedError
 
-    def _statement(self, node: ast.stmt, scope: Scope) -> tuple[bool, Any]:
+    def _statement(self, node: ast.stmt, scope: _Scope) -> tuple[bool, Any]:
         if isinstance(node, ast.Return) and node.value:
             return True, self.value(node.value, scope)
         if isinstance(node, ast.Expr):
@@ -109,7 +109,7 @@ class _Machine:
             raise RefusedError
         return False, None
 
-    def _loop(self, node: ast.For, scope: Scope) -> tuple[bool, Any]:
+    def _loop(self, node: ast.For, scope: _Scope) -> tuple[bool, Any]:
         for item in self._items(node.iter, scope):
             self._assign(node.target, item, scope)
             ended, value = self.block(node.body, scope)
@@ -117,17 +117,17 @@ class _Machine:
                 return True, value
         return False, None
 
-    def _items(self, node: ast.expr, scope: Scope) -> Iterator[Any]:
+    def _items(self, node: ast.expr, scope: _Scope) -> Iterator[Any]:
         for item in self.value(node, scope):
             self._charge(1)
             yield item
 
-    def _assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def _assign(self, target: ast.expr, value: Any, scope: _Scope) -> None:
         if not isinstance(target, ast.Name):
             raise RefusedError
         scope[target.id] = value
 
-    def value(self, node: ast.expr, scope: Scope) -> Any:
+    def value(self, node: ast.expr, scope: _Scope) -> Any:
         """An expression's value, within the limits."""
         method = _NODES.get(type(node))
         self._depth += 1
@@ -148,20 +148,20 @@ class _Machine:
                 raise RefusedError
         return value
 
-    def _constant(self, node: ast.Constant, scope: Scope) -> Any:
+    def _constant(self, node: ast.Constant, scope: _Scope) -> Any:
         if not _scalar(node.value):
             raise RefusedError
         return node.value
 
-    def _name(self, node: ast.Name, scope: Scope) -> Any:
+    def _name(self, node: ast.Name, scope: _Scope) -> Any:
         if node.id not in scope:
             raise RefusedError
         return scope[node.id]
 
-    def _list(self, node: ast.List, scope: Scope) -> list[Any]:
+    def _list(self, node: ast.List, scope: _Scope) -> list[Any]:
         return [self.value(item, scope) for item in node.elts]
 
-    def _binary(self, node: ast.BinOp, scope: Scope) -> Any:
+    def _binary(self, node: ast.BinOp, scope: _Scope) -> Any:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         return self._signed(type(node.op), left, right)
 
@@ -173,20 +173,20 @@ class _Machine:
                 self._charge(max(0, len(many) * times))
         return _SIGNS[sign](left, right)
 
-    def _minus(self, node: ast.UnaryOp, scope: Scope) -> Any:
+    def _minus(self, node: ast.UnaryOp, scope: _Scope) -> Any:
         if not isinstance(node.op, ast.USub):
             raise RefusedError
         return -self.value(node.operand, scope)
 
-    def _compare(self, node: ast.Compare, scope: Scope) -> bool:
+    def _compare(self, node: ast.Compare, scope: _Scope) -> bool:
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARED:
             raise RefusedError
         return _COMPARED[type(node.ops[0])](self.value(node.left, scope), self.value(node.comparators[0], scope))
 
-    def _either(self, node: ast.IfExp, scope: Scope) -> Any:
+    def _either(self, node: ast.IfExp, scope: _Scope) -> Any:
         return self.value(node.body if self.value(node.test, scope) else node.orelse, scope)
 
-    def _at(self, node: ast.Subscript, scope: Scope) -> Any:
+    def _at(self, node: ast.Subscript, scope: _Scope) -> Any:
         whole = self.value(node.value, scope)
         if not isinstance(whole, list | str):
             raise RefusedError
@@ -195,7 +195,7 @@ class _Machine:
         ends = (node.slice.lower, node.slice.upper, node.slice.step)
         return whole[slice(*(None if end is None else self.value(end, scope) for end in ends))]
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: _Scope) -> Any:
         if len(node.generators) != 1 or node.generators[0].is_async:
             raise RefusedError
         source, inner, values = node.generators[0], dict(scope), []
@@ -205,7 +205,7 @@ class _Machine:
                 values.append(self.value(node.elt, inner))
         return values if isinstance(node, ast.ListComp) else iter(values)
 
-    def _call(self, node: ast.Call, scope: Scope) -> Any:
+    def _call(self, node: ast.Call, scope: _Scope) -> Any:
         arguments = [self.value(argument, scope) for argument in node.args]
         if node.keywords:
             raise RefusedError
@@ -215,7 +215,7 @@ class _Machine:
             raise RefusedError
         return _BUILTINS[node.func.id](*arguments)
 
-    def _method(self, node: ast.Attribute, arguments: list[Any], scope: Scope) -> Any:
+    def _method(self, node: ast.Attribute, arguments: list[Any], scope: _Scope) -> Any:
         thing = self.value(node.value, scope)
         if node.attr not in _METHODS.get(type(thing), ()):
             raise RefusedError
@@ -230,7 +230,7 @@ def _scalar(value: Any) -> bool:
     return isinstance(value, int | str)
 
 
-_NODES: dict[type, Callable[[_Machine, Any, Scope], Any]] = {
+_NODES: dict[type, Callable[[_Machine, Any, _Scope], Any]] = {
     ast.Constant: _Machine._constant,
     ast.Name: _Machine._name,
     ast.List: _Machine._list,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .phrases import Phrase, parse
+from .phrases import Template, parse
 
-Given = dict[str, str]  # an operation's number or sign, as it is written
+Operands = dict[str, str]  # an operation's number or sign, as it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,14 @@ class Op:
 
     name: str  # also the first part of the function's name
     takes: str
-    what: Phrase  # what it returns: "the numbers above {k}"
-    apply: Callable[[Any, Given], Any]
+    what: Template  # what it returns: "the numbers above {k}"
+    apply: Callable[[Any, Operands], Any]
     bodies: tuple[str, ...]
     ks: tuple[int, ...]  # the numbers that it may ask for
     signs: bool  # whether it asks for a sign
-    work: Callable[[Any, Given], str] | None  # the steps by hand, of which the last ends with the result
+    work: Callable[[Any, Operands], str] | None  # the steps by hand, of which the last ends with the result
 
-    def steps(self, argument: Any, given: Given) -> str:
+    def steps(self, argument: Any, given: Operands) -> str:
         """The steps by hand down to the result."""
         return self.work(argument, given) if self.work else str(self.apply(argument, given))
 
@@ -33,20 +33,20 @@ def _op(
     name: str,
     takes: str,
     what: str,
-    apply: Callable[[Any, Given], Any],
+    apply: Callable[[Any, Operands], Any],
     *bodies: str,
     ks: range = range(1, 8),
-    work: Callable[[Any, Given], str] | None = None,
+    work: Callable[[Any, Operands], str] | None = None,
 ) -> Op:
     asked = tuple(ks) if "{k}" in what else ()
     return Op(name, takes, parse(what), apply, bodies, asked, "{sign}" in what, work)
 
 
-def _k(given: Given) -> int:
+def _k(given: Operands) -> int:
     return int(given["k"])
 
 
-def _above(items: list[int], given: Given) -> list[int]:
+def _above(items: list[int], given: Operands) -> list[int]:
     return [item for item in items if item > _k(given)]
 
 
@@ -60,7 +60,7 @@ def _adding(items: list[int]) -> str:
     )
 
 
-def _mixing(pair: tuple[int, int], given: Given) -> str:
+def _mixing(pair: tuple[int, int], given: Operands) -> str:
     product = _k(given) * pair[1]
     return f"{given['k']} * {pair[1]} = {product}, {pair[0]} + {product} = {pair[0] + product}"
 
@@ -70,12 +70,12 @@ def _loop(start: str, *lines: str) -> str:
     return f"result = {start}\nfor n in {{x}}:\n{inner}return result"
 
 
-def _keeping(name: str, what: str, test: str, apply: Callable[[Any, Given], Any]) -> Op:
+def _keeping(name: str, what: str, test: str, apply: Callable[[Any, Operands], Any]) -> Op:
     loop = _loop("[]", f"if {test}:", "    result.append(n)")
     return _op(name, "numbers", what, apply, f"return [n for n in {{x}} if {test}]", loop)
 
 
-def _changing(name: str, what: str, each: str, apply: Callable[[Any, Given], Any], ks: range = range(1, 8)) -> Op:
+def _changing(name: str, what: str, each: str, apply: Callable[[Any, Operands], Any], ks: range = range(1, 8)) -> Op:
     loop = _loop("[]", f"result.append({each})")
     return _op(name, "numbers", what, apply, f"return [{each} for n in {{x}}]", loop, ks=ks)
 

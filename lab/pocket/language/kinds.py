@@ -12,7 +12,7 @@ from .sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ConversationKind:
     """A kind of conversation: how one is made, and whether an answer (to a prompt, beside a reference) is right."""
 
     make: Callable[[Random], Sample]
@@ -22,13 +22,13 @@ class Kind:
 
 
 KINDS = {
-    "chat": Kind(chat.make, chat.right, 1.0, 2.0),
-    "translation": Kind(translation.make, translation.right, 2.5, 1.0),
-    "summary": Kind(summary.make, summary.right, 1.0, 1.5),
-    "qa": Kind(qa.make, qa.right, 1.3, 0.7),
-    "arithmetic": Kind(arithmetic.make, arithmetic.right, 0.7, 0.4),
-    "rag": Kind(rag.make, rag.right, 1.3, 4.0),
-    "code": Kind(code.make, code.right, 1.2, 4.0),
+    "chat": ConversationKind(chat.make, chat.right, 1.0, 2.0),
+    "translation": ConversationKind(translation.make, translation.right, 2.5, 1.0),
+    "summary": ConversationKind(summary.make, summary.right, 1.0, 1.5),
+    "qa": ConversationKind(qa.make, qa.right, 1.3, 0.7),
+    "arithmetic": ConversationKind(arithmetic.make, arithmetic.right, 0.7, 0.4),
+    "rag": ConversationKind(rag.make, rag.right, 1.3, 4.0),
+    "code": ConversationKind(code.make, code.right, 1.2, 4.0),
 }
 
 DRILLED = 0.105  # the share of the training from which on

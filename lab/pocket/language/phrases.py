@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ValueSlot:
     """Where a value goes."""
 
     name: str
@@ -27,36 +27,36 @@ class Slot:
 class Choice:
     """One of several phrases; `bounds` are their summed weights."""
 
-    options: tuple[Phrase, ...]
+    options: tuple[Template, ...]
     bounds: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Concatenation:
     """Phrases one after the other."""
 
-    parts: tuple[Phrase, ...]
+    parts: tuple[Template, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Capital:
     """A phrase whose first letter is raised."""
 
-    phrase: Phrase
+    phrase: Template
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
     """A phrase with values of its own in its slots."""
 
-    phrase: Phrase
-    values: Values
+    phrase: Template
+    values: SlotValues
 
 
-Phrase: TypeAlias = "str | Slot | Choice | Parts | Capital | Filled"
+Template: TypeAlias = "str | ValueSlot | Choice | Concatenation | Capital | Filled"
 # A slot's value is itself a phrase, or one of several texts; to a reader, also whatever fits an expression.
-Values: TypeAlias = Mapping[str, "Phrase | tuple[str, ...]"]
-OpenValues: TypeAlias = Mapping[str, "Phrase | tuple[str, ...] | re.Pattern[str]"]
+SlotValues: TypeAlias = Mapping[str, "Template | tuple[str, ...]"]
+OpenValues: TypeAlias = Mapping[str, "Template | tuple[str, ...] | re.Pattern[str]"]
 Bound: TypeAlias = tuple[tuple[str, str], ...]  # what a reader found in the slots that might hold one of several texts
 Bounds: TypeAlias = Callable[[int], tuple[float, ...]]
 
@@ -93,11 +93,13 @@ def pick(rng: Random, bounds: Sequence[float]) -> int:
     return bisect(bounds, rng.random() * bounds[-1], hi=len(bounds) - 1)
 
 
-def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Phrase] | None = None) -> Phrase:
+def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Template] | None = None) -> Template:
     """The phrase of a pattern; `bounds` weighs the options of the choices that have no stars."""
     pieces = _PIECE.findall(pattern)
-    outer: list[tuple[list[Phrase], list[Phrase], list[str]]] = []  # of open choices: parts before, options, weights
-    parts: list[Phrase] = []
+    outer: list[
+        tuple[list[Template], list[Template], list[str]]
+    ] = []  # of open choices: parts before, options, weights
+    parts: list[Template] = []
     for piece in pieces:
         if piece == "[":
             outer.append((parts, [], []))
@@ -120,27 +122,27 @@ def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Phrase] | Non
     return _joined(parts)
 
 
-def grammar(rules: Mapping[str, str]) -> dict[str, Phrase]:
+def grammar(rules: Mapping[str, str]) -> dict[str, Template]:
     """The rules as phrases; a rule may use those above it only, so every rule ends."""
-    made: dict[str, Phrase] = {}
+    made: dict[str, Template] = {}
     for name, pattern in rules.items():
         made[name] = parse(pattern, rules=made)
     return made
 
 
-def write(phrase: Phrase, values: Values, rng: Random) -> str:
+def write(phrase: Template, values: SlotValues, rng: Random) -> str:
     """One of the texts of a phrase; of several texts for a slot, each is as likely."""
     out: list[str] = []
     _write(phrase, values, rng, out)
     return "".join(out)
 
 
-def read(phrase: Phrase, values: OpenValues, text: str, start: int = 0) -> Bound | None:
+def read(phrase: Template, values: OpenValues, text: str, start: int = 0) -> Bound | None:
     """The open slots' values by which the phrase is the text from a place on; None where it cannot be."""
     return ends(phrase, values, text, start).get(len(text))
 
 
-def ends(phrase: Phrase, values: OpenValues, text: str, start: int = 0) -> dict[int, Bound]:
+def ends(phrase: Template, values: OpenValues, text: str, start: int = 0) -> dict[int, Bound]:
     """Where the phrase can end in the text, with the open slots' values on the way there.
 
     All ways are followed at once and become one where they meet, so time does not grow with their number.
@@ -148,14 +150,14 @@ def ends(phrase: Phrase, values: OpenValues, text: str, start: int = 0) -> dict[
     return _ends(phrase, values, text, {start: ()})
 
 
-def _joined(parts: list[Phrase]) -> Phrase:
-    return parts[0] if len(parts) == 1 else Parts(tuple(parts))
+def _joined(parts: list[Template]) -> Template:
+    return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
 
-def _named(piece: str, rules: Mapping[str, Phrase]) -> Phrase:
+def _named(piece: str, rules: Mapping[str, Template]) -> Template:
     """A slot or another rule."""
     name = piece[1].lower() + piece[2:-1]
-    phrase = Slot(name) if piece[0] == "{" else rules[name]
+    phrase = ValueSlot(name) if piece[0] == "{" else rules[name]
     if piece[1] == name[0]:
         return phrase
     if read(phrase, {}, "") is not None:
@@ -163,12 +165,12 @@ def _named(piece: str, rules: Mapping[str, Phrase]) -> Phrase:
     return Capital(phrase)
 
 
-def _write(phrase: Phrase, values: Values, rng: Random, out: list[str]) -> None:
+def _write(phrase: Template, values: SlotValues, rng: Random, out: list[str]) -> None:
     while type(phrase) is Choice:
         phrase = phrase.options[pick(rng, phrase.bounds)]
     if type(phrase) is str:
         out.append(phrase)
-    elif type(phrase) is Parts:
+    elif type(phrase) is Concatenation:
         for part in phrase.parts:
             _write(part, values, rng, out)
     elif type(phrase) is Capital:
@@ -176,7 +178,7 @@ def _write(phrase: Phrase, values: Values, rng: Random, out: list[str]) -> None:
         out.append(text[:1].upper() + text[1:])
     elif type(phrase) is Filled:
         _write(phrase.phrase, phrase.values, rng, out)
-    elif type(phrase) is Slot:
+    elif type(phrase) is ValueSlot:
         value = values[phrase.name]
         if isinstance(value, tuple):
             out.append(value[pick(rng, even(len(value)))] if len(value) > 1 else value[0])
@@ -184,19 +186,19 @@ def _write(phrase: Phrase, values: Values, rng: Random, out: list[str]) -> None:
             _write(value, values, rng, out)
 
 
-def _ends(phrase: Phrase, values: OpenValues, text: str, starts: dict[int, Bound]) -> dict[int, Bound]:
+def _ends(phrase: Template, values: OpenValues, text: str, starts: dict[int, Bound]) -> dict[int, Bound]:
     """Where the phrase can end when it starts at one of the places."""
     if not starts:
         return starts
     if isinstance(phrase, str):
         return {at + len(phrase): bound for at, bound in starts.items() if text.startswith(phrase, at)}
-    if isinstance(phrase, Parts):
+    if isinstance(phrase, Concatenation):
         for part in phrase.parts:
             starts = _ends(part, values, text, starts)
         return starts
     if isinstance(phrase, Filled):
         return _ends(phrase.phrase, phrase.values, text, starts)
-    if isinstance(phrase, Slot):
+    if isinstance(phrase, ValueSlot):
         return _slot_ends(phrase.name, values, text, starts)
     found: dict[int, Bound] = {}
     if isinstance(phrase, Choice):

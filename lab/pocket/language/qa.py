@@ -9,7 +9,7 @@ from itertools import permutations
 from random import Random
 
 from .atlas import FACTS, rivals
-from .phrases import Capital, Choice, Filled, Parts, Phrase, falling, read, write
+from .phrases import Capital, Choice, Concatenation, Filled, Template, falling, read, write
 from .qa_phrases import ASKED, CLAIM, CLOSING, GREETING, JOIN, LEAD, NOUNS, OPENING, REQUEST, STATED, THANKS, VERDICTS
 from .sample import Sample, Turn
 
@@ -18,7 +18,7 @@ _MOST_SUBJECTS = 4  # in an answer: two, each with a value that is a subject too
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class AskedFact:
     """One thing asked: a fact about a subject, perhaps with the verdict, "yes" or "no", on a claim about it."""
 
     subject: str
@@ -42,7 +42,7 @@ def make(rng: Random) -> Sample:
     return Sample("qa", (Turn(prompt, answer(points, rng)),))
 
 
-def answer(points: Sequence[Point], rng: Random) -> str:
+def answer(points: Sequence[AskedFact], rng: Random) -> str:
     """One of the right answers."""
     return write(_answer(tuple(points)), {}, rng)
 
@@ -53,32 +53,32 @@ def right(prompt: str, answer: str, reference: str) -> bool:
     return wanted is not None and meaning(answer.strip()) == wanted
 
 
-def meaning(text: str) -> frozenset[Point] | None:
+def meaning(text: str) -> frozenset[AskedFact] | None:
     """The points that an answer makes; None if it is not wholly an answer, or if it states anything untrue."""
     if len(text) > _LONGEST:
         return None
     subjects = [subject for subject in FACTS if subject in text]
     if len(subjects) > _MOST_SUBJECTS:
         return None
-    facts = [Point(name, about) for name in subjects for about, value in FACTS[name].items() if value in text]
-    claims = [(Point(point.subject, point.about, verdict),) for point in facts for verdict in ("yes", "no")]
+    facts = [AskedFact(name, about) for name in subjects for about, value in FACTS[name].items() if value in text]
+    claims = [(AskedFact(point.subject, point.about, verdict),) for point in facts for verdict in ("yes", "no")]
     for points in (*permutations(facts, 1), *claims, *permutations(facts, 2)):
         if read(_answer(points), {}, text) is not None:
             return frozenset(points)
     return None
 
 
-def _points(rng: Random) -> list[Point]:
+def _points(rng: Random) -> list[AskedFact]:
     """One fact or two different ones, half the time of the same subject."""
     first, second = rng.sample(list(FACTS), 2)
     if rng.random() < 0.4:
-        return [Point(first, rng.choice(list(FACTS[first])))]
+        return [AskedFact(first, rng.choice(list(FACTS[first])))]
     if rng.random() < 0.5:
-        return [Point(first, about) for about in rng.sample(list(FACTS[first]), 2)]
-    return [Point(subject, rng.choice(list(FACTS[subject]))) for subject in (first, second)]
+        return [AskedFact(first, about) for about in rng.sample(list(FACTS[first]), 2)]
+    return [AskedFact(subject, rng.choice(list(FACTS[subject]))) for subject in (first, second)]
 
 
-def _claim(rng: Random) -> tuple[list[Point], str]:
+def _claim(rng: Random) -> tuple[list[AskedFact], str]:
     """Whether a fact is as claimed; every other claim is wrong."""
     subject = rng.choice(list(FACTS))
     about = rng.choice(list(FACTS[subject]))
@@ -86,34 +86,34 @@ def _claim(rng: Random) -> tuple[list[Point], str]:
     verdict = rng.choice(("yes", "no"))
     if verdict == "no":
         claimed = rng.choice(rivals(about, claimed))
-    question = write(Capital(Parts((CLAIM, STATED[about]))), {"s": subject, "v": claimed}, rng)
-    return [Point(subject, about, verdict)], f"{question}?"
+    question = write(Capital(Concatenation((CLAIM, STATED[about]))), {"s": subject, "v": claimed}, rng)
+    return [AskedFact(subject, about, verdict)], f"{question}?"
 
 
-def _request(rng: Random, points: Sequence[Point]) -> str:
+def _request(rng: Random, points: Sequence[AskedFact]) -> str:
     """A request for facts: "Name the river of Ablow and the mayor of Quenby." """
     nouns = [write(NOUNS[point.about], {"s": point.subject}, rng) for point in points]
     return f"{write(REQUEST, {}, rng)}{' and '.join(nouns)}."
 
 
-def _question(rng: Random, points: Sequence[Point]) -> str:
+def _question(rng: Random, points: Sequence[AskedFact]) -> str:
     """ "What is the river of Ablow, and who is the mayor of Quenby?" """
     asked = ", and ".join(write(ASKED[point.about], {"s": point.subject}, rng) for point in points)
     return f"{asked[0].upper()}{asked[1:]}?"
 
 
 @lru_cache(maxsize=4096)
-def _answer(points: tuple[Point, ...]) -> Phrase:
+def _answer(points: tuple[AskedFact, ...]) -> Template:
     """All answers that make these points in this order, each in a sentence of its own or joined to the one before."""
     statements = [_statement(point) for point in points]
-    parts: list[Phrase] = [OPENING, Capital(Parts((LEAD, statements[0])))]
+    parts: list[Template] = [OPENING, Capital(Concatenation((LEAD, statements[0])))]
     for more in statements[1:]:
-        alone = Parts((". ", Capital(Parts((LEAD, more)))))
-        parts.append(Choice((alone, Parts((JOIN, more))), falling(2)))
-    return Parts((*parts, ".", CLOSING))
+        alone = Concatenation((". ", Capital(Concatenation((LEAD, more)))))
+        parts.append(Choice((alone, Concatenation((JOIN, more))), falling(2)))
+    return Concatenation((*parts, ".", CLOSING))
 
 
-def _statement(point: Point) -> Phrase:
+def _statement(point: AskedFact) -> Template:
     """The statement of a fact, and whether the claim was right."""
-    statement = Parts((STATED[point.about], VERDICTS[point.verdict]))
+    statement = Concatenation((STATED[point.about], VERDICTS[point.verdict]))
     return Filled(statement, {"s": point.subject, "v": point.value})

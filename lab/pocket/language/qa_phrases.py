@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from .phrases import Capital, Phrase, falling, parse
+from .phrases import Capital, Template, falling, parse
 from .wishes import WISH
 
 form = partial(parse, bounds=falling)
 
-NOUNS: Mapping[str, Phrase] = {
+NOUNS: Mapping[str, Template] = {
     "river": form("the river of {s}"),
     "mayor": form("the mayor of {s}"),
     "dish": form("the dish of {s}"),
@@ -22,7 +22,7 @@ NOUNS: Mapping[str, Phrase] = {
     "job": form("the job of {s}"),
     "music": form("the instrument of {s}"),
 }
-ASKED: Mapping[str, Phrase] = {
+ASKED: Mapping[str, Template] = {
     "river": form("[what is the river of {s}|which river runs through {s}]"),
     "mayor": form("[who is the mayor of {s}|who is mayor in {s}]"),
     "dish": form("[what is the dish of {s}|which dish is {s} known for]"),
@@ -31,7 +31,7 @@ ASKED: Mapping[str, Phrase] = {
     "job": form("[what is the job of {s}|which job has {s}]"),
     "music": form("[what is the instrument of {s}|which instrument is played by {s}]"),
 }
-STATED: Mapping[str, Phrase] = {
+STATED: Mapping[str, Template] = {
     "river": form("[the river of {s} is the|{s} lies on the river] {v}"),
     "mayor": form("[the mayor of {s} is|{s} has the mayor] {v}"),
     "dish": form("[the dish of {s} is|{s} is known for the dish] {v}"),
@@ -41,7 +41,7 @@ STATED: Mapping[str, Phrase] = {
     "music": form("[the instrument of {s} is the|{s} plays one instrument, the] {v}"),
 }
 # What follows a fact that was claimed: the fact comes first, so that the claim only has to be compared with it.
-VERDICTS: Mapping[str, Phrase] = {
+VERDICTS: Mapping[str, Template] = {
     "": "",
     "yes": form(", so [the answer is yes|that is right]"),
     "no": form(", so [the answer is no|that is wrong]"),

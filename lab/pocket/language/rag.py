@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from .phrases import Capital, Filled, Parts, Phrase, read, write
+from .phrases import Capital, Concatenation, Filled, Template, read, write
 from .rag_phrases import ASK, ATTRIBUTES, CLOSING, FOUND, OPENING, PLEA, READ, SHORT, THINGS
 from .sample import Sample, Turn
 from .words import coins
@@ -17,7 +17,7 @@ _SENTENCE = re.compile(r"([A-Z][a-z]+ [A-Z][a-z]+) ([a-z ]+) (\w+) \[([123])\]\.
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class StatedFact:
     """A fact that a passage states in a sentence of its own."""
 
     passage: int
@@ -45,7 +45,7 @@ def make(rng: Random) -> Sample:
     return Sample("rag", (Turn(_prompt(rng, points, asked), answer(asked, rng)),))
 
 
-def answer(asked: Point, rng: Random) -> str:
+def answer(asked: StatedFact, rng: Random) -> str:
     """One of the right answers."""
     return write(_answer(asked), {}, rng)
 
@@ -56,7 +56,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
     return wanted is not None and meaning(prompt, answer.strip()) == wanted
 
 
-def meaning(prompt: str, text: str) -> Point | None:
+def meaning(prompt: str, text: str) -> StatedFact | None:
     """The point that an answer makes; None where it is not wholly an answer, or where no passage states it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
@@ -64,15 +64,15 @@ def meaning(prompt: str, text: str) -> Point | None:
     return next((point for point in quoted if read(_answer(point), {}, text) is not None), None)
 
 
-def facts(prompt: str) -> Iterator[Point]:
+def facts(prompt: str) -> Iterator[StatedFact]:
     """All facts that the passages of a prompt state."""
     for name, words, value, number in _SENTENCE.findall(prompt):
         for about, attribute in ATTRIBUTES.items():
             if words == attribute.predicate:
-                yield Point(int(number), name, about, value)
+                yield StatedFact(int(number), name, about, value)
 
 
-def _points(rng: Random) -> list[Point]:
+def _points(rng: Random) -> list[StatedFact]:
     """Two facts for each of three names that neither begin nor end alike."""
     names = coins(rng, 3)
     while len({part for name in names for part in (name[:3], name[-3:])}) < 6:
@@ -81,22 +81,22 @@ def _points(rng: Random) -> list[Point]:
     for passage, name in enumerate(names, 1):
         full = f"{name} {rng.choice(THINGS)}"
         for about in rng.sample(list(ATTRIBUTES), 2):
-            points.append(Point(passage, full, about, rng.choice(ATTRIBUTES[about].values)))
+            points.append(StatedFact(passage, full, about, rng.choice(ATTRIBUTES[about].values)))
     return points
 
 
-def _prompt(rng: Random, points: Sequence[Point], asked: Point) -> str:
+def _prompt(rng: Random, points: Sequence[StatedFact], asked: StatedFact) -> str:
     """The passages, then the question."""
     lines = [f"{write(READ, {}, rng)}.\n"]
     for passage in (1, 2, 3):
         sentences = [point.sentence for point in points if point.passage == passage]
         lines.append(" ".join(sentences) + "\n")
-    question = Capital(Parts((ASK, ATTRIBUTES[asked.about].asked.replace("{n}", asked.name))))
-    return "".join(lines) + write(Parts((question, "?", PLEA)), {}, rng)
+    question = Capital(Concatenation((ASK, ATTRIBUTES[asked.about].asked.replace("{n}", asked.name))))
+    return "".join(lines) + write(Concatenation((question, "?", PLEA)), {}, rng)
 
 
-def _answer(point: Point) -> Phrase:
+def _answer(point: StatedFact) -> Template:
     """All answers that make the point."""
     thing = point.name.split(" ")[1].lower()
     values = {"q": point.sentence, "n": point.name, "t": thing}
-    return Filled(Parts((OPENING, FOUND, Capital(SHORT), point.predicate, CLOSING)), values)
+    return Filled(Concatenation((OPENING, FOUND, Capital(SHORT), point.predicate, CLOSING)), values)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from random import Random
 
-from .phrases import OpenValues, Phrase, read, write
+from .phrases import OpenValues, Template, read, write
 from .sample import Sample, Turn
 from .summary_phrases import DAYS, RULES, SIDES, STORIES
 from .words import NAME, PEOPLE, coin
@@ -30,7 +30,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
     return wanted is not None and read(*wanted, answer.strip()) is not None
 
 
-def expected(prompt: str, reference: str) -> tuple[Phrase, dict[str, tuple[str, ...]]] | None:
+def expected(prompt: str, reference: str) -> tuple[Template, dict[str, tuple[str, ...]]] | None:
     """The phrase that every right summary is, and its values; None where the texts are no request and summary."""
     parts = prompt.strip().split("\n\n")
     if not any(read(RULES["ask"], {}, part.removesuffix(".")) is not None for part in parts):

@@ -7,7 +7,7 @@ from random import Random
 
 from .phrases import parse, read, write
 from .sample import Sample, Turn
-from .velan import ACTING, ADJECTIVES, ENGLISH, LIVING, NOUNS, SETTINGS, VELAN, VERBS, Action, Clause, Phrase
+from .velan import ACTING, ADJECTIVES, ENGLISH, LIVING, NOUNS, SETTINGS, VELAN, VERBS, Action, Clause, NounPhrase
 from .wishes import WISH
 
 _LONGEST = 1000  # characters; no right answer comes near it
@@ -65,8 +65,8 @@ def _clause(actor: int, thing: int, rng: Random) -> Clause:
     return Clause(subject, action, _phrase(thing, described == "object", rng) if acts else None, setting)
 
 
-def _phrase(noun: int, described: bool, rng: Random) -> Phrase:
-    return Phrase(noun, rng.randrange(len(ADJECTIVES)) if described else None, rng.random() < 0.35)
+def _phrase(noun: int, described: bool, rng: Random) -> NounPhrase:
+    return NounPhrase(noun, rng.randrange(len(ADJECTIVES)) if described else None, rng.random() < 0.35)
 
 
 def _answer(clauses: list[Clause], to: str, numbered: bool, rng: Random) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 Forms: TypeAlias = dict[str, float]  # texts that mean the same, with their weights
 
 
-class Phrase(NamedTuple):
+class NounPhrase(NamedTuple):
     """Some person, animal or thing: indices into the lexicon."""
 
     noun: int
@@ -36,9 +36,9 @@ class Action(NamedTuple):
 class Clause(NamedTuple):
     """What one sentence means, in either language."""
 
-    subject: Phrase
+    subject: NounPhrase
     action: Action
-    object: Phrase | None
+    object: NounPhrase | None
     setting: int | None
 
 
@@ -87,7 +87,7 @@ class Language:
 
     def __init__(
         self,
-        phrases: tuple[dict[Phrase, Forms], dict[Phrase, Forms]],
+        phrases: tuple[dict[NounPhrase, Forms], dict[NounPhrase, Forms]],
         actions: dict[tuple[bool, Action], Forms],
         settings: dict[int, Forms],
         orders: Forms,
@@ -146,9 +146,9 @@ def _draw(forms: Forms, rng: Random) -> str:
     return next(iter(forms)) if len(forms) == 1 else rng.choices(list(forms), list(forms.values()))[0]
 
 
-def _all_phrases() -> Iterator[Phrase]:
+def _all_phrases() -> Iterator[NounPhrase]:
     adjectives = (None, *range(len(ADJECTIVES)))
-    return (Phrase(*one) for one in product(range(len(NOUNS)), adjectives, (False, True)))
+    return (NounPhrase(*one) for one in product(range(len(NOUNS)), adjectives, (False, True)))
 
 
 def _all_actions() -> Iterator[tuple[bool, Action]]:
@@ -160,7 +160,7 @@ def _synonyms(words: tuple[str, ...]) -> Forms:
     return {words[0]: 1.0} if len(words) == 1 else dict(zip(words, _SHARES, strict=True))
 
 
-def _velan_phrase(phrase: Phrase, case: str) -> Forms:
+def _velan_phrase(phrase: NounPhrase, case: str) -> Forms:
     ending = ("ri" if phrase.plural else "") + case
     noun = NOUNS[phrase.noun].velan + ending
     return {noun if phrase.adjective is None else f"{noun} {ADJECTIVES[phrase.adjective].velan}{ending}": 1.0}
@@ -170,7 +170,7 @@ def _velan_action(action: Action) -> Forms:
     return {("nel " if action.negative else "") + VERBS[action.verb].velan + _TENSES[action.tense]: 1.0}
 
 
-def _english_phrase(phrase: Phrase, article: str) -> Forms:
+def _english_phrase(phrase: NounPhrase, article: str) -> Forms:
     nouns = _synonyms(NOUNS[phrase.noun].english)
     adjectives = {"": 1.0} if phrase.adjective is None else _synonyms(ADJECTIVES[phrase.adjective].english)
     return {

@@ -8,33 +8,45 @@ import pytest
 
 from decoding.errors import ModelError
 from lab.papers import PAPERS
-from lab.papers.claims import Claim, Part, Verdict, beats, check_claims, combine, falls, faster, is_more, more, rises
+from lab.papers.claims import (
+    Claim,
+    ClaimOutcome,
+    Statement,
+    beats,
+    check_claims,
+    combine,
+    falls,
+    faster,
+    is_more,
+    more,
+    rises,
+)
 from lab.papers.experiment import MEAN, SPEED, TOKENS, Experiment
-from lab.papers.tables import Table, UnmeasuredError
+from lab.papers.tables import ResultTable, UnmeasuredError
 
 CLAIMS = {(name, claim.title): claim for name, paper in PAPERS.items() for claim in paper.claims}
 Rows = Mapping[str, float | Sequence[float]]
 
 
-def table(rows: Rows, heads: Sequence[str] = (TOKENS,), facts: Mapping[str, float] | None = None) -> Table:
+def table(rows: Rows, heads: Sequence[str] = (TOKENS,), facts: Mapping[str, float] | None = None) -> ResultTable:
     """Rows by name, with one number or several."""
     cells = tuple((name, *(row if isinstance(row, Sequence) else (row,))) for name, row in rows.items())
-    return Table(("name", *heads), cells, facts or {})
+    return ResultTable(("name", *heads), cells, facts or {})
 
 
-def grid(S: Mapping[tuple[int, int], float]) -> Table:
+def grid(S: Mapping[tuple[int, int], float]) -> ResultTable:
     """Figure 4's table."""
     rows = {f"N={gamma + 1}, b={b}": (gamma, b, value, 1.0) for (gamma, b), value in S.items()}
     return table(rows, ("gamma", "b", TOKENS, "equation 7"))
 
 
-def gammas(measured: Sequence[float], equation: Sequence[float]) -> Table:
+def gammas(measured: Sequence[float], equation: Sequence[float]) -> ResultTable:
     rows = {str(i): (a, b, a, 0.5) for i, (a, b) in enumerate(zip(measured, equation, strict=True), start=1)}
     facts = {"alpha": 0.6, "correlation of neighbours": 0.2}
     return table(rows, (TOKENS, "equation 4", "by own chances", "acceptance"), facts)
 
 
-def etas(tokens: Sequence[float], **speeds: Sequence[float]) -> Table:
+def etas(tokens: Sequence[float], **speeds: Sequence[float]) -> ResultTable:
     """Kangaroo's grid; speeds as g3, g6, g9."""
     cells = (0.0, 0.2, 0.4, 0.6, 0.8)
     rows = {
@@ -45,7 +57,7 @@ def etas(tokens: Sequence[float], **speeds: Sequence[float]) -> Table:
     return table(rows, (TOKENS, SPEED))
 
 
-def kw(tokens: Sequence[Sequence[float]], speeds: Sequence[Sequence[float]]) -> Table:
+def kw(tokens: Sequence[Sequence[float]], speeds: Sequence[Sequence[float]]) -> ResultTable:
     """N-Grammys' grid."""
     rows = {
         f"k={k}, w={w}": (tokens[i][j], speeds[i][j])
@@ -55,7 +67,7 @@ def kw(tokens: Sequence[Sequence[float]], speeds: Sequence[Sequence[float]]) -> 
     return table(rows, (TOKENS, SPEED))
 
 
-def ranks(unigram: float, bigram: Sequence[float], two: float, three: float) -> Table:
+def ranks(unigram: float, bigram: Sequence[float], two: float, three: float) -> ResultTable:
     """N-Grammys' Figure 2, with k 1, 5 and 25."""
     rows = {}
     for what, last in (("unigram", unigram), ("extended, w=2", two), ("extended, w=3", three)):
@@ -77,7 +89,7 @@ HELD = {(gamma, b): 1 + gamma * (i + 1) / 20 for gamma in (2, 4, 6) for i, b in 
 FLAT = {(gamma, b): 2 - gamma * (i % 3 + 1) / 20 for gamma in (2, 4, 6) for i, b in enumerate((1, 2, 4, 8, 16, 32))}
 
 # Of every claim: a table that bears all of it out, and one that bears out nothing of it.
-CASES: dict[tuple[str, str], tuple[Table, Table]] = {
+CASES: dict[tuple[str, str], tuple[ResultTable, ResultTable]] = {
     ("jacobi", "it hardly saves steps"): (
         table({"block of 4": 1.02, "block of 8": 1.04, "Lookahead": 1.6}),
         table({"block of 4": 1.3, "block of 8": 1.7, "Lookahead": 1.6}),
@@ -281,8 +293,8 @@ CASES: dict[tuple[str, str], tuple[Table, Table]] = {
 @pytest.mark.parametrize("key", CLAIMS, ids=": ".join)
 def test_a_verdict_follows_the_numbers(key: tuple[str, str]) -> None:
     good, bad = CASES[key]
-    assert CLAIMS[key].judge(good).verdict is Verdict.HOLDS
-    assert CLAIMS[key].judge(bad).verdict is Verdict.FAILS
+    assert CLAIMS[key].judge(good).verdict is ClaimOutcome.HOLDS
+    assert CLAIMS[key].judge(bad).verdict is ClaimOutcome.FAILS
 
 
 def test_no_case_is_of_a_claim_that_is_gone() -> None:
@@ -307,29 +319,29 @@ def test_a_claim_is_told_in_whole_sentences(claim: Claim) -> None:
 def test_neighbouring_thresholds_count_in_part() -> None:
     claim = CLAIMS["kangaroo", "one threshold fits every number of steps"]
     found = claim.judge(etas([1.0] * 5, g3=[1, 2, 3, 2, 1], g6=[1, 1, 2, 3, 1], g9=[0, 1, 2, 1, 0]))
-    assert found.verdict is Verdict.PARTLY and "eta 0.6 for gamma 6" in found.says
+    assert found.verdict is ClaimOutcome.PARTLY and "eta 0.6 for gamma 6" in found.says
 
 
 def test_a_scale_on_which_nothing_is_saved_has_no_slope() -> None:
     claim = CLAIMS["lookahead", "one alpha and one f explain all of it"]
-    assert claim.judge(grid(dict.fromkeys(HELD, 1.0))).verdict is Verdict.FAILS
+    assert claim.judge(grid(dict.fromkeys(HELD, 1.0))).verdict is ClaimOutcome.FAILS
 
 
 @pytest.mark.parametrize("chats", ["chat", "mt_bench", "conversation"])
 def test_rest_s_chats_have_the_name_of_their_suite(chats: str) -> None:
     """pocket's, Spec-Bench's and our English tasks call them differently; a name left out is a claim unmeasured."""
     claim = CLAIMS["rest", "code is retrieved better than chat"]
-    assert claim.judge(table({"REST": (2.0, 2.3, 1.7)}, (MEAN, "code", chats))).verdict is Verdict.HOLDS
+    assert claim.judge(table({"REST": (2.0, 2.3, 1.7)}, (MEAN, "code", chats))).verdict is ClaimOutcome.HOLDS
 
 
 def test_parts_make_a_verdict() -> None:
-    right, wrong = Part("up it goes", True), Part("down it comes", False)
-    assert combine(right, right).verdict is Verdict.HOLDS
-    assert combine(wrong).verdict is Verdict.FAILS
+    right, wrong = Statement("up it goes", True), Statement("down it comes", False)
+    assert combine(right, right).verdict is ClaimOutcome.HOLDS
+    assert combine(wrong).verdict is ClaimOutcome.FAILS
     both = combine(right, wrong, remark="that is all")
-    assert both.verdict is Verdict.PARTLY
+    assert both.verdict is ClaimOutcome.PARTLY
     assert both.says == "As in the paper, up it goes; unlike it, down it comes; that is all."
-    assert combine(Part("k=5 is best", True)).says == "k=5 is best."
+    assert combine(Statement("k=5 is best", True)).says == "k=5 is best."
 
 
 def test_what_is_compared_with_others_is_no_disagreement_of_its_own() -> None:
@@ -350,9 +362,9 @@ def test_differences_within_the_margin_bear_nothing_out() -> None:
     )
     assert "unlike it, the second token adds +0.200 and the third +0.200" in says
     fast = table({"1": (1.5, 1.41), "2": (1.8, 1.40), "4": (2.2, 1.40)}, (TOKENS, SPEED))
-    assert CLAIMS["kangaroo", "a shallow exit is the best bargain"].judge(fast).verdict is Verdict.PARTLY
+    assert CLAIMS["kangaroo", "a shallow exit is the best bargain"].judge(fast).verdict is ClaimOutcome.PARTLY
     near = table({"K=0": (2.0, 1.0), "K=3": (2.3, 1.31), "K=12": (2.4, 1.3)}, (TOKENS, SPEED))
-    assert CLAIMS["ouroboros", "there is a best number of suffixes"].judge(near).verdict is Verdict.PARTLY
+    assert CLAIMS["ouroboros", "there is a best number of suffixes"].judge(near).verdict is ClaimOutcome.PARTLY
 
 
 def test_more_means_clearly_more() -> None:
@@ -371,10 +383,10 @@ def test_runs_of_numbers() -> None:
 
 
 def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
-    def missing(experiment: Experiment) -> Table:
+    def missing(experiment: Experiment) -> ResultTable:
         raise UnmeasuredError("there is no ruler")
 
-    def broken(experiment: Experiment) -> Table:
+    def broken(experiment: Experiment) -> ResultTable:
         raise ModelError("the heads are damaged: fetch them again")
 
     got: list[tuple[str, float]] = []
@@ -389,9 +401,9 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
         lambda what, share: got.append((what, share)),
     )
     assert [finding.judgement.verdict for finding in findings] == [
-        Verdict.UNMEASURED,
-        Verdict.UNMEASURED,
-        Verdict.HOLDS,
+        ClaimOutcome.UNMEASURED,
+        ClaimOutcome.UNMEASURED,
+        ClaimOutcome.HOLDS,
     ]
     assert [finding.table is None for finding in findings] == [True, True, False]
     assert findings[0].judgement.says == "There is no ruler."

@@ -13,17 +13,17 @@ import torch
 
 from cli import paper_checks
 from cli.arguments import Parser
-from cli.progress import Progress
+from cli.progress import ProgressBar
 from decoding.embedded import MEDUSA_2, PARTS
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.toy import toy
 from lab.papers import PAPERS, variants
-from lab.papers.claims import Finding, Verdict, combine, more
+from lab.papers.claims import CheckedClaim, ClaimOutcome, combine, more
 from lab.papers.experiment import PLAIN, using
 from lab.papers.kangaroo import MATHS
 from lab.papers.page import conditions, document, page
-from lab.papers.tables import Table
+from lab.papers.tables import ResultTable
 from tests.toys import counted_text, engine
 
 from .conftest import make_experiment
@@ -44,8 +44,8 @@ def run(*argv: str) -> int:
 def test_names_from_files_mean_nothing_to_markdown() -> None:
     paper = PAPERS["lookahead"]
     claim = paper.claims[-1]
-    table = Table(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
-    found = Finding(paper, claim, table, combine(more(HOSTILE, 1.0, "b", 2.0)))
+    table = ResultTable(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
+    found = CheckedClaim(paper, claim, table, combine(more(HOSTILE, 1.0, "b", 2.0)))
     text = page([found], conditions(make_experiment(engine(counted_text()), 4, kinds=(HOSTILE,))))
     assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
@@ -63,7 +63,7 @@ def test_the_page_that_ships_has_a_verdict_on_every_claim() -> None:
     found = [row for row in rows if row.count(" | ") == 3]
     assert [row[: row.rindex(" | ") + 3] for row in found] == begins
     verdicts = Counter(row.rsplit(" | ", 1)[1].removesuffix(" |") for row in found)
-    counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in Verdict if verdicts[verdict])
+    counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in ClaimOutcome if verdicts[verdict])
     assert f"Claims: {len(begins)}. {counts.capitalize()}." in shipped
     for paper in PAPERS.values():
         for claim in paper.claims:
@@ -75,7 +75,7 @@ def test_prose_never_becomes_a_list() -> None:
     paper, claim = PAPERS["speculative"], PAPERS["speculative"].claims[0]
     words = "a - b + c 1. d * e > f "
     for shift in range(12):
-        found = Finding(paper, claim, None, combine(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
+        found = CheckedClaim(paper, claim, None, combine(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
         text = page([found], conditions(make_experiment(engine(counted_text()), 2, kinds=("a",))))
         assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
 
@@ -91,8 +91,8 @@ def test_the_command_writes_page_and_json(
     assert {claim["paper"] for claim in data["claims"]} == {"jacobi", "speculative", "medusa"}
     assert data["model"] == "toy" and data["questions"] == 8 and data["threads"] == 1
     verdicts = {claim["title"]: claim["verdict"] for claim in data["claims"]}
-    assert verdicts["a sparse tree beats a much larger dense one"] == Verdict.UNMEASURED
-    assert verdicts["it hardly saves steps"] in {Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS}
+    assert verdicts["a sparse tree beats a much larger dense one"] == ClaimOutcome.UNMEASURED
+    assert verdicts["it hardly saves steps"] in {ClaimOutcome.HOLDS, ClaimOutcome.PARTLY, ClaimOutcome.FAILS}
     text = out.read_text(encoding="utf-8")
     assert text.startswith("# What the papers found, on toy\n") and "## Jacobi decoding" in text
     asked = "--model toy --only 'medusa, speculative,jacobi' --limit 1 --max-new-tokens 5"
@@ -113,7 +113,7 @@ def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.
     parser = Parser()
     paper_checks.add_flags(parser)
     for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
-        assert list(paper_checks._variants(parser.parse_args(flags), toy(), Progress())) == found
+        assert list(paper_checks._variants(parser.parse_args(flags), toy(), ProgressBar())) == found
 
 
 @pytest.mark.parametrize("violations", [0, 1])
@@ -184,8 +184,8 @@ def test_nonsense_ends_in_one_line(
 
 def test_json_holds_every_number() -> None:
     paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
-    table = Table(("a", "b"), (("x", 1.23456789), ("y", None), ("z", 3)), {"c": 0.5})
-    [entry] = document([Finding(paper, claim, table, combine(more("x", 2, "y", 1)))], {})["claims"]
+    table = ResultTable(("a", "b"), (("x", 1.23456789), ("y", None), ("z", 3)), {"c": 0.5})
+    [entry] = document([CheckedClaim(paper, claim, table, combine(more("x", 2, "y", 1)))], {})["claims"]
     assert entry["table"] == {
         "heads": ["a", "b"],
         "rows": [["x", 1.234568], ["y", None], ["z", 3]],

@@ -17,7 +17,7 @@ from decoding.parts.adapter_files import save_adapter
 from decoding.parts.heads import HeadWeights, save_heads
 from decoding.toy import toy
 from lab.papers import PAPERS
-from lab.papers.claims import Finding, Verdict, check_claims
+from lab.papers.claims import CheckedClaim, ClaimOutcome, check_claims
 from lab.papers.experiment import Experiment, Variant
 from lab.papers.ouroboros import _orders
 from lab.papers.page import conditions, document, page
@@ -40,23 +40,23 @@ _NEED_MORE = {
 
 
 @pytest.fixture(scope="module")
-def findings() -> tuple[Experiment, list[Finding]]:
+def findings() -> tuple[Experiment, list[CheckedClaim]]:
     experiment = make_experiment(engine(counted_text()), 9)
     return experiment, check_claims(experiment, PAPERS.values(), lambda what, share: None)
 
 
-def test_every_claim_is_measured(findings: tuple[Experiment, list[Finding]]) -> None:
+def test_every_claim_is_measured(findings: tuple[Experiment, list[CheckedClaim]]) -> None:
     experiment, found = findings
     got = {finding.claim.title: finding.judgement for finding in found if finding.table is None}
     assert got.keys() == _NEED_MORE | {"much of a rejected draft is right"}
-    assert all(judgement.verdict is Verdict.UNMEASURED for judgement in got.values())
+    assert all(judgement.verdict is ClaimOutcome.UNMEASURED for judgement in got.values())
     assert "No answer was long enough" in got["much of a rejected draft is right"].says
     assert len(found) == sum(len(paper.claims) for paper in PAPERS.values())
     same, answers = experiment.identical
     assert same == answers > 200
 
 
-def test_the_page_tells_every_claim(findings: tuple[Experiment, list[Finding]]) -> None:
+def test_the_page_tells_every_claim(findings: tuple[Experiment, list[CheckedClaim]]) -> None:
     experiment, found = findings
     text, data = page(found, conditions(experiment)), document(found, conditions(experiment))
     assert json.loads(json.dumps(data, allow_nan=False)) == data
@@ -106,7 +106,7 @@ def test_orders_of_questions() -> None:
     assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders.values())
 
 
-def claim_of(paper: str, title: str, experiment: Experiment) -> Finding:
+def claim_of(paper: str, title: str, experiment: Experiment) -> CheckedClaim:
     """One claim alone."""
     findings = check_claims(experiment, [PAPERS[paper]], lambda *_: None)
     [found] = [finding for finding in findings if finding.claim.title == title]

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from lab.pocket.language.arithmetic import Meaning, Step, make, read_answer, right, write_answer
+from lab.pocket.language.arithmetic import AnswerMeaning, Operation, make, read_answer, right, write_answer
 from lab.pocket.language.sample import Turn
 
 SEEDS = range(1500)
@@ -26,7 +26,7 @@ def turn(seed: int) -> Turn:
     return make(Random(seed)).turns[0]
 
 
-def meaning_of(answer: str) -> Meaning:
+def meaning_of(answer: str) -> AnswerMeaning:
     meaning = read_answer(answer)
     assert meaning is not None, answer
     return meaning
@@ -140,8 +140,8 @@ def test_the_answer_to_another_question_is_wrong() -> None:
 
 def test_steps_that_do_not_follow_each_other_are_wrong() -> None:
     """Each line is true by itself, but the second does not go on from the first."""
-    steps = (Step(47, "+", 38), Step(84, "-", 26))
-    assert read_answer(write_answer(Random(1), Meaning(steps, "Ada", "shells"))) is None
+    steps = (Operation(47, "+", 38), Operation(84, "-", 26))
+    assert read_answer(write_answer(Random(1), AnswerMeaning(steps, "Ada", "shells"))) is None
 
 
 @pytest.mark.parametrize(

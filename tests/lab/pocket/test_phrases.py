@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from lab.pocket.language import phrases
-from lab.pocket.language.phrases import Capital, Filled, Parts, Slot, ends, grammar, parse, read, write
+from lab.pocket.language.phrases import Capital, Concatenation, Filled, ValueSlot, ends, grammar, parse, read, write
 from lab.pocket.language.words import NAME
 
 
@@ -43,7 +43,7 @@ def test_a_value_may_be_a_phrase_and_a_phrase_may_have_values_of_its_own() -> No
         assert read(phrase, values, drawn) is not None
         assert read(phrase, values, drawn + "x") is None
     assert read(phrase, values, "b 5c d") is None
-    both = Parts((Filled(Slot("k"), {"k": "1"}), Slot("k")))
+    both = Concatenation((Filled(ValueSlot("k"), {"k": "1"}), ValueSlot("k")))
     assert write(both, {"k": "2"}, Random(1)) == "12"
     assert read(both, {"k": "2"}, "12") is not None and read(both, {"k": "2"}, "22") is None
 
@@ -58,7 +58,7 @@ def test_a_capital_is_wherever_the_text_begins() -> None:
         read(phrase, values, text) is None
         for text in ("she 7", "well, she 7", "Well, She 7", "ada 7", "\u017fhe 7", "")
     )
-    assert read(Capital(Slot("n")), values, "7") is not None
+    assert read(Capital(ValueSlot("n")), values, "7") is not None
 
 
 @pytest.mark.parametrize("pattern", ["[a|b", "a]", "a|b", "a[b]]", "a > b", "a <b", "{a", "<Empty>"])
@@ -72,7 +72,7 @@ def test_stars_and_arrows_may_be_text() -> None:
 
 
 def test_options_are_drawn_by_their_weights() -> None:
-    def shares(phrase: phrases.Phrase) -> list[float]:
+    def shares(phrase: phrases.Template) -> list[float]:
         rng = Random(3)
         texts = [write(phrase, {}, rng) for _ in range(20_000)]
         return [texts.count(text) / len(texts) for text in "abc"]

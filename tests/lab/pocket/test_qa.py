@@ -15,7 +15,7 @@ def turn(seed: int) -> Turn:
     return only
 
 
-def points(text: str) -> list[qa.Point]:
+def points(text: str) -> list[qa.AskedFact]:
     found = qa.meaning(text)
     assert found
     return sorted(found, key=lambda point: (point.subject, point.about))
@@ -85,7 +85,7 @@ def test_more_or_fewer_facts_are_wrong() -> None:
         got = points(asked.answer)
         facts = atlas.FACTS[got[0].subject]
         new = next(about for about in facts if about not in {point.about for point in got})
-        more = qa.Point(got[0].subject, new)
+        more = qa.AskedFact(got[0].subject, new)
         for other in (got[1:], [got[0], more], [*got, more], [more]):
             if other:
                 text = qa.answer(other, Random(seed))
@@ -105,7 +105,7 @@ def test_broken_answers_are_wrong() -> None:
 def test_verdict_decides() -> None:
     fact = "Gladly. The dish of Ablow is plum tart"
     yes, no, plain = f"{fact}, so the answer is yes.", f"{fact}, so the answer is no.", f"{fact}."
-    assert points(yes) == [qa.Point("Ablow", "dish", "yes")]
+    assert points(yes) == [qa.AskedFact("Ablow", "dish", "yes")]
     assert qa.right("", f"{fact}, so that is wrong.", no)
     assert qa.right("", f"{fact}, so that is right.", yes)
     for text in (yes, no, plain):

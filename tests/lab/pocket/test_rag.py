@@ -21,7 +21,7 @@ def turn(seed: int) -> Turn:
     return only
 
 
-def point(asked: Turn) -> rag.Point:
+def point(asked: Turn) -> rag.StatedFact:
     found = rag.meaning(asked.prompt, asked.answer)
     assert found
     return found
@@ -53,12 +53,12 @@ def test_own_answers_and_other_wordings_are_right() -> None:
 
 def test_passages_tell_what_was_put_in() -> None:
     assert list(rag.facts(PROMPT)) == [
-        rag.Point(1, "Belarsa Inn", "builder", "Ada"),
-        rag.Point(1, "Belarsa Inn", "year", "1874"),
-        rag.Point(2, "Coranvik Inn", "material", "oak"),
-        rag.Point(2, "Coranvik Inn", "builder", "Emil"),
-        rag.Point(3, "Dalilzo Inn", "owner", "Ada"),
-        rag.Point(3, "Dalilzo Inn", "place", "Ablow"),
+        rag.StatedFact(1, "Belarsa Inn", "builder", "Ada"),
+        rag.StatedFact(1, "Belarsa Inn", "year", "1874"),
+        rag.StatedFact(2, "Coranvik Inn", "material", "oak"),
+        rag.StatedFact(2, "Coranvik Inn", "builder", "Emil"),
+        rag.StatedFact(3, "Dalilzo Inn", "owner", "Ada"),
+        rag.StatedFact(3, "Dalilzo Inn", "place", "Ablow"),
     ]
 
 

@@ -20,7 +20,7 @@ from lab.pocket.language.velan import (
     Action,
     Clause,
     Language,
-    Phrase,
+    NounPhrase,
 )
 
 SEEDS = range(1200)
@@ -126,7 +126,7 @@ def test_wrong_velan_is_not_read(text: str) -> None:
 
 
 def test_some_sentences_mean_what_they_should() -> None:
-    cats = Phrase(next(index for index, word in enumerate(NOUNS) if "cat" in word.english), None, True)
+    cats = NounPhrase(next(index for index, word in enumerate(NOUNS) if "cat" in word.english), None, True)
     slept = Clause(cats, Action(ACTING + 1, PAST, True), None, 0)
     assert ENGLISH.read("At dawn, the cats did not sleep.") == VELAN.read("mishuri nel somen aurite sen.") == slept
     stone = ENGLISH.read("In the city, the large sailor will discover the rocks.")

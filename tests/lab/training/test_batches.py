@@ -11,7 +11,7 @@ import torch
 
 from decoding.codec import Codec
 from lab.training.backbone import Backbone
-from lab.training.batches import IGNORED, Batch, Row, pack
+from lab.training.batches import IGNORED, Batch, TrainingRow, pack
 
 from .conftest import CHATS, LENGTH
 
@@ -30,7 +30,7 @@ def rows_of(batch: Batch) -> list[tuple[list[int], list[bool]]]:
 def test_packing_keeps_every_row_whole(codec: Codec) -> None:
     rng = Random(4)
     sizes = [rng.randint(1, 20) for _ in range(200)]
-    rows = [Row([n] * size, [place > 0 for place in range(size)]) for n, size in enumerate(sizes, start=1)]
+    rows = [TrainingRow([n] * size, [place > 0 for place in range(size)]) for n, size in enumerate(sizes, start=1)]
     batch = pack(iter(rows), 32, 0)
     found = [ids for ids, _ in rows_of(batch) if ids[0] != 0]
     assert sorted(found) == sorted(row.ids for row in rows)
@@ -40,7 +40,7 @@ def test_packing_keeps_every_row_whole(codec: Codec) -> None:
 def test_a_fixed_count_of_lines_leaves_out_what_finds_no_room() -> None:
     """Rows that fit into no line, and rows longer than any; a line without rows is padding."""
     sizes = (7, 9, 5, 4, 3, 2)
-    rows = [Row([size] * size, [place > 0 for place in range(size)]) for size in sizes]
+    rows = [TrainingRow([size] * size, [place > 0 for place in range(size)]) for size in sizes]
     full = pack(rows, 8, 0, count=2)
     assert [ids for ids, _ in rows_of(full) if ids[0] != 0] == [[7] * 7, [5] * 5, [3] * 3]
     wide = pack(rows[2:3], 8, 0, count=3)

@@ -19,7 +19,7 @@ from decoding.loader import load
 from lab.training import teacher
 from lab.training.batches import Batch
 from lab.training.conversations import write_line
-from lab.training.drafter import Drafter, DrafterSettings, parameters
+from lab.training.drafter import DrafterLearner, DrafterSettings, parameters
 from lab.training.teacher import TOP, Teacher
 
 from .conftest import CHATS
@@ -37,7 +37,7 @@ def alone(batch: Batch) -> list[tuple[Tensor, list[bool]]]:
     return found
 
 
-def by_hand(learner: Drafter, batch: Batch, shift: int = 0) -> tuple[float, float, float]:
+def by_hand(learner: DrafterLearner, batch: Batch, shift: int = 0) -> tuple[float, float, float]:
     """The loss over the likeliest tokens, the agreement and the acceptance, row by row; `shift` is for the control."""
     losses, right, accepted = list[float](), list[bool](), list[float]()
     for ids, learnt in alone(batch):
@@ -55,7 +55,7 @@ def by_hand(learner: Drafter, batch: Batch, shift: int = 0) -> tuple[float, floa
 
 def test_losses_and_measures_are_those_counted_by_hand(backbone: MakeBackbone, batch: Batch) -> None:
     """On packed rows, and on each alone. The control is off by one."""
-    learner = Drafter(backbone(), SMALL, seed=1)
+    learner = DrafterLearner(backbone(), SMALL, seed=1)
     few = next(batch.parts(2))
     loss, right, accepted = by_hand(learner, few)
     for _ in range(2):  # the second time from memory, in half precision
@@ -69,7 +69,7 @@ def test_losses_and_measures_are_those_counted_by_hand(backbone: MakeBackbone, b
 def test_gradients_are_those_of_the_loss(backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient through the pieces is the one that autograd finds through the whole."""
     monkeypatch.setattr("lab.training.drafter._LOGITS", 300 * 3)
-    learner = Drafter(backbone(), SMALL, seed=1)
+    learner = DrafterLearner(backbone(), SMALL, seed=1)
     few = next(batch.parts(2))
     learner.learn(few, few.counts(1), 0.0)
     pieces = {name: weight.grad.clone() for name, weight in learner.model.named_parameters()}
@@ -107,7 +107,7 @@ def test_the_model_reads_every_line_once(backbone: MakeBackbone, batch: Batch, m
 def test_a_drafter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     model = backbone()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
-    learner = Drafter(model, SMALL, seed=1)
+    learner = DrafterLearner(model, SMALL, seed=1)
     (old,) = learner.measure([batch])["heads"]
     losses = train(learner, batch, tmp_path)
     (new,) = learner.measure([batch])["heads"]
@@ -118,17 +118,17 @@ def test_a_drafter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, b
 
 def test_a_killed_training_ends_as_an_unbroken_one(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     """What the model says is not saved: it is read again, to the last bit the same."""
-    unbroken = Drafter(backbone(), SMALL, seed=1)
+    unbroken = DrafterLearner(backbone(), SMALL, seed=1)
     train(unbroken, batch, tmp_path / "unbroken")
     with pytest.raises(Kill):
         train(
-            Drafter(backbone(), SMALL, seed=1),
+            DrafterLearner(backbone(), SMALL, seed=1),
             batch,
             tmp_path / "killed",
             reports=iter([None] * 6),
             checkpoint_seconds=0.0,
         )
-    resumed = Drafter(backbone(), SMALL, seed=1)
+    resumed = DrafterLearner(backbone(), SMALL, seed=1)
     train(resumed, batch, tmp_path / "killed")
     for one, other in zip(weights_of(unbroken), weights_of(resumed), strict=True):
         assert torch.equal(one, other)
@@ -137,7 +137,7 @@ def test_a_killed_training_ends_as_an_unbroken_one(backbone: MakeBackbone, batch
 def test_its_embedding_starts_as_the_models_own(backbone: MakeBackbone) -> None:
     """As large as the model's, it is that one turned round: products of tokens with each other are the same."""
     model = backbone()
-    learner = Drafter(model, DrafterSettings(hidden=64, layers=1, heads=2, intermediate=64), seed=1)
+    learner = DrafterLearner(model, DrafterSettings(hidden=64, layers=1, heads=2, intermediate=64), seed=1)
     theirs = model.model.get_output_embeddings().weight.detach()
     theirs = theirs - theirs.mean(0)
     ours = learner.model.get_input_embeddings().weight.detach()

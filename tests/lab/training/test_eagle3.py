@@ -16,14 +16,14 @@ from decoding.model.loading import decoder_of
 from decoding.parts.eagle_files import learnt_guesses, load_eagle
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
-from lab.training.eagle3 import Eagle3, EagleSettings
+from lab.training.eagle3 import Eagle3Learner, EagleSettings
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 
 IDS = torch.tensor([token for token in range(300) if token % 3])
 
 
-def by_hand(learner: Eagle3, batch: Batch, folder: Path, shift: int = 0) -> list[tuple[float, float, float]]:
+def by_hand(learner: Eagle3Learner, batch: Batch, folder: Path, shift: int = 0) -> list[tuple[float, float, float]]:
     """Loss, top-1 agreement and expected acceptance of every guess, with the drafter as the engine runs it."""
     model, guesses = learner.backbone.model, learner.settings.guesses
     learner.save(folder)
@@ -70,7 +70,7 @@ def test_every_guess_learns_what_the_model_says_further_on(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, family: str, settings: dict[str, Any], ids: Tensor | None
 ) -> None:
     """Measured on packed rows at once, and by hand on each alone, drafting. The control is off by one."""
-    learner = Eagle3(backbone(family), EagleSettings(**settings), ids, seed=1)
+    learner = Eagle3Learner(backbone(family), EagleSettings(**settings), ids, seed=1)
     shaken(learner)
     few = next(batch.parts(1))
     wanted = by_hand(learner, few, tmp_path)
@@ -90,7 +90,7 @@ def test_every_guess_learns_what_the_model_says_further_on(
 def test_it_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     model = backbone()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
-    learner = Eagle3(model, EagleSettings(rate=0.01), IDS, seed=1)
+    learner = Eagle3Learner(model, EagleSettings(rate=0.01), IDS, seed=1)
     start: Any = learner.measure([batch])["heads"]
     losses = train(learner, batch, tmp_path)
     end: Any = learner.measure([batch])["heads"]
@@ -100,15 +100,15 @@ def test_it_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: B
 
 
 def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
-    exact = train(Eagle3(backbone(), EagleSettings(), IDS, seed=1), batch, tmp_path / "exact", steps=12)
+    exact = train(Eagle3Learner(backbone(), EagleSettings(), IDS, seed=1), batch, tmp_path / "exact", steps=12)
     model = Backbone(backbone().model.to(torch.bfloat16), "llama")
-    rounded = train(Eagle3(model, EagleSettings(), IDS, seed=1), batch, tmp_path / "rounded", steps=12)
+    rounded = train(Eagle3Learner(model, EagleSettings(), IDS, seed=1), batch, tmp_path / "rounded", steps=12)
     assert rounded == pytest.approx(exact, rel=0.03)
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
-    def learner() -> Eagle3:
-        return Eagle3(backbone(), EagleSettings(), IDS, seed=1)
+    def learner() -> Eagle3Learner:
+        return Eagle3Learner(backbone(), EagleSettings(), IDS, seed=1)
 
     whole, resumed = learner(), learner()
     train(whole, batch, tmp_path / "whole", steps=6)
@@ -124,7 +124,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
     found = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
-        learner = Eagle3(backbone(), EagleSettings(), IDS, seed=1)
+        learner = Eagle3Learner(backbone(), EagleSettings(), IDS, seed=1)
         shaken(learner)
         for part in batch.parts(at_once):
             learner.learn(part, batch.counts(learner.distances), 0.0)
@@ -136,4 +136,4 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
 @pytest.mark.parametrize("taps", [(0, 4), (2, 1), (1, 1)])
 def test_layers_that_the_model_does_not_have_are_refused(backbone: MakeBackbone, taps: tuple[int, ...]) -> None:
     with pytest.raises(ParamError, match="rising order, from 0 to the model's 3"):
-        Eagle3(backbone(), EagleSettings(taps=taps), IDS, seed=1)
+        Eagle3Learner(backbone(), EagleSettings(taps=taps), IDS, seed=1)

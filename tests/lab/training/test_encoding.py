@@ -9,14 +9,14 @@ import pytest
 from decoding.codec import Codec
 from decoding.errors import ParamError
 from lab.pocket.tokenizer import ASSISTANT, END, USER
-from lab.training.batches import Row
+from lab.training.batches import TrainingRow
 from lab.training.conversations import Conversation
 from lab.training.encoding import ChatEncoder
 
 from .conftest import counting
 
 
-def decoded(codec: Codec, row: Row) -> str:
+def decoded(codec: Codec, row: TrainingRow) -> str:
     return codec.tokenizer.decode([token for token, wanted in zip(row.ids, row.learnt, strict=True) if wanted])
 
 

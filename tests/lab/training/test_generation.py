@@ -11,8 +11,8 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
-from lab.training.generation import Generation, Prompt
-from lab.training.text_batch import TextBatch
+from decoding.model.texts import Texts
+from lab.training.generation import Generation, SeededPrompt
 from tests.families import FAMILIES, needs_compiler, tiny
 from tests.tiers import crossed
 
@@ -38,7 +38,7 @@ def test_each_text_is_the_one_written_alone(family: str, temperature: float, dty
     """Prompts of 1 to 89 tokens enter and leave four places at different times; rolling windows are passed."""
     model = decoder(family, dtype)
     generation = Generation(model, ENDS, at_once=4, length=LENGTH, temperature=temperature)
-    written = dict(generation.write([Prompt(prompt, seed) for seed, prompt in enumerate(PROMPTS)]))
+    written = dict(generation.write([SeededPrompt(prompt, seed) for seed, prompt in enumerate(PROMPTS)]))
     assert sorted(written) == [*range(len(PROMPTS))]
     for seed, prompt in enumerate(PROMPTS):
         assert written[seed] == alone(model, prompt, seed, temperature)

@@ -17,7 +17,7 @@ from decoding.parts.adapter_files import load_adapter
 from decoding.parts.draft_vocabulary import write_vocabulary
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
-from lab.training.kangaroo import AdapterSettings, Kangaroo, usual_exit
+from lab.training.kangaroo import AdapterSettings, KangarooLearner, usual_exit
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 
@@ -25,7 +25,7 @@ IDS = torch.tensor([token for token in range(300) if token % 3])
 
 
 def by_hand(
-    learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0, ids: Tensor | None = None
+    learner: KangarooLearner, batch: Batch, folder: Path, shift: int = 0, ids: Tensor | None = None
 ) -> tuple[float, float, float]:
     """Loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the adapter
     as the engine runs it.
@@ -70,7 +70,7 @@ def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
 ) -> None:
     """Measured on packed rows, and by hand on each alone with the engine's adapter. The control is off by one."""
     assert architecture in ARCHITECTURES
-    learner = Kangaroo(backbone(family), AdapterSettings(layer, architecture), 1, ids)
+    learner = KangarooLearner(backbone(family), AdapterSettings(layer, architecture), 1, ids)
     shaken(learner)
     few = next(batch.parts(2))
     loss, right, accepted = by_hand(learner, few, tmp_path, ids=ids)
@@ -84,7 +84,7 @@ def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
 
 def test_an_untaught_adapter_says_what_the_model_would_if_it_ended_there(backbone: MakeBackbone, batch: Batch) -> None:
     """Behind the last layer, that is what the model says: everything would be accepted."""
-    learner = Kangaroo(backbone(), AdapterSettings(3), seed=1)
+    learner = KangarooLearner(backbone(), AdapterSettings(3), seed=1)
     (found,) = learner.measure([batch])["heads"]
     assert found["top"][0] == 1.0 and found["acceptance"] == pytest.approx(1.0, abs=1e-4)
 
@@ -92,7 +92,7 @@ def test_an_untaught_adapter_says_what_the_model_would_if_it_ended_there(backbon
 def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     model = backbone()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
-    learner = Kangaroo(model, AdapterSettings(1, rate=0.01), seed=1)
+    learner = KangarooLearner(model, AdapterSettings(1, rate=0.01), seed=1)
     (start,) = learner.measure([batch])["heads"]
     losses = train(learner, batch, tmp_path)
     (end,) = learner.measure([batch])["heads"]
@@ -102,15 +102,15 @@ def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, 
 
 
 def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
-    exact = train(Kangaroo(backbone(), AdapterSettings(1), seed=1), batch, tmp_path / "exact", steps=12)
+    exact = train(KangarooLearner(backbone(), AdapterSettings(1), seed=1), batch, tmp_path / "exact", steps=12)
     model = Backbone(backbone().model.to(torch.bfloat16), "llama")
-    rounded = train(Kangaroo(model, AdapterSettings(1), seed=1), batch, tmp_path / "rounded", steps=12)
+    rounded = train(KangarooLearner(model, AdapterSettings(1), seed=1), batch, tmp_path / "rounded", steps=12)
     assert rounded == pytest.approx(exact, rel=0.03)
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
-    def learner() -> Kangaroo:
-        return Kangaroo(backbone(), AdapterSettings(1), seed=1)
+    def learner() -> KangarooLearner:
+        return KangarooLearner(backbone(), AdapterSettings(1), seed=1)
 
     whole, resumed = learner(), learner()
     train(whole, batch, tmp_path / "whole", steps=6)
@@ -126,7 +126,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
     found = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
-        learner = Kangaroo(backbone(), AdapterSettings(1), seed=1)
+        learner = KangarooLearner(backbone(), AdapterSettings(1), seed=1)
         shaken(learner)
         for part in batch.parts(at_once):
             learner.learn(part, batch.counts(1), 0.0)
@@ -142,4 +142,4 @@ def test_the_exit_is_where_the_paper_has_it() -> None:
 @pytest.mark.parametrize("layer", [0, 4])
 def test_an_exit_that_the_model_does_not_have_is_refused(backbone: MakeBackbone, layer: int) -> None:
     with pytest.raises(ParamError, match="from 1 to the model's 3 layers"):
-        Kangaroo(backbone(), AdapterSettings(layer), seed=1)
+        KangarooLearner(backbone(), AdapterSettings(layer), seed=1)

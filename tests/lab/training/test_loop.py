@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from decoding.errors import ModelError, ParamError
 from lab.training.batches import Batch
 from lab.training.checkpoint import read_log
-from lab.training.loop import Budget, Loop
+from lab.training.loop import TrainingBudget, TrainingLoop
 from lab.training.memory import memory_advice
 from lab.training.optimizers import Group, GroupedAdamW
 
 from .test_medusa import Fixed
 
-BUDGET = Budget(steps=24, lines=2, length=4)
+BUDGET = TrainingBudget(steps=24, lines=2, length=4)
 
 
 class Line:
@@ -52,10 +52,12 @@ def batch() -> Batch:
     return Batch(ids, torch.arange(4).expand(2, 4), ids % 4 > 0)
 
 
-def loop(folder: Path, learner: Line | None = None, budget: Budget = BUDGET, seed: int = 1, **options: Any) -> Loop:
+def loop(
+    folder: Path, learner: Line | None = None, budget: TrainingBudget = BUDGET, seed: int = 1, **options: Any
+) -> TrainingLoop:
     learner = learner or Line()
     optimizer = GroupedAdamW(learner.groups, warm_up=options.pop("warm_up", 4))
-    return Loop(budget, learner, optimizer, Fixed(batch()), folder, seed, measure=learner.measure, **options)
+    return TrainingLoop(budget, learner, optimizer, Fixed(batch()), folder, seed, measure=learner.measure, **options)
 
 
 def quiet(what: str, share: float) -> None:
@@ -93,7 +95,7 @@ def test_lines_at_once_change_nothing(tmp_path: Path) -> None:
     ("change", "reason"),
     [
         ({"seed": 2}, "another seed"),
-        ({"budget": Budget(25, 2, 4)}, "another recipe"),
+        ({"budget": TrainingBudget(25, 2, 4)}, "another recipe"),
         ({"warm_up": 5}, "another recipe"),
         ({"learner": type("Other", (Line,), {"about": {"kind": "curve"}})()}, "another model or settings"),
     ],

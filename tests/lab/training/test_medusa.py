@@ -17,9 +17,9 @@ from decoding.model.loading import decoder_of
 from decoding.parts.heads import load_heads
 from lab.training.backbone import Backbone, Lora
 from lab.training.batches import Batch
-from lab.training.loop import Budget, Loop
+from lab.training.loop import TrainingBudget, TrainingLoop
 from lab.training.measures import agreement, measure_model, rank_of
-from lab.training.medusa import HeadSettings, Joint, Medusa
+from lab.training.medusa import HeadSettings, Joint, MedusaLearner
 from lab.training.optimizers import GroupedAdamW
 from tests.tiers import slow
 
@@ -54,8 +54,11 @@ def train(
         if reports is not None and next(reports, Kill) is Kill:
             raise Kill
 
-    budget, optimizer = Budget(steps, len(batch.ids), batch.ids.shape[1]), GroupedAdamW(learner.groups, warm_up=3)
-    Loop(budget, learner, optimizer, Fixed(batch), folder, 1, measure=learner.measure, **options).run(progress)
+    budget, optimizer = (
+        TrainingBudget(steps, len(batch.ids), batch.ids.shape[1]),
+        GroupedAdamW(learner.groups, warm_up=3),
+    )
+    TrainingLoop(budget, learner, optimizer, Fixed(batch), folder, 1, measure=learner.measure, **options).run(progress)
     return [float(what.split("loss ")[1].split(",")[0]) for what in heard]
 
 
@@ -78,7 +81,7 @@ def alone(model: Any, batch: Batch) -> Iterator[tuple[list[int], list[bool], Ten
             yield ids[begin:end].tolist(), learnt[begin:end].tolist(), hidden
 
 
-def said(learner: Medusa, head: int, hidden: Tensor) -> Tensor:
+def said(learner: MedusaLearner, head: int, hidden: Tensor) -> Tensor:
     """What a head says, by the definition: residual blocks, then an output layer."""
     weights = learner.groups["heads"].weights
     for layer in range(learner.settings.layers):
@@ -87,7 +90,7 @@ def said(learner: Medusa, head: int, hidden: Tensor) -> Tensor:
     return linear(hidden, output).detach()
 
 
-def brute(learner: Medusa, batch: Batch, shift: int = 0) -> tuple[list[float], list[list[float]], list[float]]:
+def brute(learner: MedusaLearner, batch: Batch, shift: int = 0) -> tuple[list[float], list[list[float]], list[float]]:
     """Losses, accuracies and expected acceptance of all heads, place by place; `shift` is for the control."""
     count = learner.settings.heads
     losses = [list[float]() for _ in range(count)]
@@ -112,7 +115,7 @@ def test_losses_accuracies_and_acceptance_are_those_counted_by_hand(
     backbone: MakeBackbone, batch: Batch, own_output: bool
 ) -> None:
     """Head k at place t answers for token t + k + 1, and for nothing else. The control is off by one."""
-    learner = Medusa(backbone(), HeadSettings(heads=3, layers=2, own_output=own_output), seed=1)
+    learner = MedusaLearner(backbone(), HeadSettings(heads=3, layers=2, own_output=own_output), seed=1)
     shaken(learner)
     few = next(batch.parts(2))
     losses, accuracies, accepted = brute(learner, few)
@@ -132,7 +135,7 @@ def test_losses_accuracies_and_acceptance_are_those_counted_by_hand(
 def test_untaught_heads_say_what_the_model_says(backbone: MakeBackbone, batch: Batch) -> None:
     """The paper's start: blocks that add nothing, and the output layer of the model."""
     for own_output in (False, True):
-        learner = Medusa(backbone(), HeadSettings(heads=2, own_output=own_output), seed=1)
+        learner = MedusaLearner(backbone(), HeadSettings(heads=2, own_output=own_output), seed=1)
         hidden = torch.randn(5, 64)
         for head in range(2):
             assert torch.equal(said(learner, head, hidden), learner.backbone.model.lm_head(hidden))
@@ -145,7 +148,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
     found, steady = [], Joint(Lora(rank=4, dropout=0.0), schedule="constant")
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.medusa._LOGITS", logits)
-        learner = Medusa(backbone(), HeadSettings(heads=2, own_output=True, joint=steady), seed=1)
+        learner = MedusaLearner(backbone(), HeadSettings(heads=2, own_output=True, joint=steady), seed=1)
         shaken(learner)
         parts = [learner.learn(part, batch.counts(3), 0.5) for part in batch.parts(at_once)]
         losses = {name: sum(part[name] for part in parts) for name in parts[0]}
@@ -165,11 +168,11 @@ def test_heads_learn_and_the_model_behind_them_stays_as_it_is(
 ) -> None:
     model = backbone()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
-    learner = Medusa(model, HeadSettings(heads=2, own_output=True, rate=0.01), seed=1)
+    learner = MedusaLearner(model, HeadSettings(heads=2, own_output=True, rate=0.01), seed=1)
     losses = train(learner, batch, tmp_path)
     assert sum(losses[-5:]) < 0.6 * sum(losses[:5])
     assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
-    shared = Medusa(backbone(), HeadSettings(heads=2, rate=0.01), seed=1)
+    shared = MedusaLearner(backbone(), HeadSettings(heads=2, rate=0.01), seed=1)
     losses = train(shared, batch, tmp_path / "shared")
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
 
@@ -180,10 +183,10 @@ def test_a_model_in_bfloat16_teaches_almost_the_same(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, joint: Joint | None
 ) -> None:
     """What learns stays in float32; only products are rounded."""
-    learner = Medusa(backbone(), HeadSettings(heads=2, joint=joint, rate=0.01), seed=1)
+    learner = MedusaLearner(backbone(), HeadSettings(heads=2, joint=joint, rate=0.01), seed=1)
     exact = train(learner, batch, tmp_path / "exact", steps=12)
     model = Backbone(backbone().model.to(torch.bfloat16), "llama")
-    rounded = Medusa(model, HeadSettings(heads=2, joint=joint, rate=0.01), seed=1)
+    rounded = MedusaLearner(model, HeadSettings(heads=2, joint=joint, rate=0.01), seed=1)
     assert train(rounded, batch, tmp_path / "rounded", steps=12) == pytest.approx(exact, rel=0.03)
     assert all(weight.dtype == torch.float32 for weight in weights_of(rounded))
     assert model.dtype == torch.bfloat16
@@ -196,7 +199,7 @@ def test_what_was_saved_is_what_was_measured(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, own_output: bool
 ) -> None:
     """The engine's heads, read from the folder, guess exactly as those in training."""
-    learner = Medusa(backbone(), HeadSettings(heads=3, layers=2, own_output=own_output), seed=1)
+    learner = MedusaLearner(backbone(), HeadSettings(heads=3, layers=2, own_output=own_output), seed=1)
     shaken(learner)
     measured = learner.measure([batch])
     learner.save(tmp_path, "llama", measured["accuracies"])
@@ -218,8 +221,8 @@ def test_a_killed_training_goes_on_to_the_same_weights(
 ) -> None:
     """Bit by bit, the chance of LoRA's dropout included."""
 
-    def learner() -> Medusa:
-        return Medusa(backbone(), HeadSettings(heads=2, joint=joint), seed=1)
+    def learner() -> MedusaLearner:
+        return MedusaLearner(backbone(), HeadSettings(heads=2, joint=joint), seed=1)
 
     whole, killed, resumed = learner(), learner(), learner()
     losses = train(whole, batch, tmp_path / "whole", steps=8)
@@ -242,7 +245,7 @@ def test_a_model_that_learns_with_its_heads_keeps_its_original_inside(
     """Adapter off: the original, exactly. Adapter on: another model. Merged: that other model in plain weights."""
     original = logits_of(backbone().model, batch)
     model = backbone()
-    learner = Medusa(model, HeadSettings(heads=2, rate=0.01, joint=JOINT), seed=1)
+    learner = MedusaLearner(model, HeadSettings(heads=2, rate=0.01, joint=JOINT), seed=1)
     assert torch.equal(logits_of(model.model, batch), original), "a fresh adapter adds nothing"
     before, choices = measure_model(model, [batch])
     train(learner, batch, tmp_path / "work")
@@ -267,7 +270,7 @@ def test_the_merged_model_is_an_ordinary_folder(
     from decoding.loader import load
 
     model = backbone("mistral")
-    train(Medusa(model, HeadSettings(heads=1, joint=JOINT), seed=1), batch, tmp_path / "work", steps=5)
+    train(MedusaLearner(model, HeadSettings(heads=1, joint=JOINT), seed=1), batch, tmp_path / "work", steps=5)
     model.merge()
     model.save(tmp_path / "model", codec)
     again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "model")
@@ -290,7 +293,7 @@ def test_distilled_the_model_learns_what_its_original_says(backbone: MakeBackbon
     """At the start nothing is left to learn; later it is the divergence from the original, written out here."""
     model = backbone()
     joint = Joint(Lora(rank=4, dropout=0.0), weight=0.01, schedule="constant", distilled=True)
-    learner = Medusa(model, HeadSettings(heads=1, joint=joint), seed=1)
+    learner = MedusaLearner(model, HeadSettings(heads=1, joint=joint), seed=1)
     assert learner.learn(batch, batch.counts(2), 0.5)["model"] == pytest.approx(0.0, abs=1e-6)
     shaken(learner)
     found = learner.learn(batch, batch.counts(2), 0.5)
@@ -313,7 +316,7 @@ def test_distilled_the_model_learns_what_its_original_says(backbone: MakeBackbon
 def test_schedules_of_joint_training(
     backbone: MakeBackbone, schedule: str, weights: Sequence[tuple[float, float]]
 ) -> None:
-    learner = Medusa(backbone(), HeadSettings(heads=1, joint=Joint(schedule=schedule, first_stage=0.3)), seed=1)
+    learner = MedusaLearner(backbone(), HeadSettings(heads=1, joint=Joint(schedule=schedule, first_stage=0.3)), seed=1)
     for share, wanted in zip((0.0, 0.5, 1.0), weights, strict=True):
         assert learner._stage(share) == pytest.approx(wanted)
 
@@ -321,7 +324,7 @@ def test_schedules_of_joint_training(
 def test_in_the_first_of_two_stages_the_model_rests(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     """Although its adapter on the output layer would get gradients from heads that share that layer."""
     joint = Joint(Lora(rank=4), rate=0.01, schedule="two-stage", first_stage=0.5)
-    learner = Medusa(backbone(), HeadSettings(heads=1, joint=joint), seed=1)
+    learner = MedusaLearner(backbone(), HeadSettings(heads=1, joint=joint), seed=1)
     start = [weight.detach().clone() for weight in learner.groups["model"].weights.values()]
     with pytest.raises(Kill):
         train(learner, batch, tmp_path, steps=8, reports=iter([None] * 3), checkpoint_seconds=0.0)

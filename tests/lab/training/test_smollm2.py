@@ -15,7 +15,7 @@ from decoding.errors import ModelError
 from decoding.loader import load
 from decoding.parts.draft_vocabulary import VOCABULARY_FILE
 from lab.smollm2 import stages
-from lab.smollm2.plans import PLANS, Plan
+from lab.smollm2.plans import PLANS, PartsPlan
 from lab.smollm2.stages import Stages
 from lab.training.backbone import Backbone
 from lab.training.conversations import read_conversations
@@ -24,7 +24,7 @@ from tests.families import needs_compiler
 
 from .test_runs import chatty
 
-TINY = Plan(
+TINY = PartsPlan(
     prompts=24, length=120, lines=2, draft_vocabulary=40, heads=2, heads_epochs=0.5, exits=(1, 2), exit_steps=2,
     adapter_epochs=0.5, drafter_epochs=0.5, eagle_epochs=0.5, eagle_vocabulary=40, eagle_width=32,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 from decoding.engine import Engine
 from decoding.errors import ParamError
 
-from ...measured import Measured, Peer
+from ...measured import MeasuredRun, Peer
 from .process import Process
 from .weights import precision_of, source_of, unquantised
 
@@ -22,8 +22,8 @@ def load(engine: Engine, model: str, draft: str | None, *, as_stored: bool) -> P
     file = source if as_stored else unquantised(source, engine.model.dtype)
     process = Process(file, torch.get_num_threads())
 
-    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> Measured:
+    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
         new, seconds = process.decode(ids, budget, ends)
-        return Measured(tuple(new), len(new), seconds[0], seconds[-1] - seconds[0], len(new) - 1)
+        return MeasuredRun(tuple(new), len(new), seconds[0], seconds[-1] - seconds[0], len(new) - 1)
 
     return Peer(run, precision_of(file), process.id)

@@ -31,7 +31,7 @@ def fail(reason: str) -> NoReturn:
     sys.exit(1)
 
 
-class Model:
+class LlamaModel:
     """A file and a context for it."""
 
     def __init__(self, file: str, threads: int, context: int) -> None:
@@ -65,7 +65,7 @@ class Model:
 
 def main(file: str, threads: str, context: str) -> None:
     """Answer until nobody asks any more."""
-    model = Model(file, int(threads), int(context))
+    model = LlamaModel(file, int(threads), int(context))
     say({"ready": True})
     for line in sys.stdin:
         asked = json.loads(line)
