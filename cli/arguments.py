@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 
@@ -13,11 +13,13 @@ from decoding.default_model import BEST, named_model
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.loader import load
+from decoding.parts.base import NAMED_PARTS
 
 from .progress import ProgressBar
 
 _MODELS = '"smollm2", "pocket", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
 _BEST = "smollm2 where it is on this machine, else pocket"
+MODEL_FLAGS = ("model", "draft", *NAMED_PARTS, "device", "draft_device", "dtype")
 LARGEST_PROMPT = 2**20  # bytes: several times the longest context
 
 
@@ -45,12 +47,9 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
         metavar="NAME",
         help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)",
     )
-    group.add_argument("--medusa", metavar="FOLDER_OR_ID", help="heads that were trained for the model")
-    group.add_argument("--kangaroo", metavar="FOLDER_OR_ID", help="an adapter that was trained for the model")
-    group.add_argument("--eagle", metavar="FOLDER_OR_ID", help="an EAGLE-3 drafter that was trained for the model")
-    group.add_argument(
-        "--datastore", metavar="FILE_OR_ID", help="a datastore to retrieve guesses from, built by `datastore build`"
-    )
+    for name, part in NAMED_PARTS.items():
+        metavar = "FILE_OR_ID" if part.is_file else "FOLDER_OR_ID"
+        group.add_argument(f"--{name}", metavar=metavar, help=f"{part.title}: {part.source}")
     group.add_argument(
         "--device",
         help="cpu, cuda, or several such as cuda:0,cuda:1 to split the layers over (default: cuda where there is one)",
@@ -80,17 +79,12 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
 
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
 
-    def named(path: str | None) -> str | None:
-        return None if path is None else clean(path)
-
+    named = {name: getattr(arguments, name) for name in ("draft", *NAMED_PARTS)}
+    parts: dict[str, Any] = {name: clean(path) for name, path in named.items() if path is not None}
     with ProgressBar() as progress:
         return load(
             name,
-            draft=named(arguments.draft),
-            medusa=named(arguments.medusa),
-            kangaroo=named(arguments.kangaroo),
-            eagle=named(arguments.eagle),
-            datastore=named(arguments.datastore),
+            **parts,
             device=arguments.device,
             draft_device=arguments.draft_device,
             dtype=arguments.dtype,

@@ -7,7 +7,8 @@ import json
 import sys
 from time import perf_counter
 
-from analysis.doctor.drafters import KINDS, open_drafter
+from analysis.doctor import KINDS
+from analysis.doctor.drafters import open_drafter
 from analysis.doctor.examine import Examination, examine, finish, refused, sample
 from analysis.doctor.texts import write_texts
 from decoding.errors import ModelError, ParamError
@@ -62,7 +63,7 @@ def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
     """The one drafter that is named, which the engine is loaded without: what is faulty could not be loaded."""
     named = {kind: path for kind in KINDS if (path := getattr(arguments, kind)) is not None}
     if len(named) != 1:
-        raise ParamError("name one drafter to examine: --eagle, --medusa, --kangaroo or --draft")
+        raise ParamError(f"name one drafter to examine: --{', --'.join(KINDS)}")
     [(kind, path)] = named.items()
     setattr(arguments, kind, None)
     return kind, clean(path)

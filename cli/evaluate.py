@@ -16,7 +16,7 @@ from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
 
-from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
+from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, load_engine, whole
 from .bench import columns_of, method_params, names_in, number, read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar
@@ -28,8 +28,6 @@ HELP = "run methods over a prompt set, and write every run, step and node as Par
 EXAMPLE = "python -m decoding evaluate --methods lookahead,draft_model --limit 7 --out runs/first"
 _HEADS = ("method", "setting", "runs", "failed", "tokens/step", "tokens/s", "speedup", "same text")
 _LOCAL = "local"
-# What the folder's model is, beside the plan: with other values an evaluation does not go on.
-_MODEL_FLAGS = ("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +97,7 @@ def main(arguments: argparse.Namespace) -> int:
         traces=arguments.traces,
         baseline=not arguments.no_baseline,
     )
-    about = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in _MODEL_FLAGS}
+    about = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in MODEL_FLAGS}
     answers = _answers(arguments)
     try:
         with ProgressBar() as progress:
@@ -132,7 +130,7 @@ def _answers(arguments: argparse.Namespace) -> Answers:
         _gpus(arguments.num_gpus),
         whole("--threads", arguments.threads or "1", 1, 1024),
     )
-    flags = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in _MODEL_FLAGS}
+    flags = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in MODEL_FLAGS}
     return on_ray(cluster, flags.pop("model"), flags)
 
 

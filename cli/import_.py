@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from decoding.embedded import FOLDERS, SMOLLM2
 from decoding.errors import ParamError
 from decoding.methods import METHODS
+from decoding.parts.base import NAMED_PARTS
 from decoding.trace import read_trace
 from decoding.trace.file import write_trace
 from decoding.types import JSON, Trace
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 HELP = "make a run folder of other engines' records"
 EXAMPLE = "python -m decoding import assets/samples/vllm.jsonl --out imported"
-_METHODS = {"draft": "draft_model", "medusa": "medusa", "kangaroo": "kangaroo", "eagle": "eagle3", "datastore": "rest"}
+_METHODS = {"draft": "draft_model"} | {name: part.method for name, part in NAMED_PARTS.items()}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from decoding.errors import ParamError
 from lab.papers.claims import Paper
 from lab.papers.experiment import Variant
 
-from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
+from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, check_place, clean, load_engine, whole
 from .bench import read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar
@@ -26,7 +26,8 @@ HELP = "put the papers' central tables and figures to the test, and write down w
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
 _REPORTED = (
-    *("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype", "threads"),
+    *MODEL_FLAGS,
+    "threads",
     *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "eagle_variants", "medusa_2"),
 )
 _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}

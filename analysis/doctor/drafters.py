@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from .probes import Examined
 
-KINDS = {"eagle": "eagle3", "medusa": "medusa", "kangaroo": "kangaroo", "draft": "draft_model"}  # flag: method
 _OTHER = "only models of the Llama family can be examined, and drafters of that family: load one, such as pocket"
 
 

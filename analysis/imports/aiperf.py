@@ -7,10 +7,10 @@ metadata of docs/tutorials/working-with-profile-exports.md.
 from __future__ import annotations
 
 from .acceptance import from_vllm
-from .cuts import step_columns
+from .cuts import add_steps
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, ImportedRows
+from .tables import Imported, ImportedRows, speed
 
 NAME, TITLE = "aiperf", "AIPerf's export"
 NO_STEPS = (
@@ -52,9 +52,7 @@ def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
         error=error.text("message") if error else None,
         prompt_tokens=prompt,
         new_tokens=tokens,
-        prefill_seconds=first,
-        decode_seconds=later,
-        tokens_per_second=(tokens - 1) / later if later and tokens else None,
+        **speed(tokens, first, later),
     )
     if spec is None:
         tables.missing["steps"] = NO_STEPS
@@ -64,9 +62,7 @@ def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
         tables.missing["steps.start"] = "the record does not count the tokens"
         tables.add_steps(spec.where, run, found.accepted, drafts=found.drafts, drafted=found.drafted)
         return
-    columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
-    tables.missing |= reasons
-    tables.add_steps(spec.where, run, drafts=found.drafts, **columns)
+    add_steps(tables, spec, run, "completion_tokens", found, tokens, prompt)
 
 
 def _count(metrics: Fields, name: str) -> int | None:

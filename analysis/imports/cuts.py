@@ -1,27 +1,49 @@
-"""Where the steps of a record stand in its text.
+"""Where in its text the steps of a record begin.
 
 An engine counts its steps with guesses; the first pass, which reads the prompt, writes one token without any. So
 1 + the sum of (accepted + 1) is the number of tokens, unless steps had no guess (then it is less: engines leave these
-out, and their places are unknown) or the last step was cut by the end of the text (then it is more).
+out, and their positions are unknown) or the last step was cut by the end of the text (then it is more).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 from .acceptance import MOST_STEPS, Acceptance
 from .fields import Fields
+from .tables import ImportedRows
 
 UNORDERED = "a record that counts its steps in a histogram knows no order"
 ONLY_GUESSING = "the record counts steps with guesses alone, not the pass that reads the prompt"
-UNPLACED = "the record leaves out steps without a guess, so it does not say where in the text the others stand"
+UNPLACED = "the record leaves out steps without a guess, so the positions of the others are unknown"
+SEVERAL_RUNS = {  # why a record that sums up many runs lacks these columns
+    "steps.start": UNORDERED,
+    "steps.step": UNORDERED,
+    "steps.first": ONLY_GUESSING,
+    "runs.question": "a record is a whole set of prompts, so that questions cannot be told apart",
+}
+
+
+def starts_of(written: Sequence[int], prompt: int) -> list[int]:
+    """Return the length of the text before each step."""
+    return [*accumulate(written, initial=prompt)][:-1]
+
+
+def add_steps(
+    tables: ImportedRows, fields: Fields, run: int, what: str, found: Acceptance, tokens: int, prompt: int | None
+) -> None:
+    """Add the steps of a run of so many tokens; `what` names their count in an error."""
+    columns, reasons = step_columns(fields, what, found, tokens, prompt)
+    tables.missing |= reasons
+    tables.add_steps(fields.where, run, drafts=found.drafts, **columns)
 
 
 def step_columns(
     fields: Fields, what: str, found: Acceptance, tokens: int, prompt: int | None, first: int = 1
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """The columns of the steps of a run of so many tokens, and why their places are not known, if they are not.
+    """Make the columns of the steps of a run of so many tokens; and the reasons why columns are unknown.
 
     `first` is 1 where the first pass had no guess and is not counted. `what` names the count of the tokens in an error.
     """
@@ -47,7 +69,7 @@ def step_columns(
         "drafted": [*head, *drafted, *[0] * without],
     }
     if placed and prompt is not None:
-        columns["start"] = [*accumulate(columns["written"], initial=prompt)][:-1]
+        columns["start"] = starts_of(columns["written"], prompt)
     if placed:
         return columns, {}
     return columns, {"steps.start": UNPLACED} if found.ordered else {"steps.start": UNORDERED, "steps.step": UNORDERED}

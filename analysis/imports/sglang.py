@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .acceptance import Acceptance, from_histogram
-from .cuts import step_columns
+from .cuts import add_steps
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, ImportedRows
-from .vllm import FINISH, usage_of
+from .vllm import FINISH, text_of, usage_of
 
 NAME, TITLE = "sglang", "SGLang's answer"
 _CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
@@ -43,7 +43,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
     choice = fields.only("choices") if "choices" in fields else fields
     info, extra = choice.at("meta_info"), fields.at("sglext")
     spec = _details(extra) if extra else info
-    usage, message = fields.at("usage") or info, choice.at("message")
+    usage = fields.at("usage") or info
     ids = choice.ids("output_ids") or (info.ids("output_token_ids") if info else None)
     prompt_ids = extra.ids("input_ids") if extra else None
     tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
@@ -55,7 +55,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         engine=NAME,
         model=fields.text("model"),
         finish=_finish(choice, info),
-        text=message.text("content") if message else choice.text("text"),
+        text=text_of(choice),
         prompt_ids=prompt_ids,
         ids=ids,
         prompt_tokens=prompt,
@@ -67,9 +67,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         tables.missing["steps"] = NO_STEPS
         return
     assert spec is not None
-    columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
-    tables.missing |= reasons
-    tables.add_steps(spec.where, run, drafts=found.drafts, **columns)
+    add_steps(tables, spec, run, "completion_tokens", found, tokens, prompt)
 
 
 def _details(extra: Fields) -> Fields | None:

@@ -44,7 +44,7 @@ def read(contents: Contents) -> Imported:
             accepted = [length - 1 for length in lengths]
             tables.add_steps(choice.where, run, accepted, written=lengths)
     tables.missing |= {
-        "runs.model": "model_id names model and method together, and stands under method",
+        "runs.model": "model_id names model and method together, and is in the column method",
         "runs.prefill_seconds": "wall_time is the time of a whole answer",
         "runs.decode_seconds": "wall_time is the time of a whole answer",
     }

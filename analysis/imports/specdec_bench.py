@@ -10,10 +10,9 @@ from __future__ import annotations
 from decoding.types import JSON
 
 from .acceptance import from_histogram
-from .cuts import ONLY_GUESSING, UNORDERED
+from .cuts import SEVERAL_RUNS
 from .fields import Fields
 from .records import Contents
-from .speculators import ONE_RUN
 from .tables import Imported, ImportedRows
 
 NAME, TITLE = "specdec_bench", "specdec_bench's profile"
@@ -49,8 +48,7 @@ def read(contents: Contents) -> Imported:
         tables.add_steps(fields.where, run, found.accepted)
         named = fields.at("per_category")
         categories = dict(named.plain) if named else {}
-    tables.missing |= {"steps.start": UNORDERED, "steps.step": UNORDERED, "runs.question": ONE_RUN}
-    tables.missing["steps.first"] = ONLY_GUESSING
+    tables.missing |= SEVERAL_RUNS
     return tables.finished(contents.name, NAME, TITLE, format=NAME, per_category=categories)
 
 
@@ -76,7 +74,7 @@ def _engine(fields: Fields) -> str:
 
 
 def _checkpoint(fields: Fields, name: str) -> str | None:
-    """A checkpoint's name, which may stand in an object."""
+    """A checkpoint's name, which may be in an object."""
     if not isinstance(fields.plain.get(name), dict):
         return fields.text(name)
     found = fields.inside(name)

@@ -1,14 +1,13 @@
-"""JSON lines of SpecDecode-Bench's simulator: how far each drafter would have come from every place of a text.
+"""JSON lines of SpecDecode-Bench's simulator: how far each drafter would have come from every position of a text.
 
 Names as in its data and request.py: `prompt_token_ids`, `generated_token_ids`, and `acc_len` in `acc_ngram`,
-`acc_eagle` or `acc`, or a bare list `acc_eagle_three`. Entry i counts the tokens of a step behind i + 1 tokens of the
-text, the target's own one included. It is no run: the steps are those that a run would have taken from place to place.
+`acc_eagle` or `acc`, or a bare list `acc_eagle_three`. Entry i counts the tokens of a step after i + 1 tokens of the
+text, the target's own one included. It is no run: the steps are those that a run would have taken.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-
+from .cuts import starts_of
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, ImportedRows
@@ -33,8 +32,8 @@ def read(contents: Contents) -> Imported:
         for name, method in _DRAFTERS.items():
             if name in fields:
                 _add(tables, fields, method, _lengths(fields, name, len(ids)), prompt_ids, ids)
-    tables.missing["steps.drafted"] = "the record holds what was accepted at every place, not what was drafted"
-    tables.missing["runs.steps"] = "no run took these steps: the record says how long one from each place would be"
+    tables.missing["steps.drafted"] = "the record holds what was accepted at every position, not what was drafted"
+    tables.missing["runs.steps"] = "no run took these steps: the record says how long one from each position would be"
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 
@@ -58,9 +57,9 @@ def _add(
         prompt_tokens=prompt,
         new_tokens=len(ids),
     )
-    starts = None if prompt is None else [*accumulate(written, initial=prompt)][:-1]
+    starts = () if prompt is None else starts_of(written, prompt)
     drafted = [0 if not step else None for step in range(len(written))]
-    tables.add_steps(fields.where, run, accepted, written=written, start=starts or (), drafted=drafted)
+    tables.add_steps(fields.where, run, accepted, written=written, start=starts, drafted=drafted)
 
 
 def _lengths(fields: Fields, name: str, tokens: int) -> list[int]:
@@ -68,7 +67,7 @@ def _lengths(fields: Fields, name: str, tokens: int) -> list[int]:
     label = name if inner is fields else "acc_len"
     found = inner.counts(label)
     if not 0 <= tokens - len(found) <= _SHORT:
-        inner.refuse(label, f"has {len(found)} places, but generated_token_ids has {tokens} tokens")
+        inner.refuse(label, f"has {len(found)} entries, but generated_token_ids has {tokens} tokens")
     for place, length in enumerate(found):
         if not 1 <= length <= tokens - place:
             inner.refuse(f"{label}[{place}]", f"is {length}, but from 1 to {tokens - place} tokens can come there")

@@ -7,14 +7,13 @@ acceptance_length = 1 + accepted / drafts, acceptance_at_pos_i = the share of dr
 from __future__ import annotations
 
 from .acceptance import from_histogram
-from .cuts import ONLY_GUESSING, UNORDERED
+from .cuts import SEVERAL_RUNS
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, ImportedRows
 
 NAME, TITLE = "speculators", "Speculators' acceptance.csv"
 _POSITION = "acceptance_at_pos_"
-ONE_RUN = "a row of the table is a whole subset of prompts, so that questions cannot be told apart"
 
 
 def recognises(first: Fields) -> bool:
@@ -49,8 +48,7 @@ def read(contents: Contents) -> Imported:
         found = from_histogram(fields, "num_drafts", counts)
         each = longest if drafts == longest * steps else None
         tables.add_steps(fields.where, run, found.accepted, drafted=[each] * steps)
-    tables.missing |= {"steps.start": UNORDERED, "steps.step": UNORDERED, "runs.question": ONE_RUN}
-    tables.missing["steps.first"] = ONLY_GUESSING
+    tables.missing |= SEVERAL_RUNS
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 

@@ -1,4 +1,4 @@
-"""Collects what importers find, column by column, and makes the three tables of it."""
+"""Collects the rows that importers read, column by column, and makes the three tables of a run folder."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ class Imported(NamedTuple):
     steps: pa.Table
     nodes: pa.Table
     summary: dict[str, JSON]
+
+
+def speed(tokens: int | None, first: float | None, later: float | None) -> dict[str, float | None]:
+    """Make a run's columns of time, from the seconds of its first step and of all later ones."""
+    return {
+        "prefill_seconds": first,
+        "decode_seconds": later,
+        "tokens_per_second": (tokens - 1) / later if later and tokens else None,
+    }
 
 
 class ImportedRows:

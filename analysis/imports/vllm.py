@@ -8,14 +8,13 @@ Our `trace export --format vllm` writes the same and an object `specscope`, whic
 from __future__ import annotations
 
 import json
-from itertools import accumulate
 from typing import Any
 
 from .acceptance import Acceptance, from_vllm
-from .cuts import step_columns
+from .cuts import add_steps, starts_of
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, ImportedRows
+from .tables import Imported, ImportedRows, speed
 
 NAME, TITLE = "vllm", "vLLM's answer"
 FINISH = {"length": "length", "stop": "stop", "abort": "cancelled", "error": "error"}
@@ -41,7 +40,7 @@ def read(contents: Contents) -> Imported:
 def _add(tables: ImportedRows, fields: Fields) -> bool:
     choice, usage, ours = fields.only("choices"), fields.at("usage"), fields.at("specscope")
     metrics = fields.at("metrics") or Fields({}, fields.where)
-    spec, message = metrics.at("speculative_decoding"), choice.at("message")
+    spec = metrics.at("speculative_decoding")
     prompt_ids, ids = fields.ids("prompt_token_ids") or choice.ids("prompt_token_ids"), choice.ids("token_ids")
     tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
     first, later = metrics.maybe_number("time_to_first_token_ms"), metrics.maybe_number("generation_time_ms")
@@ -56,14 +55,12 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
         model=fields.text("model"),
         draft=ours.text("draft") if ours else None,
         finish=FINISH.get(choice.text("finish_reason") or ""),
-        text=message.text("content") if message else choice.text("text"),
+        text=text_of(choice),
         prompt_ids=prompt_ids,
         ids=ids,
         prompt_tokens=prompt,
         new_tokens=tokens,
-        prefill_seconds=None if first is None else first / 1000,
-        decode_seconds=None if later is None else later / 1000,
-        tokens_per_second=(tokens - 1) * 1000 / later if later and tokens else None,
+        **speed(tokens, *(None if each is None else each / 1000 for each in (first, later))),
     )
     found = from_vllm(spec) if spec else None
     if ours:
@@ -72,9 +69,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
     elif found is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
     else:
-        columns, reasons = step_columns(spec or fields, "usage.completion_tokens", found, tokens, prompt)
-        tables.missing |= reasons
-        tables.add_steps(fields.where, run, drafts=found.drafts, **columns)
+        add_steps(tables, spec or fields, run, "usage.completion_tokens", found, tokens, prompt)
     return ours is not None
 
 
@@ -83,13 +78,13 @@ def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, promp
     written, guessing = ours.counts("written"), ours.counts("spec_steps")
     if tokens is not None:
         ours.agree("written", sum(written), "the tokens of the answer", tokens)
-    known = found or Acceptance((), (), ordered=True)
-    ours.agree("spec_steps", len(guessing), "the entries of per_step_accepted", len(known.accepted))
+    guesses = found or Acceptance((), (), ordered=True)
+    ours.agree("spec_steps", len(guessing), "the entries of per_step_accepted", len(guesses.accepted))
     if guessing != sorted(set(guessing)) or (guessing and guessing[-1] >= len(written)):
         ours.refuse("spec_steps", f"must number some of the {len(written)} steps, in their order")
     accepted, drafted = (
-        dict(zip(guessing, known.accepted, strict=True)),
-        dict(zip(guessing, known.drafted, strict=True)),
+        dict(zip(guessing, guesses.accepted, strict=True)),
+        dict(zip(guessing, guesses.drafted, strict=True)),
     )
     columns: dict[str, list[Any]] = {
         "written": written,
@@ -100,23 +95,29 @@ def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, promp
         if not hits <= count <= hits + 1 or not count:
             ours.refuse(f"written[{step}]", f"is {count}, but the step accepted {hits} guesses")
     if prompt is not None:
-        columns["start"] = [*accumulate(written, initial=prompt)][:-1]
+        columns["start"] = starts_of(written, prompt)
     return columns
+
+
+def text_of(choice: Fields) -> str | None:
+    """Return an answer's text, of a chat or a completion."""
+    message = choice.at("message")
+    return message.text("content") if message else choice.text("text")
 
 
 def usage_of(
     fields: Fields, usage: Fields | None, prompt_ids: list[int] | None, ids: list[int] | None
 ) -> tuple[int | None, int | None]:
-    """New tokens and prompt tokens, which must be as many as the ids, if these are there."""
+    """Return the numbers of new tokens and prompt tokens, which must agree with the ids, if there are any."""
     tokens, prompt = (None if ids is None else len(ids)), (None if prompt_ids is None else len(prompt_ids))
     if usage is None:
         return tokens, prompt
     counted, read = usage.maybe_count("completion_tokens"), usage.maybe_count("prompt_tokens")
     if counted is not None and read is not None and "total_tokens" in usage:
         usage.agree("total_tokens", usage.count("total_tokens"), "prompt and completion tokens", counted + read)
-    for name, number, known in (("completion_tokens", counted, tokens), ("prompt_tokens", read, prompt)):
-        if number is not None and known is not None:
-            usage.agree(name, number, "the token ids", known)
+    for name, number, listed in (("completion_tokens", counted, tokens), ("prompt_tokens", read, prompt)):
+        if number is not None and listed is not None:
+            usage.agree(name, number, "the token ids", listed)
     return (tokens if counted is None else counted), (prompt if read is None else read)
 
 

@@ -1,16 +1,15 @@
 """JSON lines of vllm-vcr's recorder: one line a request, perhaps one in front of them all with `meta`.
 
-Names as in its trace schema: `itl_ms` are the times between chunks, `itl_tokens` the tokens of the chunk behind each
+Names as in its trace schema: `itl_ms` are the times between chunks, `itl_tokens` the tokens of the chunk after each
 (one where it is left out), the first chunk has the rest of `output_tokens`; `output_token_ids` only on request.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-
+from .cuts import starts_of
 from .fields import Fields
 from .records import Contents
-from .tables import Imported, ImportedRows
+from .tables import Imported, ImportedRows, speed
 from .vllm import FINISH
 
 NAME, TITLE = "vllm-vcr", "the recording of vllm-vcr"
@@ -49,9 +48,7 @@ def _add(tables: ImportedRows, fields: Fields, model: str | None) -> None:
         ids=ids,
         prompt_tokens=prompt,
         new_tokens=tokens,
-        prefill_seconds=first / 1000,
-        decode_seconds=None if later is None else later / 1000,
-        tokens_per_second=(tokens - 1) * 1000 / later if later and tokens else None,
+        **speed(tokens, first / 1000, None if later is None else later / 1000),
     )
     if gaps is None:
         if tokens > 1:
@@ -62,27 +59,26 @@ def _add(tables: ImportedRows, fields: Fields, model: str | None) -> None:
     if "itl_tokens" in fields:
         fields.agree("itl_tokens", len(chunks), "the entries of itl_ms", len(gaps))
     if sum(chunks) >= tokens > 0 or sum(chunks) > tokens:
-        fields.refuse("output_tokens", f"is {tokens}, but the chunks behind the first hold {sum(chunks)}")
+        fields.refuse("output_tokens", f"is {tokens}, but the chunks after the first hold {sum(chunks)}")
     if "itl_tokens" not in fields and tokens and len(gaps) != tokens - 1:
         fields.refuse("output_tokens", f"is {tokens}, but itl_ms has {len(gaps)} gaps, a token each")
     written = [tokens - sum(chunks), *chunks] if tokens else []
     for place, chunk in enumerate(chunks):
         if chunk == 0:
             fields.refuse(f"itl_tokens[{place}]", "is 0: a step writes at least one token")
-    starts = [*accumulate(written, initial=prompt)][:-1]
     plain = "itl_tokens" not in fields
     tables.add_steps(
         fields.where,
         run,
         [each - 1 for each in written],
         written=written,
-        start=starts,
+        start=starts_of(written, prompt),
         drafted=[0 if plain or not step else None for step in range(len(written))],
         total_ms=[first, *gaps][: len(written)],
     )
 
 
 def _mean(fields: Fields) -> float | None:
-    """The time behind the first token, by the mean of its gaps."""
+    """Return the seconds after the first token, from the mean gap."""
     summary = fields.at("itl_summary")
     return summary.number("mean_ms") * summary.count("count") if summary else None

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from analysis.doctor import KINDS
 from analysis.prompts.tasks import ENGLISH, read_tasks
 from analysis.prompts.tasks import suite as english
 from decoding.embedded import FOLDERS, PARTS, suite
@@ -32,31 +33,22 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
-KINDS = {"eagle3": "eagle", "medusa": "medusa", "kangaroo": "kangaroo", "draft_model": "draft"}  # by method
+FLAGS = {method: flag for flag, method in KINDS.items()}
 
 
-@dataclass(slots=True)
-class Examination:
-    """The drafter that a method uses beside a model, to be examined."""
+def start(runs: LiveRuns, entry: Entry, method: str, tab: str) -> Iterator[str]:
+    """Examine the drafter that a method uses beside a model; yields the growing text of the job's lines."""
+    if method not in FLAGS or method not in runnable(entry):
+        raise ParamError(f"{entry.name} has no drafter of that kind: choose another method")
+    job = runs.job(f"{tab}{DOCTOR}")
+    title, buttons = f"{METHODS[method].label} on {entry.name}", [button_id(each) for each in FLAGS]
+    opening = page_line(run=job.id, title=title, buttons=buttons)
+    return runs.stream(job, opening, _lines(runs, job, entry, method))
 
-    entry: CatalogEntry
-    method: str
 
-    def __post_init__(self) -> None:
-        if self.method not in KINDS or self.method not in runnable(self.entry):
-            raise ParamError(f"{self.entry.name} has no drafter of that kind: choose another method")
-
-    @property
-    def seconds(self) -> float:
-        return LIMITS.examination_seconds
-
-    def opening(self, started: StartedJob) -> str:
-        return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
-
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
-        """Yield what is tried, then the report."""
-        report = yield from _examined(engine, self.entry, self.method, started)
-        yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
+def button_id(method: str) -> str:
+    """Return the id of the page's button that starts a method's examination."""
+    return f"p-{method}-doctor".replace("_", "-")
 
 
 def stop(runs: LiveRuns, tab: str) -> None:
@@ -124,7 +116,7 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
 
     if method == "draft_model":
         return open_draft(engine)
-    part = KINDS[method]
+    part = FLAGS[method]
     folder = getattr(entry, part) or str(PARTS[entry.model][part])
     return open_drafter(engine, part, folder, lambda what, share: None, download=False)
 

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..model.session import ProgressCallback
 
 TAPPING = frozenset({"early_exit", "features"})  # what reads along between the target's layers
 CAPABILITIES = TAPPING | {"hidden"}  # what every model of ours can do
 
+
+class NamedPart(NamedTuple):
+    """A part that users name, by a flag and by an argument of `load`."""
+
+    method: str  # that needs it
+    title: str  # in a sentence
+    example: str  # of a hub id
+    source: str  # what to name
+    is_file: bool = False
+
+
+NAMED_PARTS = {
+    "medusa": NamedPart("medusa", "Medusa heads", "org/heads", "a folder or hub id, trained for the model"),
+    "kangaroo": NamedPart("kangaroo", "a Kangaroo adapter", "org/adapter", "a folder or hub id, trained for the model"),
+    "eagle": NamedPart("eagle3", "an EAGLE-3 drafter", "org/drafter", "a folder or hub id, trained for the model"),
+    "datastore": NamedPart(
+        "rest", "a datastore", "org/datastore", "a file or hub id, made by `datastore build`", is_file=True
+    ),
+}
 # What to do about a part that is missing, as the end of a sentence.
 _ADVICE = {
     "draft_model": "a drafter: load the engine with draft= (--draft), a model with the same tokenizer",
-    "medusa": "Medusa heads: load the engine with medusa= (--medusa), a folder of heads trained for this model",
-    "kangaroo": "an adapter: load the engine with kangaroo= (--kangaroo), a folder trained for this model",
-    "eagle": "an EAGLE-3 drafter: load the engine with eagle= (--eagle), a folder or hub id trained for this model",
-    "datastore": "a datastore: load the engine with datastore= (--datastore), a file made by `datastore build`",
     "tables": "n-gram tables: load the engine with load(), which can build them for a network",
+    **{
+        name: f"{part.title}: load the engine with {name}= (--{name}), {part.source}"
+        for name, part in NAMED_PARTS.items()
+    },
 }
 
 

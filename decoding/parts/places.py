@@ -7,22 +7,15 @@ from pathlib import Path
 from ..errors import ModelError
 from ..hub import find, parse_id
 from ..model.session import ProgressCallback
-
-_NAMES = {  # what they are called in errors; and in the hub's ids, which show by example what is asked for
-    "medusa": ("Medusa heads", "org/heads"),
-    "kangaroo": ("a Kangaroo adapter", "org/adapter"),
-    "eagle": ("an EAGLE-3 drafter", "org/drafter"),
-    "datastore": ("a datastore", "org/datastore"),
-}
-_FILES = frozenset({"datastore"})  # parts that are a file, not a folder
+from .base import NAMED_PARTS
 
 
 def find_part(part: str, name: str, progress: ProgressCallback, *, download: bool = True) -> str:
-    """Return the folder or file itself, or the copy of a hub repository; ModelError if it is neither."""
-    what, example = _NAMES[part]
-    place, kind = Path(name), "file" if part in _FILES else "folder"
+    """The folder or file itself, or where the hub's repository of that id is put; ModelError if it is neither."""
+    _, what, example, _, is_file = NAMED_PARTS[part]
+    place, kind = Path(name), "file" if is_file else "folder"
     try:
-        if place.is_file() if part in _FILES else place.is_dir():
+        if place.is_file() if is_file else place.is_dir():
             return name
         exists = place.exists()
     except OSError:  # a name too long for the file system
@@ -31,7 +24,7 @@ def find_part(part: str, name: str, progress: ProgressCallback, *, download: boo
     if hub_id is None:
         raise ModelError(f"{name[:200]!r} is no {kind}: name one of {what}, or a hub id such as {example}@revision")
     folder = find(hub_id, what, progress, download=download)
-    if part not in _FILES:
+    if not is_file:
         return str(folder)
     files = sorted(folder.glob("*.safetensors"))
     if len(files) != 1:

@@ -36,6 +36,7 @@ from .saving import save_model
 from .seeding import seeded
 
 _SHORT = 512  # tokens up to which plain products are the fastest attention on a CPU, and small
+_LOGITS = 2**22  # in memory at a time
 _NEEDS_CUDA = (
     "--quantise needs a CUDA device and bitsandbytes: pip install bitsandbytes on a machine that has one, or leave "
     "it out"
@@ -87,6 +88,11 @@ class Backbone:
             for hook in hooks:
                 hook.remove()
         return HiddenStates(found.last_hidden_state, torch.cat(entering, -1) if entering else None)
+
+    @property
+    def logit_rows(self) -> int:
+        """Count the rows of logits that are in memory at a time."""
+        return max(1, _LOGITS // self.shape.vocabulary)
 
     def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
         """The model's output layer."""

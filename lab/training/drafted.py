@@ -1,4 +1,4 @@
-"""The tokens that a drafter may draft, as it learns: the model's output layer over them, and how its guesses rank."""
+"""The tokens that a drafter may draft, as it learns: the model's output layer over them, and how its guesses score."""
 
 from __future__ import annotations
 
@@ -6,11 +6,32 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from decoding.types import JSON
+
 from .backbone import Backbone
 from .measures import overlap, rank_of
 
 _LOGITS = 2**22  # in memory at a time
 RANKS = 5
+
+
+class DraftScores:
+    """How good drafts are, in sums."""
+
+    def __init__(self) -> None:
+        self.loss = self.accepted = 0.0
+        self.ranks, self.count = torch.zeros(RANKS), 0
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the mean loss; how often the one to five likeliest tokens hold the model's greedy choice; and how
+        likely a token drawn from a draft would be accepted, the sum of min(p, q).
+        """
+        count = max(1, self.count)
+        return {
+            "loss": self.loss / count,
+            "top": (self.ranks.cumsum(0) / count).tolist(),
+            "acceptance": self.accepted / count,
+        }
 
 
 class DraftedTokens:
@@ -23,30 +44,28 @@ class DraftedTokens:
 
     @property
     def rows(self) -> int:
-        """Rows of logits over these tokens that are in memory at a time."""
+        """Count the rows of logits over these tokens that are in memory at a time."""
         return max(1, _LOGITS // self.count)
 
     def narrow(self, whole: Tensor, dim: int = -1) -> Tensor:
-        """What belongs to these tokens, of what belongs to all."""
+        """Select what belongs to these tokens."""
         return whole if self._ids is None else whole.index_select(dim, self._ids)
 
     def logits(self, hidden: Tensor, head: Tensor | None = None) -> Tensor:  # (N, H) -> (N, n) in float32
-        """What the model's output layer says of rows behind a final norm; or what `head`, (n, H), says."""
+        """Apply the model's output layer, or `head`, (n, H), to rows after a final norm."""
         with self._backbone.cast():
             return functional.linear(hidden, self.head if head is None else head).float()
 
-    def score(self, logits: Tensor, whole: Tensor) -> tuple[float, float, Tensor]:  # (N, n), (N, V)
-        """Of N drafts against the model's logits, in sums: the loss over these tokens; how likely a token drawn from
-        a draft would be accepted, the sum of min(p, q); and how often the model's greedy choice, which may be none of
-        these, has each of the first ranks.
-        """
-        p = whole.softmax(-1)
-        loss = functional.cross_entropy(logits, self.narrow(whole).softmax(-1), reduction="sum")
-        return float(loss), overlap(logits, self.narrow(p)), self._ranks(logits, whole.argmax(-1))
+    def score(self, scores: DraftScores, logits: Tensor, whole: Tensor) -> None:  # (N, n), (N, V)
+        """Add N drafts, compared with the model's logits; its greedy choice may be none of these tokens."""
+        scores.loss += float(functional.cross_entropy(logits, self.narrow(whole).softmax(-1), reduction="sum"))
+        scores.accepted += overlap(logits, self.narrow(whole.softmax(-1)))
+        scores.ranks += self._ranks(logits, whole.argmax(-1))
+        scores.count += len(logits)
 
     def _ranks(self, logits: Tensor, choice: Tensor) -> Tensor:  # (N, n), (N,) -> (5,)
         if self._ids is not None:
             where = torch.searchsorted(self._ids, choice).clamp(max=len(self._ids) - 1)
-            known = self._ids[where] == choice
-            logits, choice = logits[known], where[known]
+            listed = self._ids[where] == choice
+            logits, choice = logits[listed], where[listed]
         return torch.bincount(rank_of(logits, choice).clamp(max=RANKS), minlength=RANKS + 1)[:RANKS].cpu()

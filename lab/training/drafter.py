@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from decoding.codec import Codec
 from decoding.errors import ParamError
@@ -22,14 +21,15 @@ from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import Batch
-from .measures import overlap, rank_of
+from .drafted import DraftedTokens, DraftScores
+from .fresh_weights import SPREAD
 from .optimizers import Group
+from .pieces import learn_in_pieces
 from .saving import save_model
 from .seeding import seeded
 from .teacher import TOP, Teacher
 
 _LOGITS = 2**23  # in memory at a time
-_SPREAD = 0.02  # of fresh weights, those of an embedding among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +66,14 @@ class DrafterLearner:
         """Leave the gradients of a batch: of the cross-entropy with what the model holds likely."""
         said, (places, _) = self._teacher.say(batch), batch.labels(1)
         made = self._read(batch)[places]
-        total, gradients = 0.0, []
-        for begin in range(0, len(places), self._rows):
-            piece = slice(begin, begin + self._rows)
-            hidden = made[piece].detach().requires_grad_()  # a leaf: only one piece's logits are ever in memory
-            chances = self.model.lm_head(hidden).log_softmax(-1).gather(1, said.tokens[piece])
-            loss = -(said.shares[piece] * chances).sum() / counts[0]
-            loss.backward()
-            total += float(loss.detach())
-            gradients.append(hidden.grad)
-        if gradients:
-            reached = torch.cat([gradient for gradient in gradients if gradient is not None])
-            made.backward(reached)  # type: ignore[no-untyped-call]
-        return {"loss": total}
 
-    @property
-    def _rows(self) -> int:
-        return max(1, _LOGITS // self.backbone.shape.vocabulary)
+        def loss_of(hidden: Tensor, piece: slice) -> Tensor:
+            chances: Tensor = self.model.lm_head(hidden).log_softmax(-1).gather(1, said.tokens[piece])
+            return -(said.shares[piece] * chances).sum() / counts[0]
+
+        total, gradient = learn_in_pieces(made, max(1, _LOGITS // self.backbone.shape.vocabulary), loss_of)
+        made.backward(gradient)  # type: ignore[no-untyped-call]
+        return {"loss": total}
 
     def _read(self, batch: Batch) -> Tensor:  # (lines * length, H) behind the final norm
         found = self.model.model(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
@@ -91,25 +82,17 @@ class DrafterLearner:
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
-        """The loss against the model's whole distribution; how often the drafter's one to five likeliest tokens hold
-        the model's greedy choice; and how likely a token drawn from it would be accepted, the sum of min(p, q).
-        """
-        sums: dict[str, Any] = {"loss": 0.0, "acceptance": 0.0, "ranks": torch.zeros(5), "count": 0}
+        """Compare its drafts with the model's choices."""
+        scores, drafted = DraftScores(), DraftedTokens(self.backbone, None)
         for batch in batches:
             place = batch.to(self.device)
             places, _ = place.labels(1)
             made, final = self._read(place)[places], self.backbone.read(place).final.flatten(0, 1)[places]
-            for draft, target in zip(torch.split(made, self._rows), torch.split(final, self._rows), strict=True):
-                logits, wanted = self.model.lm_head(draft), self.backbone.logits(target)
-                p = wanted.softmax(-1)
-                sums["loss"] += float(functional.cross_entropy(logits, p, reduction="sum"))
-                sums["acceptance"] += overlap(logits, p)
-                ranks = rank_of(logits, wanted.argmax(-1))
-                sums["ranks"] += torch.bincount(ranks.clamp(max=5), minlength=6)[:5].cpu()
-                sums["count"] += len(draft)
-        count = max(1, sums["count"])
-        top = (sums["ranks"].cumsum(0) / count).tolist()
-        return {"heads": [{"loss": sums["loss"] / count, "top": top, "acceptance": sums["acceptance"] / count}]}
+            for draft, target in zip(
+                *(torch.split(each, self.backbone.logit_rows) for each in (made, final)), strict=True
+            ):
+                drafted.score(scores, self.model.lm_head(draft), self.backbone.logits(target))
+        return {"heads": [scores.to_json()]}
 
     def save(self, folder: Path, codec: Codec) -> None:
         """An ordinary transformers folder in bfloat16, with the tokenizer of both models."""
@@ -158,7 +141,7 @@ def _reduced(embedding: Tensor, size: int) -> Tensor:  # (V, H) -> (V, size)
     count = min(size, wide.shape[1])
     found = wide.new_zeros(len(wide), size)
     found[:, :count] = wide @ directions[:, -count:].flip(1)
-    return (found * (_SPREAD / found.std())).float()
+    return (found * (SPREAD / found.std())).float()
 
 
 def parameters(model: nn.Module) -> int:

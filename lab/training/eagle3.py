@@ -29,12 +29,11 @@ from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import IGNORED, Batch
-from .drafted import RANKS, DraftedTokens
+from .drafted import DraftedTokens, DraftScores
+from .fresh_weights import fresh_weights
 from .optimizers import Group
+from .pieces import learn_in_pieces
 from .seeding import seeded
-
-_LOGITS = 2**22  # in memory at a time
-_SPREAD = 0.02  # of fresh weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +72,13 @@ class Eagle3Learner:
         return self.config.taps
 
     def _fresh(self, seed: int) -> dict[str, nn.Parameter]:
-        """Weights to start from: the feature is the highest tapped state, and the layer adds nothing to it yet."""
-        model, hidden, weights = self.backbone.model, self.config.shape.hidden, dict[str, nn.Parameter]()
+        """Start with a feature that is the highest tapped state, and a layer that adds nothing to it yet."""
+        hidden, given = self.config.shape.hidden, {"norm.weight": self.backbone.model.model.norm.weight}
+        silent = ("layers.0.self_attn.o_proj.weight", "layers.0.mlp.down_proj.weight")
         with seeded(f"{seed}/eagle3", self.device):
-            for name, size in self.config.tensors(len(self._taps)).items():
-                if name == "norm.weight":
-                    start = model.model.norm.weight
-                elif name.endswith("norm.weight") or "fc_norm" in name:
-                    start = torch.ones(size)
-                elif name == "fc.weight":
-                    start = torch.randn(size) * _SPREAD
-                    start[:, -hidden:] += torch.eye(hidden)
-                elif name in ("layers.0.self_attn.o_proj.weight", "layers.0.mlp.down_proj.weight"):
-                    start = torch.zeros(size)
-                else:
-                    start = torch.randn(size) * _SPREAD
-                weights[name] = nn.Parameter(start.detach().to(self.device, torch.float32, copy=True))
+            weights = fresh_weights(self.config.tensors(len(self._taps)), given, silent, self.device)
+        with torch.no_grad():
+            weights["fc.weight"][:, -hidden:] += torch.eye(hidden, device=self.device)
         return weights
 
     def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
@@ -110,18 +100,16 @@ class Eagle3Learner:
     def _pull(
         self, rows: Tensor, at: Tensor, where: Tensor, wanted: Callable[[Tensor], Tensor], count: Tensor
     ) -> tuple[float, Tensor]:
-        """The loss of the rows `at`, which should say what the model says `where`; and its gradient by all rows."""
-        total, gradient = 0.0, torch.zeros_like(rows)
-        for begin in range(0, len(at), self._drafted.rows):
-            piece = slice(begin, begin + self._drafted.rows)
-            hidden = rows[at[piece]].requires_grad_()  # a leaf: only one piece's logits are ever in memory
+        """Return the loss of the rows `at` against the model's distributions `where`, and its gradient by all rows."""
+
+        def loss_of(hidden: Tensor, piece: slice) -> Tensor:
             with torch.no_grad():
                 p = wanted(where[piece]).softmax(-1)
-            loss = functional.cross_entropy(self._drafted.logits(hidden), p, reduction="sum") / count.clamp(min=1)
-            loss.backward()  # type: ignore[no-untyped-call]
-            assert hidden.grad is not None
-            gradient[at[piece]] = hidden.grad
-            total += float(loss.detach())
+            return functional.cross_entropy(self._drafted.logits(hidden), p, reduction="sum") / count.clamp(min=1)
+
+        total, reached = learn_in_pieces(rows[at], self._drafted.rows, loss_of)
+        gradient = torch.zeros_like(rows)
+        gradient[at] = reached
         return total, gradient
 
     def _targets(self, final: Tensor) -> Callable[[Tensor], Tensor]:
@@ -154,12 +142,8 @@ class Eagle3Learner:
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
-        """For every guess, one behind the other, with the text's own tokens: the loss over the tokens that may be
-        drafted; how often the one to five likeliest hold the model's greedy choice, which may be none of them; and how
-        likely a token drawn from its distribution would be accepted, the sum of min(p, q).
-        """
-        steps = self.settings.guesses
-        loss, accepted, found, ranks = [0.0] * steps, [0.0] * steps, [0] * steps, [torch.zeros(RANKS)] * steps
+        """Compare every guess, one after the other along the text's own tokens, with the model's choices."""
+        scores = [DraftScores() for _ in range(self.settings.guesses)]
         for batch in batches:
             place = batch.to(self.device)
             places, labels = place.labels(self.distances)
@@ -167,23 +151,10 @@ class Eagle3Learner:
             flat = final.flatten(0, 1)
             for step, rows in enumerate(made):
                 at = places[labels[:, step + 1] != IGNORED]
-                for piece in torch.split(at, max(1, _LOGITS // self.backbone.shape.vocabulary)):
+                for piece in torch.split(at, self.backbone.logit_rows):
                     logits = self._drafted.logits(rows.flatten(0, 1)[piece])
-                    lost, agreed, ranked = self._drafted.score(logits, self.backbone.logits(flat[piece + step + 1]))
-                    loss[step] += lost
-                    accepted[step] += agreed
-                    ranks[step] = ranks[step] + ranked
-                    found[step] += len(piece)
-        return {
-            "heads": [
-                {
-                    "loss": loss[k] / max(1, found[k]),
-                    "top": (ranks[k].cumsum(0) / max(1, found[k])).tolist(),
-                    "acceptance": accepted[k] / max(1, found[k]),
-                }
-                for k in range(steps)
-            ]
-        }
+                    self._drafted.score(scores[step], logits, self.backbone.logits(flat[piece + step + 1]))
+        return {"heads": [each.to_json() for each in scores]}
 
     def save(self, folder: Path) -> None:
         """Write the drafter in the model's dtype, with the model's output layer for the tokens that it drafts."""

@@ -24,12 +24,11 @@ from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import Batch
-from .drafted import RANKS, DraftedTokens
+from .drafted import DraftedTokens, DraftScores
+from .fresh_weights import fresh_weights
 from .optimizers import Group
+from .pieces import learn_in_pieces
 from .seeding import seeded
-
-_LOGITS = 2**22  # in memory at a time
-_SPREAD = 0.02  # of fresh weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +63,27 @@ class KangarooLearner:
         self.about: Mapping[str, JSON] = {"kind": "kangaroo", "model": backbone.hash, **asdict(settings), **drafted}
 
     def _fresh(self, seed: int) -> dict[str, nn.Parameter]:
-        """Weights to start from: the model's own last norm and head, and parts that add nothing yet.
+        """Start with the model's own last norm and head, and parts that add nothing yet.
 
-        So the first guess is what the model would say if it ended at the exit.
+        So the first guess is what the model would predict if it ended at the exit.
         """
-        model, weights = self.backbone.model, dict[str, nn.Parameter]()
+        model, shape = self.backbone.model, self.backbone.shape
+        given = {"norm.weight": model.model.norm.weight, "lm_head.weight": model.get_output_embeddings().weight}
+        silent = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
         with seeded(f"{seed}/adapter", self.device):
-            for name, size in self.config.tensors(self.backbone.shape.hidden, self.backbone.shape.vocabulary).items():
-                if name == "norm.weight":
-                    start = model.model.norm.weight
-                elif name == "lm_head.weight":
-                    start = model.get_output_embeddings().weight
-                elif name.endswith("norm.weight"):
-                    start = torch.ones(size)
-                elif name in ("self_attn.o_proj.weight", "mlp.down_proj.weight"):
-                    start = torch.zeros(size)
-                else:
-                    start = torch.randn(size) * _SPREAD
-                weights[name] = nn.Parameter(start.detach().to(self.device, torch.float32, copy=True))
-        return weights
+            return fresh_weights(self.config.tensors(shape.hidden, shape.vocabulary), given, silent, self.device)
 
     def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
         """Leave the gradients of a batch."""
         made, final, _ = self._read(batch)
-        total, gradients = 0.0, []
-        for begin in range(0, len(made), self._drafted.rows):
-            piece = slice(begin, begin + self._drafted.rows)
-            hidden = made[piece].detach().requires_grad_()  # a leaf: only one piece's logits are ever in memory
+
+        def loss_of(rows: Tensor, piece: slice) -> Tensor:
             with torch.no_grad():
                 wanted = self._drafted.logits(final[piece]).softmax(-1)
-            loss = functional.cross_entropy(self._logits(hidden), wanted, reduction="sum") / counts[0]
-            loss.backward()  # type: ignore[no-untyped-call]
-            gradients.append(hidden.grad)
-            total += float(loss.detach())
-        if gradients:
-            reached = torch.cat([gradient for gradient in gradients if gradient is not None])
-            made.backward(reached)  # type: ignore[no-untyped-call]
+            return functional.cross_entropy(self._logits(rows), wanted, reduction="sum") / counts[0]
+
+        total, gradient = learn_in_pieces(made, self._drafted.rows, loss_of)
+        made.backward(gradient)  # type: ignore[no-untyped-call]
         return {"loss": total}
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:  # (N, H), (N, H), (N,)
@@ -118,19 +102,15 @@ class KangarooLearner:
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
-        """The loss; how often the adapter's one to five likeliest tokens hold the model's greedy choice; and how
-        likely a token drawn from its distribution would be accepted, the sum of min(p, q).
-        """
-        loss, accepted, count, ranks = 0.0, 0.0, 0, torch.zeros(RANKS)
+        """Compare its drafts with the model's choices."""
+        scores = DraftScores()
         for batch in batches:
             made, final, _ = self._read(batch.to(self.device))
-            size = max(1, _LOGITS // self.backbone.shape.vocabulary)
-            for draft, target in zip(torch.split(made, size), torch.split(final, size), strict=True):
-                lost, agreed, ranked = self._drafted.score(self._logits(draft), self.backbone.logits(target))
-                loss, accepted, count, ranks = loss + lost, accepted + agreed, count + len(draft), ranks + ranked
-        found = max(1, count)
-        top = (ranks.cumsum(0) / found).tolist()
-        return {"heads": [{"loss": loss / found, "top": top, "acceptance": accepted / found}]}
+            for draft, target in zip(
+                *(torch.split(each, self.backbone.logit_rows) for each in (made, final)), strict=True
+            ):
+                self._drafted.score(scores, self._logits(draft), self.backbone.logits(target))
+        return {"heads": [scores.to_json()]}
 
     def save(self, folder: Path) -> None:
         """Write the adapter in the model's dtype, with the model that it belongs to."""

@@ -11,8 +11,6 @@ from torch.nn import functional
 from .backbone import Backbone
 from .batches import Batch
 
-_LOGITS = 2**22  # in memory at a time
-
 
 def rank_of(logits: Tensor, tokens: Tensor) -> Tensor:  # (N, V), (N,) -> (N,)
     """The rank of each row's token, from 0; of equals the lowest id comes first."""
@@ -36,8 +34,9 @@ def measure_model(backbone: Backbone, batches: Sequence[Batch]) -> tuple[dict[st
         place = batch.to(backbone.device)
         places, labels = place.labels(1)
         hidden = backbone.read(place).final.flatten(0, 1)[places]
-        rows = max(1, _LOGITS // backbone.shape.vocabulary)
-        for part, wanted in zip(torch.split(hidden, rows), torch.split(labels[:, 0], rows), strict=True):
+        for part, wanted in zip(
+            *(torch.split(each, backbone.logit_rows) for each in (hidden, labels[:, 0])), strict=True
+        ):
             logits = backbone.logits(part)
             loss += float(functional.cross_entropy(logits, wanted, reduction="sum"))
             chosen = logits.argmax(-1)

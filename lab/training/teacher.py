@@ -11,7 +11,6 @@ from .backbone import Backbone
 from .batches import Batch
 
 TOP = 24  # likeliest tokens of a place that are remembered
-_LOGITS = 2**22  # in memory at a time
 
 
 class Said(NamedTuple):
@@ -41,8 +40,7 @@ class Teacher:
         if key not in self._said:
             places, _ = line.labels(1)
             hidden = self._backbone.read(line).final.flatten(0, 1)[places]
-            rows = max(1, _LOGITS // self._backbone.shape.vocabulary)
-            best = [self._backbone.logits(part).topk(TOP) for part in torch.split(hidden, rows)]
+            best = [self._backbone.logits(part).topk(TOP) for part in torch.split(hidden, self._backbone.logit_rows)]
             tokens = torch.cat([part.indices for part in best])
             shares = torch.cat([part.values for part in best]).softmax(-1)
             self._said[key] = Said(tokens.int().cpu(), shares.half().cpu())

@@ -348,7 +348,7 @@ def test_the_panel_is_plain_and_its_own() -> None:
 
 def test_it_needs_an_adapter() -> None:
     """Without one the run must be refused in words, before it starts."""
-    with pytest.raises(ParamError, match="kangaroo needs an adapter: load the engine with kangaroo="):
+    with pytest.raises(ParamError, match="kangaroo needs a Kangaroo adapter: load the engine with kangaroo="):
         Engine(TARGET, Codec()).decode((1,), Kangaroo)
 
 
