@@ -75,7 +75,7 @@ class ChildProcess:
         return answer, content
 
     def _within(self, seconds: float, exchange: Callable[[], ChildAnswer]) -> ChildAnswer:
-        """The result of an exchange. The child is killed when the time is over, which ends the exchange."""
+        """Return the result of an exchange. The child is killed at the timeout, which ends the exchange."""
         late = threading.Event()
 
         def stop() -> None:

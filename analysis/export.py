@@ -25,7 +25,9 @@ _PROCESS, _STEPS, _PARTS = 1, 1, 2  # of the timeline: one process, a track for 
 
 
 def steps_csv(trace: Trace) -> str:
-    """One row a step; texts and the accepted guesses' sources are JSON, `seconds` is the engine's time at its end."""
+    """Write one row a step; texts and the accepted guesses' sources are JSON, `seconds` is the engine's time at its
+    end.
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
@@ -41,7 +43,7 @@ def steps_csv(trace: Trace) -> str:
 
 
 def perfetto(trace: Trace) -> dict[str, JSON]:
-    """The trace-event form that Perfetto and chrome://tracing open: steps, their phases in order, and counters."""
+    """Write the trace-event form that Perfetto and chrome://tracing open: steps, phases in order, and counters."""
     header = trace.header
     events: list[JSON] = [
         _name("process_name", 0, f"{header.method} on {header.model.name}, {header.device} {header.dtype}"),
@@ -69,7 +71,7 @@ def perfetto(trace: Trace) -> dict[str, JSON]:
 
 
 def vllm(trace: Trace) -> dict[str, JSON]:
-    """What vLLM answers to a request with per-request metrics on and their speculative part "detailed".
+    """Write what vLLM answers to a request with per-request metrics on and their speculative part "detailed".
 
     As there, a step without a guess is no speculative step, and a tree's draft length is the number of its guesses.
     Token ids stand where `return_token_ids` puts them; what vLLM has no field for is in `specscope`.
@@ -140,7 +142,7 @@ def _histogram(accepted: Sequence[int], most: int) -> list[int]:
 
 
 def _finish(finish: str) -> str:
-    """vLLM's word for why a text ended."""
+    """Return vLLM's word for why a text ended."""
     return {"length": "length", "end_of_text": "stop", "stop": "stop"}.get(finish, "abort")
 
 

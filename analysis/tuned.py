@@ -22,14 +22,14 @@ TUNED = (CPU, POCKET)
 
 
 def tuned_preset(method: str, model: str, device: str) -> str | None:
-    """The fastest preset of a method for this model on this device; None where that is its defaults."""
+    """Return the fastest preset of a method for this model on this device; None where the defaults are."""
     name = POCKET if model in (embedded.TARGET, embedded.DRAFTER, embedded.MEDUSA_2) else CPU
     known = METHODS[method].Params.presets
     return name if device == "cpu" and name in known else None
 
 
 def tuned_params(engine: Engine, methods: Sequence[str]) -> dict[str, dict[str, JSON]]:
-    """The settings of these presets, by method."""
+    """Return the settings of these presets, by method."""
     model, device = engine.model.card.name, engine.model.device.type
     found = dict[str, dict[str, JSON]]()
     for method in methods:

@@ -69,7 +69,7 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def load_engine(arguments: argparse.Namespace, model: str | None = None, *, download: bool = True) -> Engine:
-    """The engine that the flags ask for."""
+    """Load the engine that the flags ask for."""
     name = clean(model or arguments.model)
     threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
     if threads is not None:
@@ -94,7 +94,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
 
 
 def whole(flag: str, text: str, low: int, high: int) -> int:
-    """A flag's whole number."""
+    """Parse a flag's whole number."""
     try:
         number = int(text)
     except ValueError:
@@ -105,7 +105,7 @@ def whole(flag: str, text: str, low: int, high: int) -> int:
 
 
 def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:
-    """NAME=VALUE, several times."""
+    """Parse several NAME=VALUE."""
     values: dict[str, str] = {}
     for text in texts:
         name, sign, value = clean(text).partition("=")
@@ -118,7 +118,7 @@ def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:
 
 
 def clean(text: str) -> str:
-    """A text that UTF-8 can hold: bytes that were no text arrive from the shell as lone surrogates."""
+    """Return a text that UTF-8 can hold: bytes that were no text arrive from the shell as lone surrogates."""
     return text.encode(errors="replace").decode()
 
 
@@ -129,7 +129,7 @@ def check_place(flag: str, path: str) -> None:
 
 
 def read_text(path: str, what: str) -> str:
-    """A text file of sane size."""
+    """Read a text file of limited size."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(LARGEST_PROMPT + 1)
@@ -150,7 +150,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def read_ids(text: str) -> list[int]:
-    """Token ids with commas between them."""
+    """Parse token ids with commas between them."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

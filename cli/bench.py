@@ -31,7 +31,7 @@ _HEADS = ("method", "tokens/step", "tokens/s", "speedup", "step cost", "prefill 
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.add_argument("--methods", metavar="A,B", help="default: all that the engine can run")
     parser.add_argument(
@@ -97,7 +97,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Task, ...]:
-    """The tasks of the file or of the suite of that name, or those that belong to the model."""
+    """Read the tasks of the file or suite of that name, or those that belong to the model."""
     if file is not None:
         return spread(read_tasks(find_tasks(clean(file))), limit)
     if model == "toy":
@@ -110,7 +110,7 @@ def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Tas
 
 
 def table(paint: Paint, document: dict[str, JSON]) -> str:
-    """The report for a terminal."""
+    """Format the report for a terminal."""
     threads, tasks = _count(document["threads"], "thread"), _count(document["rows"][0]["questions"], "task")
     head = f"{document['model']}, {document['device']}, {document['dtype']}, {threads}"
     settings = "tuned settings" if document["tuned"] else "the papers' settings"
@@ -153,7 +153,7 @@ def _memory(document: dict[str, JSON]) -> str:
 
 
 def columns_of(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells under a bold head."""
+    """Format rows of cells under a bold head."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rows = [
         "  ".join(
@@ -186,17 +186,17 @@ def _count(number: int, noun: str) -> str:
 
 
 def number(value: float | None, form: str) -> str:
-    """A number for a table; a dash where there is none."""
+    """Format a number for a table; a dash where there is none."""
     return "-" if value is None else format(value, form)
 
 
 def names_in(text: str) -> list[str]:
-    """Names with commas between them."""
+    """Parse names with commas between them."""
     return [name.strip() for name in clean(text).split(",") if name.strip()]
 
 
 def method_params(texts: Sequence[str], flag: str = "--param") -> dict[str, dict[str, JSON]]:
-    """METHOD.NAME=VALUE, several times, as settings by method."""
+    """Parse several METHOD.NAME=VALUE into settings by method."""
     params: dict[str, dict[str, JSON]] = {}
     for name, value in pairs(texts, flag).items():
         method, dot, setting = name.partition(".")

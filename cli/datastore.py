@@ -21,7 +21,7 @@ EXAMPLE = "python -m decoding datastore build books.txt chats.jsonl --model pock
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("what", choices=["build"], help="build: read, tokenise, sort and write")
     parser.add_argument(
         "files",

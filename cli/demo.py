@@ -36,7 +36,7 @@ _PARAMS: dict[str, dict[str, JSON]] = {"lookahead": {"W": 6, "N": 4, "G": 6}}  #
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command has no flags."""
+    """Add no flags: the command has none."""
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _head(paint: Paint, name: str, result: Result, slowest: int) -> str:
-    """A method's line of numbers; the bar is as long as its steps are many."""
+    """Format a method's line of numbers; the bar is as long as its steps are many."""
     summary = result.summary
     bar = "█" * max(1, round((paint.width - 54) * summary.steps / slowest))
     numbers = f"{summary.steps:3} steps {summary.mean_acceptance_length:6.2f} tokens/step"
@@ -77,7 +77,7 @@ def _head(paint: Paint, name: str, result: Result, slowest: int) -> str:
 
 
 def _lines(paint: Paint, engine: Engine, result: Result) -> list[str]:
-    """The text with a stroke behind every step, broken to the terminal's width."""
+    """Format the text with a stroke after every step, broken to the terminal's width."""
     pieces, lines, line, used = PieceCutter(engine.codec, result.trace.header.prompt), list[str](), "", 0
     for step in result.trace.steps:
         for piece in [*pieces.of(step), Piece("│", "")]:
@@ -92,7 +92,7 @@ def _lines(paint: Paint, engine: Engine, result: Result) -> list[str]:
 
 
 def _legend(paint: Paint, results: list[Result]) -> str:
-    """How to read the lines."""
+    """Explain how to read the lines."""
     sources = {
         kind_of(step.sources[node]) for result in results for step in result.trace.steps for node in step.path[1:]
     }

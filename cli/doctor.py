@@ -25,7 +25,7 @@ _FAULTY = 1
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.add_argument(
         "--tasks", metavar="FILE", help='prompts, or "english" (pocket and smollm2 have their own); first turns only'
@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
-    """The one drafter that is named, which the engine is loaded without: what is faulty could not be loaded."""
+    """Return the one named drafter. The engine is loaded without it: a faulty one could not be loaded."""
     named = {kind: path for kind in KINDS if (path := getattr(arguments, kind)) is not None}
     if len(named) != 1:
         raise ParamError(f"name one drafter to examine: --{', --'.join(KINDS)}")
@@ -70,7 +70,7 @@ def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
 
 
 def shown(paint: Paint, report: Examination) -> str:
-    """The report for a terminal."""
+    """Format the report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:
         lines.append(paint.fit(f"{'ok' if check.fine else 'FAULT':6} {check.name:16} {check.sentence}"))

@@ -31,7 +31,7 @@ _LOCAL = "local"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.add_argument("--methods", required=True, metavar="A,B", help="beside autoregressive, which always runs")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the run folder, new or begun by this command")
@@ -115,7 +115,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _answers(arguments: argparse.Namespace) -> Answers:
-    """Who runs the questions."""
+    """Choose what runs the questions."""
     from analysis.evaluate.evaluation import in_this_process
 
     if arguments.ray is None:
@@ -145,14 +145,14 @@ def _gpus(text: str | None) -> float:
 
 
 def _tuned(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, Mapping[str, JSON]]:
-    """The fastest settings of the methods that have presets for this model and device."""
+    """Return the fastest settings of the methods that have presets for this model and device."""
     device = (arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")).partition(":")[0]
     known = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
     return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in known}
 
 
 def _settings(texts: list[str]) -> dict[str, tuple[str, Mapping[str, JSON]]]:
-    """NAME:METHOD.P=V,METHOD.Q=W, several times; a value may hold commas itself."""
+    """Parse several NAME:METHOD.P=V,METHOD.Q=W; a value may hold commas itself."""
     found: dict[str, tuple[str, Mapping[str, JSON]]] = {}
     for text in texts:
         name, colon, rest = clean(text).partition(":")

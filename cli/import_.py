@@ -32,7 +32,7 @@ _METHODS = {"draft": "draft_model"} | {name: part.method for name, part in NAMED
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="records or traces; compressed ones too")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the folder to make")
     parser.add_argument(
@@ -92,7 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Trace]:
-    """The traces among the files, which the page plays, by the numbers of their runs in the folder."""
+    """Read the traces among the files, which the page plays, by the numbers of their runs in the folder."""
     found, number = {}, 0
     for file, part in zip(files, parts, strict=True):
         if part.summary["format"] == "trace":
@@ -102,7 +102,7 @@ def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Tr
 
 
 def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:
-    """The runs with the places of their traces."""
+    """Add the paths of the traces to the runs."""
     import pyarrow as pa
 
     places = [_place(number) if number in traces else None for number in range(len(runs))]
@@ -117,7 +117,7 @@ def _place(number: int) -> str:
 
 
 def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:
-    """The records with guesses that the engine of the flags drafts."""
+    """Draft the guesses of the records again, with the engine of the flags."""
     from analysis.restoring.restore import restore
 
     named = {model for model in found.runs["model"].to_pylist() if model}

@@ -26,7 +26,7 @@ _SHADES = ("", "24", "31", "37", "43", "42", "41", "40", "46", "118")  # of 256 
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.set_defaults(model=None)  # with --from it is the trace's
     text = parser.add_argument_group("text").add_mutually_exclusive_group(required=True)
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence[int], int]:
-    """The engine, the text, and the first place that is measured."""
+    """Return the engine, the text, and the first position that is measured."""
     if arguments.origin is not None:
         if written:
             raise ParamError("--write answers a prompt: leave it out with --from")
@@ -81,7 +81,7 @@ def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence
 
 
 def _picture(paint: Paint, found: dict[str, JSON]) -> str:
-    """A strip of digits for every method, under the text."""
+    """Draw a row of digits for every method, under the text."""
     names = [one["name"] for one in found["methods"]]
     head = max(map(len, names), default=0)
     width = paint.width - head - 3

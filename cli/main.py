@@ -61,7 +61,7 @@ _EPILOG = """example:
 
 
 def build_parser() -> Parser:
-    """The parser with all commands."""
+    """Build the parser with all commands."""
     parser = Parser(
         prog="python -m decoding",
         description="Speculative decoding: several tokens per step, the same text as one token at a time.",

@@ -18,7 +18,7 @@ EXAMPLE = "python -m decoding methods --json"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_json_flag(parser)
 
 
@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def describe(method: type[Method]) -> dict[str, JSON]:
-    """The JSON object of a method."""
+    """Return the JSON object of a method."""
     return {
         "name": method.name,
         "label": method.label,
@@ -55,7 +55,7 @@ def describe(method: type[Method]) -> dict[str, JSON]:
 
 
 def _lossy(kind: type[Params]) -> dict[str, list[str]]:
-    """The choices, by parameter, with which sampled text does not have the target's distribution."""
+    """Return the choices, by parameter, with which sampled text does not have the target's distribution."""
     choices = {row["name"]: row["choices"] for row in kind.describe()}
     lossy = {name: [one for one in many if kind.parse({name: one}).typical] for name, many in choices.items()}
     return {name: found for name, found in lossy.items() if found}

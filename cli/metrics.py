@@ -30,7 +30,7 @@ Named = tuple[str, str]  # method and setting
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument(
         "folder", nargs="?", metavar="FOLDER", help="a run folder, as `evaluate` and `import` make them"
     )
@@ -77,7 +77,7 @@ def _keys(text: str | None, known: list[str]) -> list[str]:
 
 
 def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:
-    """What the flags choose of a folder, by method and setting."""
+    """Return what the flags choose of a folder, by method and setting."""
     from analysis.metrics import Selection
     from analysis.store.folder import read_folder
 
@@ -96,7 +96,7 @@ def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:
 
 
 def _pairs(now: dict[Named, Selection], before: dict[Named, Selection]) -> dict[Named, Selection]:
-    """What stands for each method and setting in the other folder: the same, or the only other one that guesses."""
+    """Pair each method and setting with that of the other folder: the same, or the only other one that guesses."""
     guessing, other = ([each for each in side if each[0] != _BASELINE] for side in (now, before))
     same = {named: before[named] for named in guessing if named in before}
     if not same and len(guessing) == len(other) == 1:
@@ -147,7 +147,7 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
 
 
 def _metric(paint: Paint, title: str, found: MetricResult, *, rows: bool) -> list[str]:
-    """A metric's sentence; with `rows`, the table below it."""
+    """Format a metric's sentence, and with `rows` the table below it."""
     said = found["sentence"] if found["reason"] is None else found["reason"]
     lines = _wrapped(paint, f"{title}: {one_line(said)}" if title else one_line(said))
     if not rows or not found["rows"]:

@@ -41,7 +41,7 @@ class Paint:
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Paint:
-        """What `stream` can show. NO_COLOR disables colours but not styles; FORCE_COLOR enables both in a pipe."""
+        """Return what `stream` can show. NO_COLOR disables colours, but no styles; FORCE_COLOR enables both in pipes."""
         forced = bool(os.environ.get("FORCE_COLOR"))
         styles = forced or (stream.isatty() and os.environ.get("TERM") != "dumb")
         colours = styles and not os.environ.get("NO_COLOR")
@@ -50,7 +50,7 @@ class Paint:
         return cls(colours, styles, unicode, max(40, min(width, 120)))
 
     def __call__(self, text: str, style: str = "", colour: str = "") -> str:
-        """`text` in a style ("1" bold, "2" dim, "3" italic, "4" underlined) and one of 256 colours."""
+        """Return `text` in a style ("1" bold, "2" dim, "3" italic, "4" underlined) and one of 256 colours."""
         codes = [style] if style and self.styles else []
         codes += [f"38;5;{colour}"] if colour and self.colours else []
         if not codes:
@@ -59,42 +59,42 @@ class Paint:
         return "\n".join(f"\x1b[{';'.join(codes)}m{line}\x1b[0m" if line else "" for line in text.split("\n"))
 
     def guess(self, text: str, kind: str) -> str:
-        """An accepted guess of that kind."""
+        """Mark an accepted guess of that kind."""
         colour, style, _ = KINDS.get(kind, _OTHER)
         return self(text, style, colour)
 
     def dim(self, text: str) -> str:
-        """Text of less weight."""
+        """Make a text dim."""
         return self(text, "2")
 
     def bold(self, text: str) -> str:
-        """Text of more weight."""
+        """Make a text bold."""
         return self(text, "1")
 
     def legend(self, kinds: list[str]) -> str:
-        """What the marked stretches of a text are."""
+        """Explain the marked stretches of a text."""
         marks = [f"{self.guess(' ' + kind + ' ', kind)} {KINDS.get(kind, _OTHER)[2]}" for kind in kinds]
         return "   ".join([*marks, "plain: the target's own token"])
 
     def fit(self, text: str) -> str:
-        """Text in the letters that the terminal has."""
+        """Replace letters that the terminal lacks."""
         return text if self.unicode else text.translate(_ASCII)
 
 
 def kind_of(source: str) -> str:
-    """The kind of a guess from its source, which may carry a detail behind a colon."""
+    """Return the kind of a guess from its source, which may carry a detail after a colon."""
     return source.partition(":")[0]
 
 
 def visible(text: str) -> str:
-    """Text that cannot steer a terminal: control characters and changes of direction become pictures."""
+    """Make a text harmless to a terminal: control characters and changes of direction become pictures."""
     if text.isprintable():
         return text
     return "".join(_picture(letter) for letter in text)
 
 
 def one_line(text: str) -> str:
-    """Visible text with its line ends shown as signs."""
+    """Make a text visible on one line, with its line ends shown as signs."""
     return visible(text).replace("\n", "⏎").replace("\t", " ")
 
 

@@ -34,7 +34,7 @@ _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction",
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser, embedded.TARGET)
     parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
     parser.add_argument("--tasks", metavar="FILE", help='"english", or a file of questions in the form of Spec-Bench')
@@ -82,7 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _flags(arguments: argparse.Namespace) -> list[str]:
-    """The flags that decide what a page says, as they are typed; where a folder lies is nobody's business."""
+    """Return the flags that decide what a page shows, as they are typed, without the paths of folders."""
     found: list[str] = []
     for name in _REPORTED:
         value = getattr(arguments, name)
@@ -93,7 +93,7 @@ def _flags(arguments: argparse.Namespace) -> list[str]:
 
 
 def _papers(text: str | None) -> list[Paper]:
-    """The papers of these names, in our order."""
+    """Return the papers of these names, in our order."""
     from lab.papers import PAPERS
 
     names = list(PAPERS) if text is None else [name.strip() for name in clean(text).split(",") if name.strip()]
@@ -106,7 +106,7 @@ def _papers(text: str | None) -> list[Paper]:
 
 
 def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
-    """The first questions of every kind."""
+    """Return the first questions of every kind."""
     seen, first = Counter[str](), list[Task]()
     for task in tasks:
         seen[task.category] += 1
@@ -116,14 +116,14 @@ def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
 
 
 def _one_bench(tasks: list[Task]) -> list[Task]:
-    """MT-bench's kinds as one, as Spec-Bench and the papers count them, where a file holds all of them."""
+    """Rename MT-bench's kinds to one, as Spec-Bench and the papers count them, where a file holds all of them."""
     if not {task.category for task in tasks} >= _MT_BENCH:
         return tasks
     return [replace(task, category="mt_bench") if task.category in _MT_BENCH else task for task in tasks]
 
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: ProgressBar) -> dict[str, Variant]:
-    """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
+    """Load the engines that ablations need: those that the flags name, and stores of the embedded family's text."""
     from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
 
     found: dict[str, Variant] = {}

@@ -17,7 +17,7 @@ EXAMPLE = "python -m decoding prepare --model smollm2"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser, smollm2.NAME)
 
 

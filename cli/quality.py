@@ -19,7 +19,7 @@ EXAMPLE = "python -m decoding quality --limit 20"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser, TARGET)
     parser.add_argument("--tasks", metavar="FILE", help="other tasks of the family's language, with references")
     parser.add_argument("--limit", metavar="N", help="the first N tasks only")

@@ -18,7 +18,7 @@ _FINISH = {
 
 
 def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, verdict: Rescore) -> str:
-    """The lines of the summary."""
+    """Format the lines of the summary."""
     per_step = f"{summary.mean_acceptance_length:.2f} tokens a step, the target's own one included"
     lines = [
         paint.dim("─" * paint.width),
@@ -38,7 +38,7 @@ def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, ve
 
 
 def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
-    """The result of rescoring in words."""
+    """Put the result of rescoring into words."""
     claim = "the target's first choice" if greedy else "possible under the target's distribution"
     if verdict.violations:
         return paint(f"{verdict.violations} of {verdict.checked} tokens are not {claim}", "1", "166")
@@ -47,7 +47,7 @@ def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
 
 
 def _histogram(paint: Paint, counts: tuple[int, ...]) -> list[str]:
-    """How many steps accepted how many guesses, as bars; the longest runs of acceptance share one."""
+    """Draw how many steps accepted how many guesses, as bars; the longest runs of acceptance share one."""
     bars = [(str(accepted), count) for accepted, count in enumerate(counts[:_MOST_BARS])]
     if len(counts) > _MOST_BARS:
         bars.append((f"{_MOST_BARS}+", sum(counts[_MOST_BARS:])))
@@ -61,7 +61,7 @@ def _histogram(paint: Paint, counts: tuple[int, ...]) -> list[str]:
 
 
 def _time(paint: Paint, summary: Summary) -> list[str]:
-    """Where the time went."""
+    """Format where the time went."""
     timing = summary.timing
     parts = {
         "draft": timing.draft_ms,

@@ -21,7 +21,7 @@ _VIOLATED = 1
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
     add_model_flags(parser, model=None)
     add_json_flag(parser)

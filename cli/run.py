@@ -56,7 +56,7 @@ _OF_THE_RUN = (
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.set_defaults(model=None)  # with --from it is the trace's
     method = parser.add_argument_group("method")
@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
 
 
 def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
-    """The JSON object of a finished run."""
+    """Return the JSON object of a finished run."""
     header, summary = run.header, run.summary
     timing = summary.timing
     return {
@@ -196,7 +196,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
 
 
 def _prompt(arguments: argparse.Namespace) -> Prompt:
-    """The prompt, or the one that comes with the model."""
+    """Return the prompt, or the one that comes with the model."""
     if arguments.prompt_ids is not None:
         if arguments.chat:
             raise ParamError("--chat needs a text: give --prompt or --prompt-file instead of --prompt-ids")
@@ -215,7 +215,7 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
 
 
 def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
-    """What starts the run of a prompt, and its engine."""
+    """Return what starts the run of a prompt, and its engine."""
     if given := [flag for flag in _BRANCH if getattr(arguments, flag) is not None]:
         raise ParamError(f"--{given[0].replace('_', '-')} is for a recorded run: name its file with --from")
     arguments.model = arguments.model or best_model()
@@ -227,7 +227,7 @@ def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callab
 
 
 def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
-    """The same for a branch of a recorded run."""
+    """Return the same for a branch of a recorded run."""
     if given := [flag for flag in _OF_THE_RUN if getattr(arguments, flag)]:
         raise ParamError(f"--{given[0].replace('_', '-')} is given by the run that --from names: leave it out")
     if arguments.step is None:

@@ -23,7 +23,7 @@ class Piece:
 
 
 def origins(step: Step) -> list[str]:
-    """For every emitted token the kind of guess it was, or "" where the target wrote it itself."""
+    """Return for every emitted token the kind of guess it was, or "" where the target wrote it itself."""
     kinds = [kind_of(step.sources[node]) for node in step.path[1:]]
     unknown = ["guess"] * (step.accepted - len(kinds))  # of a step that was recorded without its tree
     return [*kinds, *unknown, ""][: len(step.emitted)]
@@ -37,7 +37,7 @@ class PieceCutter:
         self._first = True
 
     def of(self, step: Step) -> list[Piece]:
-        """The pieces that a step adds."""
+        """Return the pieces that a step adds."""
         pieces = []
         for token, kind in zip(step.emitted, origins(step), strict=True):
             self._held.append(token)

@@ -26,7 +26,7 @@ _FORMS: dict[str, Callable[[Trace], str]] = {
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("what", choices=["export"], help="export: read the trace and write it in another format")
     parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
     parser.add_argument(

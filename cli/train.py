@@ -44,7 +44,7 @@ _EXAMPLE_SMOLLM2 = "python -m decoding train smollm2 --out assets/smollm2 --thre
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The commands below this one, and their flags."""
+    """Add the commands below this one, and their flags."""
     trained = parser.add_subparsers(title="what to train", metavar="WHAT", required=True)
     for name, help_, example, add, train in (
         ("family", _FAMILY, EXAMPLE, _add_family_flags, _train_family),

@@ -53,7 +53,7 @@ _FOR_LANGUAGE = {
 
 
 def add_medusa_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags of `train medusa`."""
+    """Add the flags of `train medusa`."""
     _add_common_flags(parser)
     group = parser.add_argument_group("heads")
     group.add_argument("--heads", default="5", metavar="K", help="how many (default: 5)")
@@ -75,7 +75,7 @@ def add_medusa_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags of `train kangaroo`."""
+    """Add the flags of `train kangaroo`."""
     _add_common_flags(parser)
     group = parser.add_argument_group("adapter")
     group.add_argument("--exit-layer", metavar="L", help="layers in front of it (default: one in fourteen)")
@@ -84,7 +84,7 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_eagle3_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags of `train eagle3`."""
+    """Add the flags of `train eagle3`."""
     _add_common_flags(parser)
     group = parser.add_argument_group("drafter")
     group.add_argument(
@@ -97,7 +97,7 @@ def add_eagle3_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_drafter_flags(parser: argparse.ArgumentParser) -> None:
-    """The flags of `train drafter`."""
+    """Add the flags of `train drafter`."""
     _add_common_flags(parser)
     group = parser.add_argument_group("drafter")
     group.add_argument("--hidden", default="96", metavar="N", help="size of its hidden states (default: 96)")
@@ -223,7 +223,7 @@ def _add_common_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _job(arguments: argparse.Namespace) -> TrainingJob:
-    """The settings that both trainings have."""
+    """Return the settings that all trainings have."""
     from lab.training.distill import Answering
     from lab.training.runs import TrainingJob
 
@@ -293,7 +293,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str,
 
 
 def _usual(arguments: argparse.Namespace, name: str) -> str:
-    """A flag's value, or what is usual for the data."""
+    """Return a flag's value, or what is usual for the data."""
     given: str | None = getattr(arguments, name.split("-")[0])
     language = arguments.data == "language" or (arguments.data is None and arguments.model == TARGET)
     return given or (_FOR_LANGUAGE if language else _USUAL)[name]
@@ -310,7 +310,7 @@ def _choice(flag: str, text: str, choices: tuple[str, ...]) -> str:
 
 
 def _real(flag: str, text: str, low: float, high: float) -> float:
-    """A flag's number."""
+    """Parse a flag's number."""
     try:
         number = float(text)
     except ValueError:

@@ -23,7 +23,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 63, 128, 256)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model_flags(parser)
     parser.add_argument("--measure", default="", metavar="N,N", help="trees to measure too, by their guesses")
     parser.add_argument(

@@ -16,13 +16,13 @@ _ASCII_HALVES = {(0, 0): " ", (1, 0): "'", (0, 1): ".", (1, 1): ":"}
 
 
 def window_and_mask(paint: Paint, step: Step, codec: Codec) -> str:
-    """Both drawings, with a line on how to read each."""
+    """Draw both, with a line on how to read each."""
     title = f"One step of lookahead (step {step.index}): it fed {len(step.tokens)} tokens in one pass."
     return "\n".join([paint.bold(title), *_grid(paint, step, codec), "", *_mask(paint, step)])
 
 
 def _grid(paint: Paint, step: Step, codec: Codec) -> list[str]:
-    """The window row by row, each column a trajectory read downwards; then the guesses that were verified."""
+    """Draw the window row by row, each column a trajectory read downwards; then the guesses that were verified."""
     rows, room = step.panel["rows"], (paint.width - 14) // _CELL
     lines = ["Window: a row is the target's answer to those above; columns become n-grams."]
     for index, row in enumerate([*rows, step.panel["new"]]):
@@ -45,7 +45,7 @@ def _cell(codec: Codec, token: int) -> str:
 
 
 def _mask(paint: Paint, step: Step) -> list[str]:
-    """The ancestor closure, two rows of it to a line of the terminal."""
+    """Draw the ancestor closure, two rows of it to a line of the terminal."""
     seen = closure(step.parents).astype(int)
     halves = _HALVES if paint.unicode else _ASCII_HALVES
     size = min(len(seen), paint.width - 4)
@@ -58,7 +58,7 @@ def _mask(paint: Paint, step: Step) -> list[str]:
 
 
 def _colour(step: Step, node: int) -> str:
-    """The colour of a node's part of the step."""
+    """Return the colour of a node's part of the step."""
     if step.roles[node] is Role.VERIFY:
         return _POOL
     if step.roles[node] is Role.ROOT:

@@ -19,7 +19,9 @@ class Disturbance:
 
     @property
     def disturbed(self) -> bool | None:
-        """Whether others had more than a tenth of the cores' time; None where the system does not say it."""
+        """Return whether other processes took more than a tenth of the cores' time; None where the system does not
+        tell.
+        """
         begin, end = self._begin, self._read()
         if begin is None or end is None or end[0] <= begin[0]:
             return None
@@ -27,7 +29,7 @@ class Disturbance:
         return busy - own > _MOST * wall * (os.cpu_count() or 1)
 
     def _read(self) -> tuple[float, float, float] | None:
-        """Seconds: by the clock, of all cores at work or taken by a host, of this process and its helper."""
+        """Return seconds: by the clock, of all cores at work or taken by a host, and of this process and its helper."""
         try:
             first = (_PROC / "stat").read_text().split("\n", 1)[0]
             other = (_PROC / f"{self._helper}/stat").read_text() if self._helper else ""

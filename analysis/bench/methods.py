@@ -136,19 +136,19 @@ def measure(
 
 
 def base_entry(engine: Engine) -> BenchEntry:
-    """Autoregressive decoding, which every comparison begins with."""
+    """Make the entry for autoregressive decoding, the base of every comparison."""
     return method_entry(engine, _BASE, {})
 
 
 def method_entry(engine: Engine, name: str, params: Mapping[str, JSON]) -> BenchEntry:
-    """A method with its settings checked."""
+    """Make the entry for a method, with its settings checked."""
     settings = find_method(name).Params.parse(params).to_json()
     memory = dict[str, Any]()
     return BenchEntry(name, settings, _runner(engine, name, settings, memory), memory=memory)
 
 
 def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[BenchEntry]:
-    """The methods to measure, each with its settings checked."""
+    """Make the entries of the methods to measure, with their settings checked."""
     for name in (*names, *params):
         find_method(name)
     if strangers := sorted(params.keys() - set(names)):
@@ -173,7 +173,7 @@ def _runner(engine: Engine, method: str, params: Mapping[str, JSON], memory: dic
 
 
 def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
-    """Roles and texts as the model reads them: through its own template, or line by line where it has none."""
+    """Format messages as the model reads them: with its own template, or line by line where it has none."""
     if not engine.codec.has_chat_template:
         return "\n".join(text for _, text in chat)
     return [{"role": role, "content": text} for role, text in chat]
@@ -227,7 +227,7 @@ def _row(entry: BenchEntry, base: BenchEntry) -> dict[str, Any]:
 
 
 def _by_category(entry: BenchEntry, kinds: Sequence[str]) -> dict[str, float]:
-    """Tokens per step of every kind of question: one kind with long answers decides the mean over all tokens."""
+    """Compute tokens per step for every kind of question; one kind with long answers dominates the overall mean."""
     tokens, steps = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0)
     for kind, run in zip(kinds, entry.runs, strict=True):
         tokens[kind] += len(run.ids)
@@ -240,7 +240,7 @@ def _same(entry: BenchEntry, base: BenchEntry) -> bool:
 
 
 def _share(entry: BenchEntry, base: BenchEntry) -> float:
-    """How many of the texts are those of autoregressive decoding."""
+    """Return the share of texts that equal those of autoregressive decoding."""
     return sum(run.ids == other.ids for run, other in zip(entry.runs, base.runs, strict=True)) / len(base.runs)
 
 

@@ -53,7 +53,7 @@ class ExaminedDraft:
         self.given = DraftWiring(base, draft.shape.windows)
 
     def checks(self) -> Sequence[Check]:
-        """What the files show."""
+        """Check what the files show."""
         ours, theirs = self._target.card, self._draft.card
         sentence = f"{theirs.vocabulary:,} rows for the target's {ours.vocabulary:,}"
         return [
@@ -103,11 +103,11 @@ class ExaminedDraft:
         return Check(name, flag, fine=False, sentence=sentence, given="the drafter's", better="the target's")
 
     def layers(self) -> Sequence[int]:
-        """None: a draft model reads tokens alone."""
+        """Return no layers: a draft model reads only tokens."""
         return ()
 
     def probes(self, wiring: DraftWiring) -> Sequence[Probe]:
-        """Other ids, other prompts, and another rotary embedding or window."""
+        """Try other ids, other prompts, and another rotary embedding or window."""
         found = list[Probe]()
         for by in (-1, 1):
             offset = wiring.offset + by
@@ -140,7 +140,7 @@ class ExaminedDraft:
 
     @torch.inference_mode()
     def guess(self, wiring: DraftWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
-        """The likeliest chain behind every place."""
+        """Return the likeliest chain at every position."""
         prompt, own, wanted = self._prompt(wiring, text), self._draft.card.vocabulary, self._target.card.vocabulary
         ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
         fed = [min(max(each + wiring.offset, 0), own - 1) for each in ids]
@@ -165,7 +165,7 @@ class ExaminedDraft:
         return self._rewired[key]
 
     def _prompt(self, wiring: DraftWiring, text: Text) -> list[int]:
-        """What the drafter reads in the place of the target's prompt."""
+        """Return what the drafter reads instead of the target's prompt."""
         ids = [*text.ids[: text.prompt_length]]
         if wiring.template == "the drafter's" and not isinstance(text.prompt, str):
             ids = self._codec.encode_chat(text.prompt)  # type: ignore[arg-type]  # a chat, or ids that have no template

@@ -24,7 +24,7 @@ _OTHER = "only models of the Llama family can be examined, and drafters of that 
 def open_drafter(
     engine: Engine, kind: str, name: str, progress: Callable[[str, float], None], *, download: bool = True
 ) -> Examined:
-    """The drafter of that name beside an engine's model; ModelError where nothing can be measured with it."""
+    """Open the drafter of that name for an engine's model; raise ModelError where nothing can be measured with it."""
     model = engine.model
     if not isinstance(model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)
@@ -48,7 +48,7 @@ def open_drafter(
 
 
 def open_draft(engine: Engine) -> Examined:
-    """The draft model that an engine was loaded with: its tokenizer was compared with the target's then."""
+    """Examine the draft model that an engine was loaded with; its tokenizer was compared with the target's then."""
     draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
     return _examined_draft(draft, engine.codec, engine)
 

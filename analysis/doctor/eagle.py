@@ -76,7 +76,7 @@ class ExaminedEagle:
         return Check(flag, flag, fine=False, sentence=str(error), given=given, better=not given)
 
     def checks(self) -> Sequence[Check]:
-        """What the files show."""
+        """Check what the files show."""
         config, weights, model = self._stored.config, self._weights, self._model
         found = [*self._refused]
         if not any(check.name == "verifier" for check in found):
@@ -96,11 +96,11 @@ class ExaminedEagle:
         ]
 
     def layers(self) -> Sequence[int]:
-        """The tapped layers and their neighbours."""
+        """Return the tapped layers and their neighbours."""
         return sorted({tap + by for tap in self._stored.taps for by in (-1, 0, 1) if self._has(tap + by)})
 
     def probes(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Every entry flipped or moved by one."""
+        """Flip every entry, or move it by one."""
         return [
             *self._flags(wiring),
             *self._taps(wiring),
@@ -136,7 +136,9 @@ class ExaminedEagle:
         return found
 
     def _places(self, wiring: EagleWiring) -> list[Probe]:
-        """Places: of all rows together they cannot be wrong, since a rotary embedding sees distances alone."""
+        """Shift positions. Shifting those of all rows together makes no difference: a rotary embedding encodes
+        distances.
+        """
         found = list[Probe]()
         for by in (-1, 1):
             shift = wiring.draft_shift + by
@@ -150,7 +152,7 @@ class ExaminedEagle:
         return found
 
     def _tables(self, wiring: EagleWiring) -> list[Probe]:
-        """The rotary embedding and the window."""
+        """Try another rotary embedding and another window."""
         found, config = list[Probe](), wiring.config
         base = _base(config)
         for other in sorted({self._target_base(), _BASE} - {base}):
@@ -167,7 +169,7 @@ class ExaminedEagle:
         return found
 
     def _numbers(self, wiring: EagleWiring) -> list[Probe]:
-        """The embedding, the vocabulary map and the dtype."""
+        """Try another embedding, vocabulary map and dtype."""
         found, same_size = list[Probe](), wiring.config.shape.hidden == self._model.shape.hidden
         if "embed_tokens.weight" in self._weights and same_size:
             other = "target" if wiring.embedding == "own" else "own"
@@ -187,11 +189,11 @@ class ExaminedEagle:
         return found
 
     def guess(self, wiring: EagleWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
-        """The likeliest chain behind every place."""
+        """Return the likeliest chain at every position."""
         return EagleGuesses(self, wiring, text, places).guess(depth)
 
     def weights(self, dtype: torch.dtype, config: EagleConfig) -> Mapping[str, torch.Tensor]:
-        """All weights on the model's device; scales that the flags ask for and no file has are 1."""
+        """Return all weights on the model's device; norm scales that the flags ask for and no file has are 1."""
         if dtype not in self._cast:
             self._cast[dtype] = {name: weight.to(self._model.device, dtype) for name, weight in self._weights.items()}
         one = next(iter(self._cast[dtype].values()))
@@ -199,12 +201,12 @@ class ExaminedEagle:
         return {**{name: one.new_ones(size) for name, size in asked.items()}, **self._cast[dtype]}
 
     def embed(self, wiring: EagleWiring, ids: torch.Tensor) -> torch.Tensor:  # (n,) -> (n, H)
-        """The embeddings of tokens."""
+        """Embed tokens."""
         table = self._weights["embed_tokens.weight"] if wiring.embedding == "own" else self._embeddings[0]
         return table.to(ids.device)[ids].to(wiring.dtype)
 
     def say(self, wiring: EagleWiring, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R,) ids
-        """The likeliest token behind every row."""
+        """Return the likeliest token after every row."""
         weights = self.weights(wiring.dtype, wiring.config)
         if (output := weights.get("lm_head.weight")) is None:
             output = self._embeddings[1] if self._ids is None else self._embeddings[1][self._ids]

@@ -65,7 +65,7 @@ class Examination:
         return f"{count}: {found}.{gain} This comes from {basis}."
 
     def to_json(self) -> dict[str, JSON]:
-        """The report as `--json` prints it."""
+        """Return the report as `--json` prints it."""
         checks = [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in self.checks]
         given, best = self.given, self.best
         return {
@@ -88,7 +88,7 @@ class Examination:
 
 
 def refused(method: str, model: str, drafter: str, error: ModelError) -> Examination:
-    """The report on a drafter whose files cannot be used."""
+    """Report on a drafter whose files cannot be used."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
     return Examination(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
@@ -105,7 +105,7 @@ def finish(progress: Reporting[_Result], report: Callable[[str, float], None]) -
 
 
 def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:
-    """Some of the tasks, another choice for every seed."""
+    """Choose some of the tasks, by the seed."""
     return tuple(random.Random(seed).sample([*tasks], min(count, len(tasks))))
 
 
@@ -156,7 +156,7 @@ def examine(
 def _round(
     examined: Examined, best: AcceptedGuesses, probes: Sequence[Probe], texts: Sequence[Text], seed: int
 ) -> Reporting[tuple[ProbeOutcome, ...]]:
-    """Every probe beside the wiring that it changes."""
+    """Compare every probe with the wiring that it changes."""
     outcomes = list[ProbeOutcome]()
     for number, probe in enumerate(probes):
         yield f"trying {probe.name}", number / len(probes)

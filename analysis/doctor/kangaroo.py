@@ -61,7 +61,7 @@ class ExaminedAdapter:
             return stored
 
     def checks(self) -> Sequence[Check]:
-        """What the files show."""
+        """Check what the files show."""
         stored, shape = self._stored, self._model.shape
         config = stored.config
         fits = Check("verifier", "verifier", fine=True, sentence="config.json names this model, or none")
@@ -76,12 +76,12 @@ class ExaminedAdapter:
         ]
 
     def layers(self) -> Sequence[int]:
-        """The exit layer and its neighbours."""
+        """Return the exit layer and its neighbours."""
         exit_layer = self._stored.config.exit_layer
         return [layer for layer in (exit_layer - 1, exit_layer, exit_layer + 1) if self._has(layer)]
 
     def probes(self, wiring: KangarooWiring) -> Sequence[Probe]:
-        """Every entry flipped or moved by one."""
+        """Flip every entry, or move it by one."""
         found, config = list[Probe](), wiring.config
         for layer in self.layers():
             if layer != config.exit_layer:
@@ -110,7 +110,7 @@ class ExaminedAdapter:
     def guess(
         self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int
     ) -> torch.Tensor:  # (P, depth)
-        """The likeliest chain behind every place."""
+        """Return the likeliest chain at every position."""
         config, stop = wiring.config, places[-1] + depth
         states = text.states[config.exit_layer][:stop]
         x = self._sections[-1].final(states) if wiring.normed else states

@@ -31,7 +31,9 @@ class AcceptedGuesses:
 
 @torch.inference_mode()
 def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> AcceptedGuesses:
-    """How much of the texts a wiring guesses. Greedy acceptance, exactly: a guess is right where the text has it."""
+    """Count how much of the texts a wiring guesses. Acceptance is greedy and exact: a guess is right if the text has
+    it.
+    """
     lengths = [accepted(examined, wiring, text, depth) for text in texts]
     every = np.concatenate(lengths)
     return AcceptedGuesses(
@@ -42,7 +44,7 @@ def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) 
 
 
 def accepted(examined: Examined, wiring: Any, text: Text, depth: int) -> npt.NDArray[np.int64]:  # (places,)
-    """How many guesses are right in front of the first wrong one, at every place of a text."""
+    """Count the right guesses before the first wrong one, at every position of a text."""
     places = text.places(depth)
     guesses = examined.guess(wiring, text, places, depth).cpu()
     ids = torch.tensor(text.ids)

@@ -43,7 +43,7 @@ class ExaminedHeads:
         self.given = MedusaWiring(tuple(range(self.depth)))
 
     def checks(self) -> Sequence[Check]:
-        """What the files show."""
+        """Check what the files show."""
         weights, name = self._heads.weights, self._model.card.name
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
@@ -70,11 +70,11 @@ class ExaminedHeads:
         ]
 
     def layers(self) -> Sequence[int]:
-        """What leaves the last layer, in front of the final norm."""
+        """Return the layer after the last: its input is what enters the final norm."""
         return [self._model.shape.layers]
 
     def probes(self, wiring: MedusaWiring) -> Sequence[Probe]:
-        """Other orders of the heads, and other hidden states."""
+        """Try other orders of the heads, and other hidden states."""
         found, order = list[Probe](), wiring.order
         orders = {
             "heads moved by +1": (*order[-1:], *order[:-1]),
@@ -95,7 +95,7 @@ class ExaminedHeads:
         return found
 
     def guess(self, wiring: MedusaWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
-        """The likeliest token of every head."""
+        """Return the likeliest token of every head."""
         hidden = text.hidden if wiring.normed else text.states[self._model.shape.layers]
         rows = [max(0, place - 1 + wiring.place) for place in places]
         best = torch.stack([self._heads.top(hidden[row], 1)[:, 0] for row in rows])  # (P, K)

@@ -46,19 +46,19 @@ class Examined(Protocol):
     given: Any  # the wiring that its files ask for
 
     def checks(self) -> Sequence[Check]:
-        """What its files show without a run."""
+        """Check what the drafter's files show without a run."""
         ...
 
     def layers(self) -> Sequence[int]:
-        """The target's layers whose inputs any wiring reads, ascending."""
+        """Return the target's layers whose inputs any wiring reads, ascending."""
         ...
 
     def probes(self, wiring: Any) -> Sequence[Probe]:
-        """Every change of a wiring that is worth a try."""
+        """List every change of a wiring that is worth a try."""
         ...
 
     def guess(self, wiring: Any, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth) ids
-        """The likeliest chain behind every place, whose token the target has chosen but not read.
+        """Return the likeliest chain at every position, whose token the target has chosen but not read.
 
         What stands behind the first guess that is not the text's means nothing.
         """
@@ -66,12 +66,12 @@ class Examined(Protocol):
 
 
 def on(flag: bool) -> str:
-    """A flag in words."""
+    """Name a flag's value."""
     return "on" if flag else "off"
 
 
 def chains(best: torch.Tensor, rows: Sequence[int], depth: int) -> torch.Tensor:  # (T,) -> (P, depth)
-    """The guesses of a drafter that reads its guesses as it reads the text.
+    """Collect the guesses of a drafter that reads its guesses as it reads the text.
 
     `best` holds what it says behind every row of the text. As long as its guesses are right they are the text, so what
     it says behind them stands in the next rows.

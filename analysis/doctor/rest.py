@@ -17,7 +17,7 @@ _ROWS = 4096  # of an embedding that are compared
 
 
 def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
-    """Scales that are all zero or too large make a drafter mute; scales that are all one were not trained."""
+    """Check norm scales: all zero or too large, the drafter is mute; all one, they were not trained."""
     scales = {name: weight.float() for name, weight in weights.items() if weight.dim() == 1 and "norm" in name}
     for name, scale in scales.items():
         if not bool(scale.any()):
@@ -32,7 +32,7 @@ def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
 
 
 def check_embedding(own: torch.Tensor | None, target: torch.Tensor) -> Check:
-    """How far the rows of a drafter's embedding are the target's, as cosines; and whether they are shifted."""
+    """Compare the rows of a drafter's embedding with the target's by cosine, and look for a shift between them."""
     name = flag = "embedding"
     if own is None:
         return Check(name, flag, fine=True, sentence="the target's embedding serves the drafter too")
@@ -57,13 +57,13 @@ def check_embedding(own: torch.Tensor | None, target: torch.Tensor) -> Check:
 
 
 def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Check:
-    """How the weights are stored, and computed with."""
+    """Show how the weights are stored, and the dtype they are computed in."""
     stored = sorted({word(weight.dtype) for weight in weights.values() if weight.is_floating_point()})
     return Check("dtype", "dtype", fine=True, sentence=f"stored as {', '.join(stored)}, computed in {word(dtype)}")
 
 
 def check_verifier(named: str, name: str) -> Check:
-    """Whether the model that a configuration names may be the one at hand."""
+    """Check that the model named by a configuration may be the one at hand."""
     if named and not same_model(named, name):
         sentence = f"config.json says that it was made for {named[:80]}, not for {name[:80]}"
         return Check("verifier", "verifier", fine=False, sentence=sentence, given=named[:80], better=name[:80])
@@ -72,5 +72,5 @@ def check_verifier(named: str, name: str) -> Check:
 
 
 def word(dtype: torch.dtype) -> str:
-    """A dtype's name."""
+    """Return a dtype's name."""
     return str(dtype).removeprefix("torch.")

@@ -36,7 +36,7 @@ class Text:
     states: Mapping[int, torch.Tensor] = field(default_factory=dict)  # (T, H) entering a layer
 
     def places(self, depth: int) -> range:
-        """Where a step can begin: its root is the target's own word, and `depth` tokens follow.
+        """Return where a step can begin: its root is the target's own token, and `depth` tokens follow.
 
         Neighbours tell nearly the same, so of many only every second or third counts.
         """
@@ -45,7 +45,7 @@ class Text:
 
 
 def write_texts(engine: Engine, tasks: Sequence[Task], new_tokens: int, layers: Sequence[int]) -> Reporting[list[Text]]:
-    """The target's text for the first turn of every task, and the states that entered those layers."""
+    """Write the target's text for the first turn of every task, and record the states entering those layers."""
     found = list[Text]()
     for number, task in enumerate(tasks):
         yield "the target writes its own texts", number / len(tasks)

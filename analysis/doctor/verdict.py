@@ -45,7 +45,7 @@ class ProbeOutcome:
         return self.interval[0] > 0.0 and self.gain >= LEAST_GAIN * self.given.tokens_per_step
 
     def to_json(self) -> dict[str, JSON]:
-        """The row of a report."""
+        """Return the row of a report."""
         return {
             "name": self.probe.name,
             "flag": self.probe.flag,
@@ -73,7 +73,7 @@ class Fault:
 
     @classmethod
     def measured(cls, outcome: ProbeOutcome) -> Fault:
-        """The fault that a better probe shows."""
+        """Make a fault of a better probe."""
         probe, given, better = outcome.probe, outcome.given.tokens_per_step, outcome.other.tokens_per_step
         low, high = (round(end, 4) for end in outcome.interval)
         sentence = f"with {probe.name}, {better:.2f} tokens a step instead of {given:.2f}: {probe.remedy}"
@@ -82,21 +82,21 @@ class Fault:
 
     @classmethod
     def seen(cls, check: Check) -> Fault:
-        """What the files show."""
+        """Make a fault of what the files show."""
         return cls(check.name, check.flag, check.given, check.better, None, None, None, check.sentence)
 
     def to_json(self) -> dict[str, JSON]:
-        """The entry of a report."""
+        """Return the entry of a report."""
         return {**asdict(self), "interval": None if self.interval is None else [*self.interval]}
 
 
 def compare(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, probes: int, seed: int) -> ProbeOutcome:
-    """A probe's outcome as one of so many."""
+    """Compare a probe with the given wiring, as one of so many probes."""
     return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed))
 
 
 def interval(given: AcceptedGuesses, other: AcceptedGuesses, error: float, seed: int) -> tuple[float, float]:
-    """Of the difference in tokens per step, missed with a chance of `error`."""
+    """Return the interval of the difference in tokens per step, which misses it with a chance of `error`."""
     count = len(given.places)
     rows = np.random.default_rng(seed).integers(0, count, (_DRAWS, count))
     gains, places = other.accepted - given.accepted, given.places
@@ -108,7 +108,7 @@ def interval(given: AcceptedGuesses, other: AcceptedGuesses, error: float, seed:
 
 
 def _student_share(chance: float, freedom: int) -> float:
-    """A quantile of Student's distribution as a multiple of the normal one's: its series in 1 / freedom."""
+    """Return a quantile of Student's distribution over the normal one's, by its series in 1 / freedom."""
     z, n = NormalDist().inv_cdf(chance), float(freedom)
     second, third = (z**2 + 1) / 4, (5 * z**4 + 16 * z**2 + 3) / 96
     fourth = (3 * z**6 + 19 * z**4 + 17 * z**2 - 15) / 384

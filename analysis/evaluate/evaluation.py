@@ -35,7 +35,7 @@ def evaluate(
     about: Mapping[str, JSON],
     progress: ProgressCallback | None = None,
 ) -> dict[str, JSON]:
-    """Run what the folder lacks of the plan, and finish the folder: its report.
+    """Run what the folder lacks of the plan, finish the folder, and return its report.
 
     `about` says what the plan does not: the model and how it is held; with other values the folder is refused.
     """
@@ -57,7 +57,7 @@ def evaluate(
 
 
 def in_this_process(engine: Engine) -> Answers:
-    """One question after the other, on an engine of this process."""
+    """Answer one question after the other, on an engine of this process."""
 
     def answers(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
         check_engine(engine, plan)
@@ -69,7 +69,7 @@ def in_this_process(engine: Engine) -> Answers:
 
 
 def report(folder: Path) -> dict[str, JSON]:
-    """The numbers of every method and setting of a finished folder, side by side."""
+    """Return the numbers of every method and setting of a finished folder, side by side."""
     steps, nodes = (pq.read_metadata(folder / f"{name}.parquet").num_rows for name in (STEPS, NODES))
     runs = (
         read_table(folder / f"{RUNS}.parquet", RUNS)
@@ -95,7 +95,7 @@ def report(folder: Path) -> dict[str, JSON]:
 
 
 def _begin(folder: Path, plan: EvaluationPlan, about: Mapping[str, JSON]) -> dict[str, Any]:
-    """The summary of a new folder, or of one that the same evaluation has begun."""
+    """Return the summary of a new folder, or of one that the same evaluation has begun."""
     settings = {**about, **plan.settings()}
     make_folder(folder)
     if not (folder / SUMMARY).exists():
@@ -131,7 +131,7 @@ class _TimeLeft:
         return 1.0 - (self._waiting - self.finished) / self._questions
 
     def sentence(self) -> str:
-        """The share in words."""
+        """Describe how far it is."""
         left, done = self._waiting - self.finished, self._questions - self._waiting + self.finished
         found = f"{done} of {self._questions} questions"
         if not self.finished or not left:
@@ -140,7 +140,7 @@ class _TimeLeft:
 
 
 def duration(seconds: float) -> str:
-    """A length of time, as long as it needs to be: "40 s", "3 min", "2 h 05 min"."""
+    """Format a length of time: "40 s", "3 min", "2 h 05 min"."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -169,12 +169,12 @@ def _row(method: str, setting: str, runs: list[dict[str, Any]], base: list[dict[
 
 
 def _good(runs: Iterable[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
-    """The runs that came to an end, by question and turn."""
+    """Return the runs that did not fail, by question and turn."""
     return {(run["question"], run["turn"]): run for run in runs if run["finish"] != "error"}
 
 
 def _speed(runs: Iterable[dict[str, Any]]) -> float | None:
-    """Tokens per second of all steps behind the first ones."""
+    """Return tokens per second, without each run's first step."""
     timed = [run for run in runs if run["tokens_per_second"] is not None]
     seconds = _sum(timed, "decode_seconds")
     return sum(run["tokens_per_second"] * run["decode_seconds"] for run in timed) / seconds if seconds else None

@@ -28,12 +28,12 @@ _GROUP = 100_000  # rows of a row group, about: what a query skips or reads as o
 
 
 def finished_questions(folder: Path) -> set[int]:
-    """The numbers of the questions that need not be run again."""
+    """Return the numbers of the questions that are finished."""
     return {int(files[RUNS].name.partition("-")[0]) for files in part_files(folder)}
 
 
 def write_part(folder: Path, number: int, answered: Answered) -> None:
-    """Write what a question gave. The table of runs comes last and says that the question is finished."""
+    """Write what a question gave. The table of runs comes last: with it, the question is finished."""
     make_folder(folder / PARTS)
     if answered.traces:
         make_folder(folder / TRACES)

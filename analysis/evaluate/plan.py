@@ -43,7 +43,7 @@ class EvaluationPlan:
     traces: bool = False
 
     def settings(self) -> dict[str, JSON]:
-        """All that decides what comes out, as JSON: an evaluation goes on only where it is the same."""
+        """Return all that decides the results, as JSON: an evaluation only resumes where it is the same."""
         questions = [[task.id, task.category, *task.turns] for task in self.tasks]
         return {
             "tasks": hashlib.sha256(json.dumps(questions).encode()).hexdigest(),
@@ -71,7 +71,7 @@ def make_plan(
     traces: bool = False,
     baseline: bool = True,
 ) -> EvaluationPlan:
-    """Check what was asked for, before anything runs.
+    """Check the arguments before anything runs.
 
     `params` holds settings by method, and `tuned` those of the methods that `params` leaves out, named "tuned".
     `settings` holds further ones by the name of each: the method and what differs from its first setting.

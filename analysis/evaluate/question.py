@@ -48,7 +48,7 @@ def warm_up(engine: Engine, plan: EvaluationPlan) -> None:
 
 
 def answer(engine: Engine, plan: EvaluationPlan, number: int) -> Answered:
-    """Run the question of this number; a run that fails has a row that says so, and the others go on.
+    """Run the question of this number; a run that fails has a row with its error, and the others go on.
 
     What a method learns from one run for the next lasts for the turns of this question: so the outcome depends neither
     on the questions before it nor on the process that they ran in.
@@ -83,7 +83,7 @@ def answer(engine: Engine, plan: EvaluationPlan, number: int) -> Answered:
 
 
 def _encoded(engine: Engine, chat: Sequence[tuple[str, str]]) -> list[int] | str:
-    """The prompt's ids, or the sentence that says why there are none."""
+    """Encode a prompt; return the error's sentence if that fails."""
     try:
         return engine.encode(as_prompt(engine, chat))
     except Exception as error:
@@ -93,7 +93,7 @@ def _encoded(engine: Engine, chat: Sequence[tuple[str, str]]) -> list[int] | str
 def _run(
     engine: Engine, plan: EvaluationPlan, entry: MethodSetting, prompt: Sequence[int], memory: dict[str, Any]
 ) -> tuple[Trace | None, str | None]:
-    """What was recorded, and the sentence of an error: a library's, or a method's of one's own, may be of any kind."""
+    """Run an entry; return what was recorded, and the sentence of an error of any kind, also of a user's own method."""
     run: Run | None = None
     try:
         run = engine.decode(

@@ -56,7 +56,7 @@ class Worker:
             self._refusal = str(error)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """The answers to a batch of questions."""
+        """Answer a batch of questions."""
         numbers = [int(number) for number in batch["number"]]
         answers = [_NOTHING if self._refusal else answer(self._engine, self._plan, number) for number in numbers]
         return {
@@ -83,13 +83,13 @@ def _packed(table: pa.Table) -> bytes:
 
 
 def _unpacked(row: Mapping[str, Any]) -> Answered:
-    """What a worker answered, out of the row that it came in."""
+    """Unpack what a worker answered from its row."""
     tables = RunTables(*(pa.ipc.open_stream(row[name]).read_all() for name in SCHEMAS))
     return Answered(tables, dict(zip(row["traces"], row["files"], strict=True)))
 
 
 def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any]) -> Answers:
-    """Answers of workers, each on a model that it loads itself, as they come."""
+    """Let workers answer, each with a model that it loads itself; answers come as they are ready."""
     _import_ray()
 
     def answers(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
@@ -102,7 +102,7 @@ def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any]) -> Answers:
 def ray_answers(
     cluster: Cluster, model: str, flags: Mapping[str, Any], plan: EvaluationPlan, numbers: Sequence[int]
 ) -> Iterator[tuple[int, Answered, int]]:
-    """The same, each with the id of the process that gave it."""
+    """Yield the answers, each with the id of the process that gave it."""
     ray, data = _import_ray()
     begun = not ray.is_initialized()
     try:
@@ -143,7 +143,7 @@ def start(cluster: Cluster) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise ParamError if nobody listens there: Ray itself would go on trying for minutes."""
+    """Raise ParamError if nothing listens there: Ray itself would retry for minutes."""
     host, colon, port = address.rpartition("://")[2].rpartition(":")
     if not colon or not port.isdecimal():
         return  # "auto", which Ray answers at once
@@ -156,7 +156,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _import_ray() -> tuple[Any, Any]:
-    """Ray and Ray Data, which report to nobody."""
+    """Import Ray and Ray Data, without usage reports."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it would write about every worker's start and end
     with warnings.catch_warnings():

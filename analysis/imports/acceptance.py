@@ -22,7 +22,7 @@ class Acceptance:
 
 
 def from_histogram(fields: Fields, name: str, counts: Sequence[int]) -> Acceptance:
-    """Steps from the fewest accepted guesses to the most."""
+    """Make steps from a histogram, from the fewest accepted guesses to the most."""
     if sum(counts) > MOST_STEPS:
         fields.refuse(name, f"counts {sum(counts)} steps, more than the {MOST_STEPS} that are read")
     accepted = tuple(j for j, count in enumerate(counts) for _ in range(count))
@@ -30,7 +30,7 @@ def from_histogram(fields: Fields, name: str, counts: Sequence[int]) -> Acceptan
 
 
 def from_vllm(fields: Fields) -> Acceptance:
-    """What vLLM calls `speculative_decoding` and AIPerf `spec_decode_acceptance`: the same names and rules.
+    """Read what vLLM calls `speculative_decoding` and AIPerf `spec_decode_acceptance`: the same names and rules.
 
     Names as in vLLM's docs/features/speculative_decoding/acceptance_metrics.md and AIPerf's
     SpecDecodeAcceptanceRecord; AIPerf's histogram leaves out what was never counted.
@@ -83,7 +83,7 @@ def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptanc
 
 
 def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
-    """Steps from the fewest drafted guesses to the most, and of these from the fewest accepted ones to the most."""
+    """Make steps from the fewest drafted guesses to the most, and from the fewest accepted ones to the most."""
     lengths = fields.inside("acceptance_histogram_by_draft_length")
     pairs: list[tuple[int, int]] = []
     for name in lengths.names():
@@ -107,12 +107,12 @@ def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance
 
 
 def histogram(values: Sequence[int]) -> list[int]:
-    """Entry j counts how often j occurs."""
+    """Count how often each number j occurs, in entry j."""
     counts = Counter(values)
     return [counts[j] for j in range(max(counts, default=-1) + 1)] if max(counts, default=0) < 10**6 else []
 
 
 def _trimmed(counts: Sequence[int]) -> list[int]:
-    """Counts without the zeros at their end."""
+    """Remove the zeros at the end of counts."""
     length = next((place for place in range(len(counts), 0, -1) if counts[place - 1]), 0)
     return list(counts[:length])

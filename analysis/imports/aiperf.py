@@ -20,12 +20,12 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a request's record."""
+    """Return True if this is a request's record."""
     return "metadata" in first and "metrics" in first and "choices" not in first
 
 
 def read(contents: Contents) -> Imported:
-    """One run a request; those of the warm-up are left out."""
+    """Read a run from each request; those of the warm-up are left out."""
     tables = ImportedRows()
     for fields in contents.records():
         metadata = fields.at("metadata") or Fields({}, fields.where)

@@ -26,11 +26,11 @@ class Fields:
         return self.plain.get(name) is not None
 
     def names(self) -> Iterator[str]:
-        """The object's keys."""
+        """Return the object's keys."""
         return iter(self.plain)
 
     def at(self, *names: str) -> Fields | None:
-        """The object inside of these names, one within the other; None if there is none."""
+        """Return the object nested under these names; None if there is none."""
         found = self
         for name in names:
             value = found.plain.get(name)
@@ -42,21 +42,21 @@ class Fields:
         return found
 
     def inside(self, name: str) -> Fields:
-        """The object of this name, which must be there."""
+        """Return the object of this name; refuse the record if it is missing."""
         found = self.at(name)
         if found is None:
             self.refuse(name, "must be an object, and is missing")
         return found
 
     def only(self, name: str) -> Fields:
-        """The one object in a list."""
+        """Return the one object in a list."""
         found = self.objects(name)
         if len(found) != 1:
             self.refuse(name, f"must hold one object, not {len(found)}: write one record for each")
         return found[0]
 
     def objects(self, name: str) -> list[Fields]:
-        """A list of objects."""
+        """Return a list of objects."""
         found = []
         for index, value in enumerate(self._list(name)):
             if not isinstance(value, dict):
@@ -65,20 +65,20 @@ class Fields:
         return found
 
     def count(self, name: str) -> int:
-        """A whole number from 0."""
+        """Return a whole number from 0."""
         return self._count(name, self.plain.get(name))
 
     def maybe_count(self, *names: str) -> int | None:
-        """The first of these that is there, a whole number from 0."""
+        """Return the first of these that is there, a whole number from 0."""
         return next((self.count(name) for name in names if name in self), None)
 
     def counts(self, name: str) -> list[int]:
-        """A list of whole numbers from 0."""
+        """Return a list of whole numbers from 0."""
         values = self._list(name)
         return [self._count(f"{name}[{index}]", value) for index, value in enumerate(values)]
 
     def ids(self, name: str) -> list[int] | None:
-        """A list of token ids, if it is there."""
+        """Return a list of token ids; None if it is missing."""
         if name not in self:
             return None
         found = self.counts(name)
@@ -87,27 +87,27 @@ class Fields:
         return found
 
     def number(self, name: str) -> float:
-        """A finite number from 0."""
+        """Return a finite number from 0."""
         return self._number(name, self.plain.get(name))
 
     def maybe_number(self, *names: str) -> float | None:
-        """The first of these that is there, a finite number from 0."""
+        """Return the first of these that is there, a finite number from 0."""
         return next((self.number(name) for name in names if name in self), None)
 
     def numbers(self, name: str) -> list[float]:
-        """A list of finite numbers from 0."""
+        """Return a list of finite numbers from 0."""
         values = self._list(name)
         return [self._number(f"{name}[{index}]", value) for index, value in enumerate(values)]
 
     def text(self, name: str) -> str | None:
-        """A text, if it is there."""
+        """Return a text; None if it is missing."""
         value = self.plain.get(name)
         if value is not None and not isinstance(value, str):
             self.refuse(name, f"must be a text, not {show(value)}")
         return value
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts."""
+        """Return a list of texts."""
         values = self._list(name)
         for index, value in enumerate(values):
             if not isinstance(value, str):
@@ -115,12 +115,12 @@ class Fields:
         return values
 
     def label(self, name: str) -> str | None:
-        """A name, which may be a number in the file."""
+        """Return a name, which may be a number in the file."""
         value = self.plain.get(name)
         return str(value) if type(value) is int and abs(value) <= _LARGEST else self.text(name)
 
     def histogram(self, name: str) -> list[int]:
-        """Counts by a whole number: a list, or an object whose keys are the numbers."""
+        """Return counts by a whole number, from a list or from an object whose keys are the numbers."""
         value = self.plain.get(name)
         if not isinstance(value, dict):
             return self.counts(name)
@@ -137,7 +137,7 @@ class Fields:
             self.refuse(name, f"is {value:.10g}, but {what} give {expected:.10g}")
 
     def about(self, name: str, what: str, expected: float) -> None:
-        """The same of a rate or a mean that the file may have rounded, if it is there."""
+        """Refuse the record likewise for a rate or a mean, which the file may have rounded, if it is there."""
         if name in self:
             self.agree(name, self.number(name), what, expected, _TOLERANCE * max(1.0, abs(expected)))
 

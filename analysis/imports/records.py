@@ -40,7 +40,7 @@ class Contents:
         return self.data.lstrip()[:1] in (b"{", b"[")
 
     def records(self) -> Iterator[Fields]:
-        """The objects of the file, in their order."""
+        """Yield the objects of the file, in their order."""
         found = _objects(self.data) if self.is_json else _rows(self.data)
         for number, fields in enumerate(found, start=1):
             if number > _RECORDS:
@@ -86,7 +86,7 @@ class _Budget:
 
 
 def _objects(data: bytes) -> Iterator[Fields]:
-    """The objects of JSON lines, of a list, or the one of a document over many lines."""
+    """Yield the objects of JSON lines, of a list, or the one of a document over many lines."""
     budget, first = _Budget(), data.lstrip().partition(b"\n")[0].rstrip()
     if first.startswith(b"{") and first.endswith(b"}"):
         for number, line in enumerate(data.split(b"\n"), start=1):
@@ -110,7 +110,7 @@ def _document(wrapped: bytes, data: bytes, budget: _Budget) -> dict[str, list[ob
 
 
 def _misspelt(data: bytes) -> str:
-    """Where a text is no JSON; it has been found to be shallow, so that the parser may look again."""
+    """Describe where a text is not JSON; it is known to be shallow, so the parser may read it again."""
     try:
         json.loads(data.decode())
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ def _misspelt(data: bytes) -> str:
 
 
 def _rows(data: bytes) -> Iterator[Fields]:
-    """The rows of a table as objects by its header; a cell that is a number becomes one, an empty one nothing."""
+    """Yield the rows of a table as objects by its header; cells with numbers become numbers, empty cells None."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

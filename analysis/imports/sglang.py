@@ -24,7 +24,7 @@ NO_STEPS = "some of these answers have no spec_correct_drafts_histogram: ask for
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is an answer of one of SGLang's servers with its details."""
+    """Return True if this is an answer of one of SGLang's servers with its details."""
     if "sglext" in first:
         return True
     choices = first.objects("choices") if "choices" in first and "question_id" not in first else []
@@ -32,7 +32,7 @@ def recognises(first: Fields) -> bool:
 
 
 def read(contents: Contents) -> Imported:
-    """One run an answer."""
+    """Read a run from each answer."""
     tables = ImportedRows()
     for fields in contents.records():
         _add(tables, fields)
@@ -71,7 +71,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
 
 
 def _details(extra: Fields) -> Fields | None:
-    """The details of an answer of one sequence."""
+    """Return the details of an answer of one sequence."""
     try:
         return extra.at("spec_tokens_details")
     except ValueError:

@@ -17,12 +17,12 @@ NAME, TITLE = "spec-bench", "Spec-Bench's answer file"
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a question's answer."""
+    """Return True if this is a question's answer."""
     return "question_id" in first and "choices" in first
 
 
 def read(contents: Contents) -> Imported:
-    """One run a turn."""
+    """Read a run from each turn."""
     tables = ImportedRows()
     for fields in contents.records():
         choice = fields.only("choices")
@@ -52,7 +52,7 @@ def read(contents: Contents) -> Imported:
 
 
 def _by_turn(choice: Fields, tokens: list[int]) -> list[list[int]]:
-    """The steps of every turn; their tokens must be those of the turn."""
+    """Return the steps of every turn; their tokens must be those of the turn."""
     lengths = choice.counts("accept_lengths")
     for step, length in enumerate(lengths):
         if length == 0:
@@ -72,7 +72,7 @@ def _by_turn(choice: Fields, tokens: list[int]) -> list[list[int]]:
 
 
 def _ends(choice: Fields, lengths: list[int], tokens: list[int]) -> list[int]:
-    """Where each turn's steps end: by their number, else by the tokens that they make."""
+    """Return where each turn's steps end: by their number, else by the tokens that they make."""
     for name in ("decoding_steps", "idxs"):
         if name in choice:
             steps = choice.counts(name)

@@ -19,12 +19,12 @@ NAME, TITLE = "specdec_bench", "specdec_bench's profile"
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is such a profile, measured or not."""
+    """Return True if this is such a profile, measured or not."""
     return "schema_version" in first and "num_speculative_tokens" in first and "measured" in first
 
 
 def read(contents: Contents) -> Imported:
-    """One run, whose steps are all that were measured."""
+    """Read one run, whose steps are all that were measured."""
     tables, categories = ImportedRows(), dict[str, JSON]()
     for fields in contents.records():
         if fields.plain.get("measured") is not True:
@@ -74,7 +74,7 @@ def _engine(fields: Fields) -> str:
 
 
 def _checkpoint(fields: Fields, name: str) -> str | None:
-    """A checkpoint's name, which may be in an object."""
+    """Return a checkpoint's name, which may be in an object."""
     if not isinstance(fields.plain.get(name), dict):
         return fields.text(name)
     found = fields.inside(name)

@@ -18,12 +18,12 @@ _SHORT = 2  # entries that may be missing at the text's end, where nothing is le
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a text with a drafter's lengths."""
+    """Return True if this is a text with a drafter's lengths."""
     return "generated_token_ids" in first and any(name in first for name in _DRAFTERS)
 
 
 def read(contents: Contents) -> Imported:
-    """One run a text and drafter."""
+    """Read a run from each text and drafter."""
     tables = ImportedRows()
     for fields in contents.records():
         prompt_ids, ids = fields.ids("prompt_token_ids"), fields.ids("generated_token_ids")

@@ -17,12 +17,12 @@ _POSITION = "acceptance_at_pos_"
 
 
 def recognises(first: Fields) -> bool:
-    """Whether the table has these columns."""
+    """Return True if the table has these columns."""
     return "num_drafts" in first.names() and f"{_POSITION}0" in first.names()
 
 
 def read(contents: Contents) -> Imported:
-    """One run a row, whose steps are the drafts."""
+    """Read a run from each row, whose steps are the drafts."""
     tables = ImportedRows()
     for fields in contents.records():
         subset = fields.label("subset") or str(len(tables))
@@ -53,7 +53,7 @@ def read(contents: Contents) -> Imported:
 
 
 def _reached(fields: Fields, steps: int, accepted: int) -> list[int]:
-    """How many drafts came at least so far, of the shares by position; all of them at the front."""
+    """Count the drafts that came at least so far, from the shares by position; entry 0 counts all of them."""
     if steps > 10**9:
         fields.refuse("num_drafts", f"is {steps}, more than can be read")
     count = sum(name.startswith(_POSITION) for name in fields.names())

@@ -83,7 +83,7 @@ class ImportedRows:
         row.setdefault("drafted", sum(drafted) if drafted and None not in drafted else drafts)
 
     def finished(self, name: str, source: str, title: str, **more: JSON) -> Imported:
-        """The tables; what they lack is in the summary with its reason."""
+        """Return the tables; the summary has a reason for everything they lack."""
         if not self._runs:
             raise TraceError(f"the file holds no run of {title}")
         runs = as_table(self._runs, RUNS)
@@ -94,14 +94,14 @@ class ImportedRows:
 
 
 def summary(name: str, source: str, missing: Mapping[str, str], **more: JSON) -> dict[str, JSON]:
-    """A folder's summary with all its usual fields."""
+    """Make a folder's summary with all its usual fields."""
     created = datetime.now(UTC).isoformat(timespec="seconds")
     whole = {"version": VERSION, "source": source, "name": name, "created": created, "finished": True}
     return whole | {"missing": dict(missing)} | {key: value for key, value in more.items() if value}
 
 
 def lacking(runs: pa.Table, steps: pa.Table, nodes: pa.Table, title: str) -> dict[str, str]:
-    """A reason for every column that is null throughout, by "table.column"."""
+    """Return a reason for every column that is null throughout, by "table.column"."""
     found = {}
     for table, rows, schema in ((RUNS, runs, RUNS_SCHEMA), (STEPS, steps, STEPS_SCHEMA)):
         for column in schema.names:
@@ -114,7 +114,7 @@ def lacking(runs: pa.Table, steps: pa.Table, nodes: pa.Table, title: str) -> dic
 
 
 def merged(parts: Iterable[Imported], name: str) -> Imported:
-    """Several imports as one, the runs numbered on."""
+    """Merge several imports into one, with their runs renumbered."""
     found: dict[str, list[pa.Table]] = {table: [] for table in SCHEMAS}
     sources, missing, first = dict[str, None](), dict[str, str](), 0
     for part in parts:

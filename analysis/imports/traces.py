@@ -14,12 +14,12 @@ NAME, TITLE = "trace", "our own trace"
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is the header of a trace."""
+    """Return True if this is the header of a trace."""
     return first.plain.get("kind") == "header"
 
 
 def read(contents: Contents) -> Imported:
-    """The one run, as far as it was written."""
+    """Read the one run, as far as it was written."""
     trace = parse_trace(contents.data, allow_partial=True)
     runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)

@@ -24,12 +24,12 @@ NO_STEPS = (
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a completion, of a chat or a text, as far as it has no other engine's details."""
+    """Return True if this is a completion, of a chat or a text, without another engine's details."""
     return "choices" in first and any(name in first for name in ("metrics", "usage", "object"))
 
 
 def read(contents: Contents) -> Imported:
-    """One run an answer."""
+    """Read a run from each answer."""
     tables, source = ImportedRows(), NAME
     for fields in contents.records():
         if _add(tables, fields):
@@ -74,7 +74,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
 
 
 def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, prompt: int | None) -> dict[str, list[Any]]:
-    """The steps of our export, which has those without a guess as well, and may have had guesses in the first."""
+    """Read the steps of our export, which has those without a guess as well; its first may have had guesses."""
     written, guessing = ours.counts("written"), ours.counts("spec_steps")
     if tokens is not None:
         ours.agree("written", sum(written), "the tokens of the answer", tokens)

@@ -17,12 +17,12 @@ NO_STEPS = "some of these requests have no itl_ms, only its mean"
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a request's record, or what stands in front of them."""
+    """Return True if this is a request's record, or what precedes them."""
     return ("output_tokens" in first and "ttft_ms" in first) or ("meta" in first and "messages" not in first)
 
 
 def read(contents: Contents) -> Imported:
-    """One run a request."""
+    """Read a run from each request."""
     tables, model = ImportedRows(), None
     for fields in contents.records():
         meta = fields.at("meta")

@@ -29,7 +29,7 @@ class DraftReader:
     """
 
     def __init__(self, engine: Engine, model: Model, text: Sequence[int], room: int, largest_step: int) -> None:
-        """`room` is for what may be written after the text, in steps of at most `largest_step` rows."""
+        """Make `room` for what may be written after the text, in steps of at most `largest_step` rows."""
         rows = max(ROWS, 2 * largest_step)  # a step's own, after what was stored in front of them
         if model.rolling is not None:
             rows = max(rows, len(text))  # so that what was overwritten is never asked for again

@@ -26,7 +26,7 @@ class ExitReader:
     """The adapter's session, which has read the text once."""
 
     def __init__(self, part: Any, target: Target, room: int) -> None:
-        """`room` is for what may be written after the text."""
+        """Make `room` for what may be written after the text."""
         self.part, self._target, self._states = part, target, target.states((part.layer,))
         # With steps as long as the text, not even a rolling cache overwrites what is asked for again.
         self.session = part.open(len(target.text) + room, max(ROWS, len(target.text)))

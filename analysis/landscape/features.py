@@ -33,7 +33,7 @@ class FeatureReader:
     """
 
     def __init__(self, part: Any, target: Target, room: int, guesses: int) -> None:
-        """`room` is for what may be written after the text, `guesses` how many of all positions are read together."""
+        """Make `room` for what may be written after the text; `guesses` of all positions are read together."""
         self.part, self._text, self._states = part, target.text, target.states(part.layers)
         # With steps as long as the text, not even a rolling cache overwrites what is asked for again.
         largest = max(_CHUNK, len(self._text)) + guesses

@@ -19,7 +19,7 @@ _MOST = 4096  # guesses of a step that are counted apart; no drafter makes more
 
 
 def mean_acceptance_length(selection: Selection) -> MetricResult:
-    """Tokens a step, the target's own one included, as several tools count them."""
+    """Compute tokens per step, the target's own included, in the conventions of several tools."""
     steps = selection.steps
     written, accepted = steps.number("written"), steps.number("accepted")
     guessing = selection.guessing
@@ -50,7 +50,7 @@ def mean_acceptance_length(selection: Selection) -> MetricResult:
 
 
 def draft_acceptance_rate(selection: Selection) -> MetricResult:
-    """Accepted guesses over drafted ones."""
+    """Divide accepted guesses by drafted ones."""
     accepted, drafted = counted(selection)
     above, below = selection.runs_by_question(accepted), selection.runs_by_question(drafted)
     if not below.any():
@@ -63,7 +63,7 @@ def draft_acceptance_rate(selection: Selection) -> MetricResult:
 
 
 def counted(selection: Selection) -> tuple[Array, Array]:
-    """Accepted and drafted guesses by run, 0 where nobody counted; some records count them for whole runs alone."""
+    """Sum accepted and drafted guesses by run, 0 where unknown; some records count them only for whole runs."""
     steps, runs = selection.steps, selection.runs
     drafted, accepted = steps.maybe("drafted"), steps.number("accepted")
     by_steps = selection.by_run(np.isnan(drafted)) == 0
@@ -79,7 +79,7 @@ def counted(selection: Selection) -> tuple[Array, Array]:
 
 
 def survival(selection: Selection) -> MetricResult:
-    """The share of steps with guesses that accepted at least so many: vLLM's rate by position."""
+    """Compute the share of steps with guesses that accepted at least i of them: vLLM's rate by position."""
     accepted, guessing = selection.steps.number("accepted"), selection.guessing
     if not guessing.any():
         raise UnknownError(NO_GUESS)
@@ -102,7 +102,7 @@ def survival(selection: Selection) -> MetricResult:
 
 
 def conditional_acceptance(selection: Selection) -> MetricResult:
-    """Of the steps whose guesses were right up to a position, the share that was right there too."""
+    """Compute, of the steps that were right up to a position, the share that was right there too."""
     asked, right = positions(selection, np.zeros(len(selection.steps), np.int64), 1)
     asked, right = asked[0], right[0]
     low, high = intervals.wilson(right, asked)
@@ -123,7 +123,7 @@ def conditional_acceptance(selection: Selection) -> MetricResult:
 
 
 def consistent_token_acceptance(selection: Selection) -> MetricResult:
-    """CTAR(w) of the Kangaroo paper."""
+    """Compute CTAR(w) of the Kangaroo paper."""
     written = _counts(selection.steps.number("written"))
     passes = {tokens: count for tokens, count in enumerate(written.tolist()) if count}
     widest = min(_LONGEST, max(len(written) - 2, 1))
@@ -139,7 +139,7 @@ def consistent_token_acceptance(selection: Selection) -> MetricResult:
 
 
 def acceptance_histogram(selection: Selection) -> MetricResult:
-    """How many steps with guesses accepted exactly so many."""
+    """Count the steps with guesses that accepted exactly j."""
     guessing = selection.guessing
     counts = _counts(selection.steps.number("accepted")[guessing])
     if not len(counts):
@@ -155,7 +155,7 @@ def acceptance_histogram(selection: Selection) -> MetricResult:
 
 
 def histogram_by_draft_length(selection: Selection) -> MetricResult:
-    """The acceptance histogram of each number of guesses apart."""
+    """Compute the acceptance histogram for each number of guesses."""
     steps = selection.steps
     drafted, accepted = steps.number("drafted"), steps.number("accepted")
     some = drafted > 0
@@ -179,7 +179,7 @@ def histogram_by_draft_length(selection: Selection) -> MetricResult:
 
 
 def fed_per_token(selection: Selection) -> MetricResult:
-    """Rows that went through the target for each token that came out."""
+    """Count the rows that the target read for each token written."""
     steps = selection.steps
     fed, written = steps.number("fed"), steps.number("written")
     later = (steps.number("step") > 0) & ~np.isnan(fed)
@@ -192,7 +192,7 @@ def fed_per_token(selection: Selection) -> MetricResult:
 
 
 def positions(selection: Selection, place: Array, size: int) -> tuple[Array, Array]:
-    """By place and position: in how many steps the target judged a guess there, and in how many it agreed.
+    """Count by group and position the steps in which the target judged a guess there, and those in which it agreed.
 
     `place` gives every step one of `size` places, or -1. Where the record has nodes, these say how deep a tree went on;
     else a draft is taken for a chain.
@@ -217,14 +217,14 @@ def positions(selection: Selection, place: Array, size: int) -> tuple[Array, Arr
 
 
 def judged_at(selection: Selection, position: int) -> list[Condition]:
-    """The conditions of a step in which the target judged a guess there."""
+    """Return the conditions of a step in which the target judged a guess there."""
     if len(selection.nodes):
         return [("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True), ("nodes", "depth", "=", position)]
     return [("steps", "accepted", ">=", position - 1), ("steps", "drafted", ">=", position)]
 
 
 def _reached(place: Array, depth: Array, size: int, most: int) -> Array:
-    """By place and position from 1: how many steps went at least as deep."""
+    """Count by group and position, from 1, the steps that went at least as deep."""
     cells = np.bincount(place * (most + 1) + np.minimum(depth, most), minlength=size * (most + 1))
     return np.asarray(cells.reshape(size, most + 1)[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
 

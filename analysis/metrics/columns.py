@@ -55,7 +55,7 @@ class TableColumns:
         return int(self.table.num_rows)
 
     def number(self, column: str) -> Array:
-        """A column of numbers; NaN where it is null."""
+        """Return a column of numbers; NaN where it is null."""
         if column not in self._numbers:
             values = self.table[column].combine_chunks()
             if pa.types.is_boolean(values.type):
@@ -64,7 +64,7 @@ class TableColumns:
         return self._numbers[column]
 
     def codes(self, column: str) -> tuple[Array, list[str]]:
-        """A column of texts as numbers, and the texts that these count; -1 where it is null."""
+        """Return a column of texts as indices into its different texts, and these; -1 where it is null."""
         if column not in self._codes:
             values = self.table[column].combine_chunks()
             if not pa.types.is_dictionary(values.type):
@@ -91,22 +91,22 @@ class ChosenRows:
         return len(self.rows)
 
     def only(self, mask: Array) -> ChosenRows:
-        """The rows of a boolean mask."""
+        """Select the rows of a boolean mask."""
         return ChosenRows(self.columns, self.rows[mask])
 
     def maybe(self, column: str) -> Array:
-        """A column of numbers, which may be NaN throughout."""
+        """Return a column of numbers, which may be NaN throughout."""
         return self.columns.number(column)[self.rows]
 
     def number(self, column: str) -> Array:
-        """A column of numbers, NaN where it is null; UnknownError where it is null throughout."""
+        """Return a column of numbers, NaN where it is null; raise UnknownError where it is null throughout."""
         values = self.maybe(column)
         if np.isnan(values).all():
             raise self.lacking(column)
         return values
 
     def codes(self, column: str) -> tuple[Array, list[str]]:
-        """A column of texts as numbers and texts, -1 where null or empty; UnknownError where that is all."""
+        """Return a column of texts as indices and texts, -1 where null or empty; raise UnknownError where all are."""
         codes, texts = self.columns.codes(column)
         empty = texts.index("") if "" in texts else -1
         chosen = np.where(codes == empty, -1, codes)[self.rows]
@@ -115,12 +115,12 @@ class ChosenRows:
         return chosen, texts
 
     def is_text(self, column: str, text: str) -> Array:
-        """Where a column of texts holds this one."""
+        """Return where a column of texts equals this one."""
         codes, texts = self.columns.codes(column)
         return np.equal(codes[self.rows], texts.index(text) if text in texts else -2)
 
     def lacking(self, column: str) -> UnknownError:
-        """Why a column says nothing; of an empty table the record itself may give the reason."""
+        """Make the error that explains why a column is empty; of an empty table, with the record's own reason."""
         if not len(self):
             own = self.columns.reasons.get(f"{self.columns.name}.{column}") if not len(self.columns) else None
             return UnknownError(own or EMPTY[self.columns.name])

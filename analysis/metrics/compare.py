@@ -71,25 +71,25 @@ class _Side:
         return np.asarray(places[self.selection.question_of_step])
 
     def lengths(self) -> Sums:
-        """Tokens written, and steps."""
+        """Return tokens written, and steps."""
         selection = self.selection
         written = selection.by_question(selection.steps.number("written"))
         return written[self._questions], selection.by_question(np.ones(len(selection.steps)))[self._questions]
 
     def rates(self) -> Sums:
-        """Accepted and drafted guesses."""
+        """Return accepted and drafted guesses."""
         accepted, drafted = (self.selection.runs_by_question(each) for each in counted(self.selection))
         return accepted[self._questions], drafted[self._questions]
 
     def speeds(self) -> Sums:
-        """Tokens and seconds of the later steps."""
+        """Return tokens and seconds of the later steps."""
         tokens, seconds = later_sums(self.selection)
         if not tokens.any():
             raise self.selection.steps.lacking("total_ms")
         return tokens[self._questions], seconds[self._questions]
 
     def speedups(self) -> Sums:
-        """Tokens and milliseconds of the later steps, and those of autoregressive ones; 0 where one side has none."""
+        """Return tokens and milliseconds of the later steps, then autoregressive ones; 0 where one side has none."""
         names, sums = speed_sums(self.selection)
         places = {name: place for place, name in enumerate(self.selection.questions)}
         found = np.zeros((len(places), 4))
@@ -97,7 +97,7 @@ class _Side:
         return tuple(found[self._questions].T)
 
     def categories(self) -> list[str | None]:
-        """The category of every question."""
+        """Return the category of every question."""
         found: list[str | None] = [None] * len(self.selection.questions)
         with suppress(UnknownError):
             codes, texts = self.selection.runs.codes("category")
@@ -107,7 +107,7 @@ class _Side:
 
 
 def compared(before: Selection, after: Selection) -> MetricResult:
-    """The paired differences of two selections, with intervals; the value is that of the mean acceptance length."""
+    """Compute the paired differences of two selections, with intervals; the value is the mean acceptance length's."""
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
             return _differences(before, after)
@@ -141,7 +141,7 @@ def _differences(before: Selection, after: Selection) -> MetricResult:
 
 
 def noise(parts: Sequence[_Part]) -> list[float]:
-    """Of every part the chance that swaps make a difference as large, corrected for the number of parts."""
+    """Compute for every part the chance that swaps make a difference as large, corrected for the number of parts."""
     random = np.random.default_rng(0)
     swapped = random.integers(0, 2, (_SWAPS + 1, len(parts[0].before[0])), np.int8).astype(float)
     swapped[0] = 0  # as it was
@@ -161,12 +161,12 @@ def noise(parts: Sequence[_Part]) -> list[float]:
 
 
 def _columns(parts: Sequence[_Part], side: str) -> Array:
-    """All sums of one side beside each other, those of a part after those of the part before it."""
+    """Concatenate all sums of one side, those of a part after those of the part before it."""
     return np.stack([column for part in parts for column in getattr(part, side)], axis=1)
 
 
 def _ratios(parts: Sequence[_Part], sums: Array) -> Array:
-    """The ratio of every part, of sums in the order of `_columns` in the last axis."""
+    """Compute every part's ratio from sums in the order of `_columns`, along the last axis."""
     firsts = np.cumsum([0, *(len(part.before) for part in parts)])[:-1]
     found = sums[..., firsts] / sums[..., firsts + 1]
     for place, part in enumerate(parts):
@@ -176,7 +176,7 @@ def _ratios(parts: Sequence[_Part], sums: Array) -> Array:
 
 
 def _tested(sides: Sequence[_Side]) -> list[_Part]:
-    """The whole, every position, and every category where there are several."""
+    """List the whole, every position, and every category where there are several."""
     lengths = [side.lengths() for side in sides]
     parts = [_part("all", "mean acceptance length", lengths, [])]
     try:
@@ -200,7 +200,7 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
 
 
 def _shown(sides: Sequence[_Side]) -> list[_Part]:
-    """What stands beside: no sentence names it."""
+    """List what is shown beside them but named in no sentence."""
     parts = []
     with suppress(UnknownError):
         parts.append(_part("beside", "draft acceptance rate", [side.rates() for side in sides], []))
@@ -215,7 +215,7 @@ def _part(kind: str, name: str, both: Sequence[Sums], where: list[Condition]) ->
 
 
 def _intervals(parts: Sequence[_Part]) -> tuple[Array, Array, Array]:
-    """The differences of the ratios with their intervals; a resample draws a question of both selections."""
+    """Compute the differences of the ratios with their intervals; a resample draws a question of both selections."""
     difference = np.array([_over(part.after) - _over(part.before) for part in parts])
     questions = len(parts[0].before[0])
     if questions < 2:
@@ -260,7 +260,7 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
 
 
 def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
-    """How the speed-up has changed, if that is beyond noise."""
+    """Describe how the speed-up has changed, if that is beyond noise."""
     found = next((parts[place] for place in beyond if beyond[place] and parts[place].kind == _SPEED), None)
     if found is None:
         return ""
@@ -269,7 +269,7 @@ def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
 
 
 def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool]) -> str:
-    """Where: the positions and categories of these parts."""
+    """Describe where: the positions and categories of these parts."""
     clauses = []
     depths = [int(parts[place].name) for place in named if parts[place].kind == "position"]
     if depths:
@@ -283,7 +283,7 @@ def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool
 
 
 def _at(depths: Sequence[int], tested: Sequence[int]) -> str:
-    """Positions in words: "at positions 3 and later" if these are all that could be tested from 3 on."""
+    """Describe positions: "at positions 3 and later" if these are all that could be tested from 3 on."""
     if len(depths) > 1 and list(depths) == [depth for depth in tested if depth >= depths[0]]:
         return "at every position" if depths[0] == 1 else f"at positions {depths[0]} and later"
     return f"at position{'s' if len(depths) > 1 else ''} {listed([str(depth) for depth in depths])}"

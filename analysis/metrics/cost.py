@@ -63,7 +63,7 @@ class Pair:
 
     @classmethod
     def of(cls, selection: Selection) -> Pair:
-        """The pair of a selection; UnknownError where its folder has no autoregressive run."""
+        """Pair a selection with its folder's autoregressive runs; raise UnknownError where there are none."""
         plain = selection.baseline
         both = set(selection.questions) & set(plain.questions)
         if not both:
@@ -71,11 +71,11 @@ class Pair:
         return cls(selection.on_questions(both), plain.on_questions(both), True)
 
     def sums(self) -> tuple[Array, Array]:
-        """The sums of both."""
+        """Return the sums of both."""
         return self.matched(_sums(self.drafting), _sums(self.plain))
 
     def matched(self, drafting: Array, plain: Array) -> tuple[Array, Array]:
-        """Numbers of both by question, in the order of the first one's; in one row where questions are not paired."""
+        """Return numbers of both by question, in the first one's order; in one row where questions are not paired."""
         if not self.paired:
             return drafting.sum(0, keepdims=True), plain.sum(0, keepdims=True)
         places = {name: place for place, name in enumerate(self.plain.questions)}
@@ -83,7 +83,7 @@ class Pair:
 
 
 def costs(pair: Pair) -> Costs:
-    """The costs of a selection beside the autoregressive runs of its folder."""
+    """Compute the costs of a selection relative to the autoregressive runs of its folder."""
     drafting, plain = (side.sum(0) for side in pair.sums())
     found = _costs(drafting, plain)
     if not (found.total > 0 and np.isfinite(found.total) and np.isfinite(found.free)):
@@ -92,7 +92,7 @@ def costs(pair: Pair) -> Costs:
 
 
 def step_cost(selection: Selection) -> MetricResult:
-    """A step in autoregressive steps of the same folder."""
+    """Compute a step's cost in autoregressive steps of the same folder."""
     pair = Pair.of(selection)
     found = costs(pair)
     names, slowest = ["the whole step"], [TOTAL]
@@ -124,7 +124,7 @@ def step_cost(selection: Selection) -> MetricResult:
 
 
 def speedup(selection: Selection) -> MetricResult:
-    """From the speed that the accepted tokens would give for nothing to the one that was measured."""
+    """Explain the way from the speed-up of accepted tokens at no cost to the measured one."""
     pair = Pair.of(selection)
     found = costs(pair)
     names, slowest = ["if a step cost no more than one of one token"], [TOTAL]
@@ -169,7 +169,7 @@ def speedup(selection: Selection) -> MetricResult:
 
 
 def speed_sums(selection: Selection) -> tuple[list[str], Array]:
-    """Questions, and by question tokens and milliseconds of the later steps, then those of autoregressive ones."""
+    """Return questions, and by question tokens and milliseconds of the later steps, then autoregressive ones."""
     pair = Pair.of(selection)
     if not pair.paired:
         raise UnknownError("no question of this selection was answered autoregressively")
@@ -178,7 +178,7 @@ def speed_sums(selection: Selection) -> tuple[list[str], Array]:
 
 
 def best_gamma(selection: Selection) -> MetricResult:
-    """The draft length that is expected to be fastest, from the chance of a guess and its cost."""
+    """Compute the draft length that is expected to be fastest, from a guess's chance and its cost."""
     pair = Pair.of(selection)
     rate, cost, drafted = _of_a_guess(pair.drafting, costs(pair))
     rows: list[list[JSON]] = []
@@ -206,12 +206,12 @@ def best_gamma(selection: Selection) -> MetricResult:
 
 
 def chain_tokens(rate: float, gamma: int) -> float:
-    """Tokens that a step with a chain of gamma guesses is expected to write (Leviathan et al., 2023, equation 1)."""
+    """Compute the tokens expected of a step with a chain of gamma guesses (Leviathan et al., 2023, equation 1)."""
     return sum(rate**place for place in range(gamma + 1))
 
 
 def _of_a_guess(selection: Selection, found: Costs) -> tuple[float, float, float]:
-    """The chance of a chain's guess, its cost in autoregressive steps, and how many guesses steps have now."""
+    """Return the chance of a chain's guess, its cost in autoregressive steps, and how many guesses steps have now."""
     if not found.split:
         raise UnknownError("this record does not split a step's time into its phases")
     if branches(selection):
@@ -228,7 +228,7 @@ def _of_a_guess(selection: Selection, found: Costs) -> tuple[float, float, float
 
 
 def _reasons(selection: Selection, found: Costs) -> list[str]:
-    """What costs most, in words, the greatest first."""
+    """Name what costs most, the greatest first."""
     if not found.split:
         return []
     draft = f"the draft costs {found.draft:.2f} of a target step"
@@ -249,7 +249,7 @@ def _reasons(selection: Selection, found: Costs) -> list[str]:
 
 
 def _sums(selection: Selection) -> Array:
-    """By question: later steps, their tokens and milliseconds, then amounts and cases of what some steps may lack."""
+    """Sum by question later steps, their tokens and milliseconds, then amounts and cases of what steps may lack."""
     steps, later = selection.steps, later_steps(selection)
     known = [steps.maybe(column)[later] for column in ("draft_ms", "forward_ms", "fed")]
     values = [np.ones(later.sum()), steps.number("written")[later], steps.number("total_ms")[later]]
@@ -273,7 +273,7 @@ class _Step(NamedTuple):
 
 
 def _costs(drafting: Array, plain: Array) -> Costs:
-    """The costs that sums over questions give; both may have further axes in front, as resamples have."""
+    """Compute the costs from sums over questions; both may have further axes in front, as resamples have."""
     with np.errstate(invalid="ignore", divide="ignore"):
         one, alone = _Step.of(drafting), _Step.of(plain)
         alone_rest = alone.ms - alone.forward
@@ -292,7 +292,7 @@ def _costs(drafting: Array, plain: Array) -> Costs:
 
 
 def _resampled(pair: Pair, numbers: Callable[[Costs], list[Any]]) -> list[list[JSON]]:
-    """Numbers of the costs with their intervals; a resample draws a question with both its runs."""
+    """Compute numbers of the costs with their intervals; a resample draws a question with both its runs."""
     drafting, plain = pair.sums()
     width = drafting.shape[1]
 
@@ -304,7 +304,7 @@ def _resampled(pair: Pair, numbers: Callable[[Costs], list[Any]]) -> list[list[J
 
 
 def _spec_bench(pair: Pair) -> list[JSON] | None:
-    """The mean of the questions' rates over that of the autoregressive ones', with its interval; None without times."""
+    """Divide the mean of the questions' rates by that of autoregressive runs, with its interval; None without times."""
     sides = []
     for selection in (pair.drafting, pair.plain):
         tokens, seconds = wall(selection)

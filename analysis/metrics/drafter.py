@@ -22,7 +22,7 @@ _JUDGED: list[Condition] = [("nodes", "role", "=", "verify"), ("nodes", "judged"
 
 
 def reliability(selection: Selection) -> MetricResult:
-    """Of the guesses that the drafter found likely at c, the share that was accepted; the value is ECE."""
+    """Compute the accepted share of the guesses with each confidence; the value is the ECE."""
     judged, confidence = _known(selection, "confidence")
     accepted = selection.nodes.number("accepted")[judged]
     bins = _bin(confidence)
@@ -50,7 +50,7 @@ def reliability(selection: Selection) -> MetricResult:
 
 
 def rank_histogram(selection: Selection) -> MetricResult:
-    """How high the drafter ranked what the target chose, at every place where the target decided."""
+    """Count the drafter's ranks of what the target chose, at every position where the target decided."""
     places = selection.places
     rank = selection.nodes.number("rank")[places]
     known = ~np.isnan(rank) | ~np.isnan(selection.nodes.maybe("confidence")[places])
@@ -76,7 +76,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
 
 
 def p_against_q(selection: Selection) -> MetricResult:
-    """How likely both models found the judged guesses, as a density."""
+    """Count the judged guesses by both models' probabilities, as a density."""
     judged, q = _known(selection, "confidence")
     p = selection.nodes.number("p")[judged]
     both = ~np.isnan(p)
@@ -104,7 +104,7 @@ def p_against_q(selection: Selection) -> MetricResult:
 
 
 def alpha(selection: Selection) -> MetricResult:
-    """The chance that a sampled guess is accepted, sum of min(p, q), beside what became of those that were sampled."""
+    """Compute the chance that a sampled guess is accepted, sum of min(p, q), and the fate of the sampled ones."""
     nodes, places = selection.nodes, selection.places
     overlap = nodes.number("overlap")[places]
     places, overlap = places[~np.isnan(overlap)], overlap[~np.isnan(overlap)]
@@ -140,7 +140,7 @@ def alpha(selection: Selection) -> MetricResult:
 
 
 def _beside(overlap: Array, hit: Array) -> str:
-    """What happened to the sampled guesses; given all before, each is accepted with the chance of its own overlap."""
+    """Compute the fate of sampled guesses; given those before, each is accepted with the chance of its own overlap."""
     if not len(hit):
         return "; none of these guesses was drawn: they are the drafter's first choices."
     spread = math.sqrt(float((overlap * (1 - overlap)).sum()))
@@ -152,7 +152,7 @@ def _beside(overlap: Array, hit: Array) -> str:
 
 
 def _known(selection: Selection, column: str) -> tuple[Array, Array]:
-    """The judged guesses of which a column is known, and its values."""
+    """Select the judged guesses with a value in a column, and return the values."""
     values = selection.nodes.number(column)
     rows = np.flatnonzero(selection.judged & ~np.isnan(values))
     if not len(rows):
@@ -161,7 +161,7 @@ def _known(selection: Selection, column: str) -> tuple[Array, Array]:
 
 
 def _one_a_place(selection: Selection) -> list[Condition]:
-    """The conditions of one judged guess for every place."""
+    """Return the conditions of one judged guess for every position."""
     siblings = not np.isnan(selection.nodes.maybe("sibling")).all()
     return [*_JUDGED, ("nodes", "sibling", "=", 0)] if siblings else list(_JUDGED)
 
@@ -171,7 +171,7 @@ def _bin(shares: Array) -> Array:
 
 
 def _within(column: str, bins: Array) -> list[list[Condition]]:
-    """The conditions of each bin; the last one takes 1 too."""
+    """Return the conditions of each bin; the last one includes 1."""
     return [
         [
             *_JUDGED,

@@ -17,7 +17,7 @@ _MOST = 100  # numbers of rows, the most frequent ones
 
 
 def experts(selection: Selection) -> MetricResult:
-    """Different experts of a layer that a later step's pass reads, by the rows that it reads them for."""
+    """Count the different experts of a layer that a later step's pass reads, by the pass's rows."""
     steps = selection.steps
     counts = steps.maybe("experts")
     if np.isnan(counts).all() and len(steps) and selection.runs.is_text("engine", _OURS).all():
@@ -38,7 +38,7 @@ def experts(selection: Selection) -> MetricResult:
 
 
 def _by_rows(selection: Selection, later: Array) -> tuple[list[list[JSON]], list[list[Condition]]]:
-    """A row for every number of rows that passes had."""
+    """Make a row for every number of rows that passes had."""
     steps = selection.steps
     fed = steps.maybe("fed")
     known = np.flatnonzero(later & ~np.isnan(fed))
@@ -65,13 +65,13 @@ def _by_rows(selection: Selection, later: Array) -> tuple[list[list[JSON]], list
 
 
 def _of_a_layer(selection: Selection) -> str:
-    """How many there are to choose from, where all runs have as many."""
+    """Return the number of experts of a layer, where all runs have as many."""
     found = selection.runs.maybe("experts")
     return f" of a layer's {found[0]:.0f}" if len(found) and (found == found[0]).all() else ""
 
 
 def _beside_one_row(selection: Selection, value: float) -> str:
-    """How many a step of one token at a time reads, where the folder has such steps."""
+    """Count the experts that a step of one token at a time reads, where the folder has such steps."""
     try:
         steps = selection.baseline.steps
     except UnknownError:

@@ -23,7 +23,7 @@ _COLUMNS = ("questions", "steps", "tokens per step", "low", "high", "acceptance 
 
 
 def by_category(selection: Selection) -> MetricResult:
-    """Acceptance by the questions' category."""
+    """Compute acceptance by the questions' category."""
     codes, texts = selection.runs.codes("category")
     most = dict(Counter(code for code in codes.tolist() if code >= 0).most_common(MOST_GROUPS))
     used = [code for code in dict.fromkeys(codes.tolist()) if code in most]
@@ -36,12 +36,12 @@ def by_category(selection: Selection) -> MetricResult:
 
 
 def by_context(selection: Selection) -> MetricResult:
-    """Acceptance by the tokens in front of a step."""
+    """Compute acceptance by the tokens before a step."""
     return _binned(selection, "start", CONTEXTS, "context")
 
 
 def by_entropy(selection: Selection) -> MetricResult:
-    """Acceptance by the entropy of the target's distribution at the root."""
+    """Compute acceptance by the entropy of the target's distribution at the root."""
     return _binned(selection, "entropy", ENTROPIES, "entropy")
 
 
@@ -57,7 +57,7 @@ def _binned(selection: Selection, column: str, edges: Sequence[float], head: str
 
 
 def _rates_of_runs(selection: Selection, groups: Array, width: int) -> Array:
-    """The acceptance rate of groups of whole runs, whose guesses a record may count without saying of which steps."""
+    """Compute the acceptance rate of groups of whole runs, whose guesses may be counted by run only."""
     try:
         accepted, drafted = counted(selection)
     except UnknownError:
@@ -76,7 +76,7 @@ def _grouped(
     where: Sequence[Sequence[Condition]],
     rates: Array | None = None,
 ) -> MetricResult:
-    """A row for each group that has a step; `groups` holds a group for every step, or -1.
+    """Make a row for each group that has a step; `groups` holds a group for every step, or -1.
 
     `rates` are the groups' acceptance rates where these are more than what the steps say.
     """

@@ -21,7 +21,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 63)
 
 
 def confusion(selection: Selection) -> MetricResult:
-    """What the target chose in the place of the guesses that it rejected."""
+    """Count what the target chose instead of the guesses that it rejected."""
     nodes = selection.nodes
     token, wanted = nodes.number("token"), nodes.number("wanted")
     rejected = selection.judged & (nodes.number("accepted") == 0)
@@ -54,7 +54,7 @@ def confusion(selection: Selection) -> MetricResult:
 
 
 def hit_ranks(selection: Selection) -> MetricResult:
-    """Which of the guesses for one place came true, by depth."""
+    """Count the guesses for one position that came true, by depth and rank."""
     judged, hits, low, high = _by_sibling(selection)
     rows: list[list[JSON]] = [
         [
@@ -75,7 +75,7 @@ def hit_ranks(selection: Selection) -> MetricResult:
 
 
 def suggested_tree(selection: Selection) -> MetricResult:
-    """Trees grown from how often each rank at each depth came true, as Medusa's are from its heads' accuracies."""
+    """Grow trees from the accuracies of ranks at each depth, as Medusa's are grown from its heads' accuracies."""
     accuracies = _accuracies(selection)
     drafted = selection.steps.maybe("drafted")[selection.guessing]
     now = min(_LARGEST, round(float(np.nanmean(drafted)))) if not np.isnan(drafted).all() else 0
@@ -101,7 +101,7 @@ def suggested_tree(selection: Selection) -> MetricResult:
 
 
 def by_source(selection: Selection) -> MetricResult:
-    """What became of the guesses of each kind of source."""
+    """Count proposed, judged and accepted guesses by the kind of their source."""
     nodes = selection.nodes
     codes, texts = nodes.codes("source")
     guesses = selection.guesses & (codes >= 0)
@@ -128,7 +128,7 @@ def by_source(selection: Selection) -> MetricResult:
 
 
 def branches(selection: Selection) -> bool:
-    """Whether some place had several guesses."""
+    """Return whether some position had several guesses."""
     if not len(selection.nodes):
         return False
     sibling = selection.nodes.maybe("sibling")[selection.guesses]
@@ -136,7 +136,7 @@ def branches(selection: Selection) -> bool:
 
 
 def _by_sibling(selection: Selection) -> tuple[Array, Array, Array, Array]:
-    """Judged and accepted guesses by depth and rank among their siblings, with intervals of the shares."""
+    """Count judged and accepted guesses by depth and rank among siblings, with intervals of the shares."""
     nodes, judged = selection.nodes, selection.judged
     sibling = nodes.number("sibling")
     rows = np.flatnonzero(judged & ~np.isnan(sibling))
@@ -146,7 +146,7 @@ def _by_sibling(selection: Selection) -> tuple[Array, Array, Array, Array]:
 
 
 def _accuracies(selection: Selection) -> list[list[float]]:
-    """How often rank r at each depth is what the target chose.
+    """Return how often rank r at each depth is what the target chose.
 
     By the drafter's own ranks where these are known; else, and where guesses are drawn and a guess of any rank may be
     accepted, by what became of the siblings.
@@ -173,7 +173,7 @@ def _accuracies(selection: Selection) -> list[list[float]]:
 
 
 def _grid(depth: Array, rank: Array, hit: Array) -> tuple[Array, Array, Array, Array]:
-    """Cases and hits by depth and rank, with intervals of the shares."""
+    """Return cases and hits by depth and rank, with intervals of the shares."""
     depth, rank = (np.minimum(values.astype(np.int64), _DEEPEST) for values in (depth, rank))
     shape = int(depth.max()) + 1, int(rank.max()) + 1
     cells = depth * shape[1] + rank

@@ -18,7 +18,7 @@ CLUSTERS = 4096  # more questions than these are drawn in groups, which is as go
 
 
 def wilson(hits: Array, cases: Array) -> tuple[Array, Array]:
-    """Wilson's score interval of shares; NaN where there was no case."""
+    """Compute Wilson's score interval of shares; NaN where there was no case."""
     hits, cases = np.asarray(hits, float), np.asarray(cases, float)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = hits / cases
@@ -29,7 +29,7 @@ def wilson(hits: Array, cases: Array) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=2)
 def weights(questions: int) -> Array:
-    """How often each resample holds each question; the same for every metric, so that all agree."""
+    """Draw how often each resample holds each question; the same for every metric, so that all agree."""
     random = np.random.default_rng(0)
     drawn = np.empty((_RESAMPLES, questions), np.float32)
     for row in drawn:
@@ -38,7 +38,7 @@ def weights(questions: int) -> Array:
 
 
 def folded(values: Array) -> Array:
-    """Sums by question (the first axis) as sums by cluster: no more than `CLUSTERS` of them."""
+    """Fold sums by question (the first axis) into at most `CLUSTERS` sums by cluster."""
     if len(values) <= CLUSTERS:
         return values
     padding = [(0, -len(values) % CLUSTERS), *[(0, 0)] * (values.ndim - 1)]
@@ -46,7 +46,7 @@ def folded(values: Array) -> Array:
 
 
 def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
-    """Ratios of sums over questions (the first axis) with their intervals, one for each further column.
+    """Compute ratios of sums over questions (the first axis) with their intervals, one for each further column.
 
     A question is drawn with all its steps, since these depend on each other. NaN stands for a ratio that there is
     not, and for an interval of fewer than two questions.
@@ -64,7 +64,7 @@ def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
 
 
 def of_sums(sums: Array, function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
-    """What a function makes of sums over questions (the first axis), with intervals.
+    """Apply a function to sums over questions (the first axis), with intervals.
 
     `function` takes sums in its last axis, and gives its numbers there; NaN stands for one that there is not.
     """
@@ -79,7 +79,7 @@ def of_sums(sums: Array, function: Callable[[Array], Array]) -> tuple[Array, Arr
 
 
 def bounds(spread: Array, questions: Array) -> tuple[Array, Array]:
-    """The interval that resamples give, widened for few questions as in Hesterberg (2015), section 4.
+    """Compute the interval from resamples, widened for few questions as in Hesterberg (2015), section 4.
 
     Percentiles alone are too narrow by sqrt((n - 1) / n) and take the normal distribution where Student's belongs.
     """
@@ -95,7 +95,7 @@ def bounds(spread: Array, questions: Array) -> tuple[Array, Array]:
 
 
 def student(freedom: int) -> float:
-    """The quantile of Student's t of a two-sided interval, by the expansion of Cornish and Fisher."""
+    """Compute the quantile of Student's t of a two-sided interval, by the expansion of Cornish and Fisher."""
     if freedom == 1:
         return math.tan(math.pi * LEVEL / 2)
     if freedom == 2:

@@ -26,7 +26,7 @@ class Metric:
 
 
 def measure(key: str, selection: Selection) -> MetricResult:
-    """The result of a metric; where the record cannot answer, its reason says why."""
+    """Compute a metric; where the record lacks what it needs, the result has the reason."""
     whole = selection.steps.columns.reasons
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null

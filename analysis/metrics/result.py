@@ -46,7 +46,7 @@ def result(
     where: Sequence[Sequence[Condition]] = (),
     slowest: Sequence[str] = (),
 ) -> MetricResult:
-    """A result with plain numbers: NaN and numpy's types do not reach JSON."""
+    """Make a result of plain numbers: NaN and numpy's types do not reach JSON."""
     return MetricResult(
         reason=None,
         value=plain(value),
@@ -62,22 +62,22 @@ def result(
 
 
 def unknown(reason: str) -> MetricResult:
-    """The result of a metric that the record cannot answer."""
+    """Make the result of a metric that the record cannot answer."""
     return result("") | {"reason": reason}
 
 
 def plain(value: JSON) -> JSON:
-    """A value that JSON can hold: None where there is no number."""
+    """Return a value that JSON can hold: None where there is no number."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def share(value: float) -> str:
-    """A share in per cent."""
+    """Format a share in per cent."""
     return f"{100 * value:.0f}%" if value >= 0.1 or value == 0 else f"{100 * value:.1f}%"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words as a sentence lists them."""
+    """Join words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -50,7 +50,7 @@ class Selection:
     def of(
         cls, runs: pa.Table, steps: pa.Table, nodes: pa.Table, missing: Mapping[str, str] | None = None
     ) -> Selection:
-        """Everything in three tables; `missing` gives reasons by column or metric, as a folder's summary does."""
+        """Select everything in three tables; `missing` gives reasons by column or metric, as a folder's summary has."""
         a, b, c = (
             TableColumns(name, table, missing or {})
             for name, table in (("runs", runs), ("steps", steps), ("nodes", nodes))
@@ -64,11 +64,11 @@ class Selection:
 
     @classmethod
     def from_folder(cls, folder: FolderTables) -> Selection:
-        """Everything in a run folder."""
+        """Select everything in a run folder."""
         return cls.of(folder.runs, folder.steps, folder.nodes, folder.summary.get("missing"))
 
     def masked(self, steps: Array) -> Selection:
-        """The steps of a boolean mask, with the runs and nodes that belong to them."""
+        """Select the steps of a boolean mask, with the runs and nodes that belong to them."""
         return self._narrowed(np.bincount(self.run_of_step[steps], minlength=len(self.runs)) > 0, steps)
 
     def where(
@@ -79,7 +79,7 @@ class Selection:
         setting: str | None = None,
         category: str | None = None,
     ) -> Selection:
-        """The runs of which all that is named holds."""
+        """Select the runs that satisfy every given condition."""
         mask = np.ones(len(self.runs), bool)
         if runs is not None:
             mask &= np.isin(self.runs.maybe("run"), np.asarray(list(runs)))
@@ -89,7 +89,7 @@ class Selection:
         return self._of_runs(mask)
 
     def on_questions(self, names: Collection[str]) -> Selection:
-        """The runs on these questions."""
+        """Select the runs on these questions."""
         places = [place for place, name in enumerate(self.questions) if name in names]
         if len(places) == len(self.questions):
             return self
@@ -137,12 +137,12 @@ class Selection:
         return np.asarray(all_steps[place[self.runs.rows]] == self.by_run(np.ones(len(self.steps))))
 
     def by_run(self, values: Array) -> Array:
-        """The sums of one value a step, by run."""
+        """Sum one value a step by run."""
         sums = np.bincount(self.run_of_step, weights=np.asarray(values, float), minlength=len(self.runs))
         return np.asarray(sums)
 
     def runs_by_question(self, values: Array) -> Array:
-        """The sums of one value a run, by question."""
+        """Sum one value a run by question."""
         return np.bincount(self.question_of_run, weights=np.asarray(values, float), minlength=len(self.questions))
 
     @property
@@ -196,7 +196,7 @@ class Selection:
         return np.sort(rows[order[first]])
 
     def by_question(self, values: Array, steps: Array | slice = slice(None)) -> Array:
-        """The sums of one value a step, by question; `steps` says which steps the values belong to."""
+        """Sum one value a step by question; `steps` tells which steps the values belong to."""
         places = self.question_of_step[steps]
         return np.bincount(places, weights=np.asarray(values, float), minlength=len(self.questions))
 
@@ -236,7 +236,7 @@ def _temperature(sampling: str) -> float:
 
 
 def _renumbered(mask: Array) -> Array:
-    """The new place of every row of a mask; -1 where it is left out."""
+    """Return the new index of every row of a mask; -1 where it is left out."""
     return np.where(mask, np.cumsum(mask) - 1, -1)
 
 
@@ -247,7 +247,7 @@ def _index(values: Array) -> Array:
 
 
 def _places(known: Array, asked: Array, what: str) -> Array:
-    """Where each asked key stands among the known ones; TraceError where it does not."""
+    """Find each key among the sorted ones; raise TraceError where one is missing."""
     order = np.argsort(known, kind="stable")
     places = np.searchsorted(known, asked, sorter=order)
     found = order[np.minimum(places, max(0, len(known) - 1))] if len(known) else np.zeros(len(asked), np.int64)

@@ -26,7 +26,7 @@ _SAYS = {
 
 
 def later_steps(selection: Selection) -> Array:
-    """The steps behind the first one whose time is known, as a mask."""
+    """Return a mask of the steps after the first one whose time is known."""
     steps = selection.steps
     later = (steps.number("step") > 0) & ~np.isnan(steps.number("total_ms"))
     if not later.any():
@@ -35,7 +35,7 @@ def later_steps(selection: Selection) -> Array:
 
 
 def phase_means(selection: Selection) -> dict[str, float] | None:
-    """Milliseconds of a later step by phase; None where the record does not split them."""
+    """Return the milliseconds of a later step by phase; None where the record does not split them."""
     steps, later = selection.steps, later_steps(selection)
     means: dict[str, float] = {}
     for phase in PHASES:
@@ -47,7 +47,7 @@ def phase_means(selection: Selection) -> dict[str, float] | None:
 
 
 def step_time(selection: Selection) -> MetricResult:
-    """The time of a later step, and of its phases."""
+    """Compute the time of a later step, and of its phases."""
     steps, later = selection.steps, later_steps(selection)
     total = steps.number("total_ms")[later]
     above = selection.by_question(total, later)
@@ -81,7 +81,7 @@ def step_time(selection: Selection) -> MetricResult:
 
 
 def latency(selection: Selection) -> MetricResult:
-    """Percentiles of the time to the first token and between tokens.
+    """Compute percentiles of the time to the first token and between tokens.
 
     All tokens of a step arrive together: the first of them after the step's time, the others after none.
     """
@@ -122,7 +122,7 @@ def latency(selection: Selection) -> MetricResult:
 
 
 def throughput(selection: Selection) -> MetricResult:
-    """Tokens a second in the conventions of several tools."""
+    """Compute tokens per second in the conventions of several tools."""
     rows: list[list[JSON]] = []
     tokens, seconds = later_sums(selection)
     if tokens.any():
@@ -150,7 +150,7 @@ def throughput(selection: Selection) -> MetricResult:
 
 
 def run_seconds(selection: Selection) -> tuple[Array, Array]:
-    """Seconds of every run's first step and of its later ones; NaN where nobody says.
+    """Return the seconds of every run's first step and of its later ones; NaN where not recorded.
 
     From the steps where all that are chosen have a time, else from what the record says of a run as a whole.
     """
@@ -166,26 +166,26 @@ def run_seconds(selection: Selection) -> tuple[Array, Array]:
 
 
 def run_tokens(selection: Selection) -> Array:
-    """Tokens of every run: those that the record counts of a whole one, whose last step the text's end may have cut."""
+    """Count every run's tokens; the record's own count of a run comes first, since the end may cut its last step."""
     counted = np.where(selection.complete, selection.runs.maybe("new_tokens"), np.nan)
     return np.where(np.isnan(counted), selection.by_run(selection.steps.number("written")), counted)
 
 
 def later_tokens(selection: Selection) -> Array:
-    """Tokens of every run behind its first step."""
+    """Count the tokens each run wrote after its first step."""
     steps = selection.steps
     first = selection.by_run(np.where(steps.number("step") == 0, steps.number("written"), 0))
     return np.asarray(np.maximum(run_tokens(selection) - first, 0))
 
 
 def later_sums(selection: Selection) -> tuple[Array, Array]:
-    """Tokens and seconds by question behind the first step, of the runs whose time is known."""
+    """Sum tokens and seconds by question after the first step, of the runs whose time is known."""
     seconds, tokens = run_seconds(selection)[1], later_tokens(selection)
     return _known_sums(selection, tokens, seconds)
 
 
 def wall(selection: Selection) -> tuple[Array, Array]:
-    """Tokens and seconds by question, the first step included, of the runs whose whole time is known.
+    """Sum tokens and seconds by question, the first step included, of the runs whose whole time is known.
 
     A record that does not split a run's time says how many tokens a second the whole run wrote.
     """
@@ -202,7 +202,7 @@ def wall(selection: Selection) -> tuple[Array, Array]:
 
 
 def spec_bench_rates(tokens: Array, seconds: Array) -> Array:
-    """Tokens a second of each question that has a time."""
+    """Compute tokens per second of each question that has a time."""
     return np.asarray(tokens[seconds > 0] / seconds[seconds > 0])
 
 
@@ -217,7 +217,7 @@ def _ratio(above: Array, below: Array) -> list[JSON]:
 
 
 def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:
-    """Percentiles of values and of so many zeros, which are counted and never stored."""
+    """Compute percentiles of values and of so many zeros, which are counted and never stored."""
     count = len(values) + zeros
     if not count:
         return [name, 0, None, None, None]

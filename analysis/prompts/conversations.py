@@ -14,7 +14,7 @@ _ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant"}  # what c
 
 
 def read_object(line: bytes, wanted: str) -> dict[str, Any]:
-    """The JSON object of a line; a ParamError's sentence, which names what is `wanted`, goes behind its number."""
+    """Parse the JSON object of a line; an error's sentence names its number and what is `wanted`."""
     try:
         data = json.loads(line)
     except json.JSONDecodeError as error:
@@ -27,7 +27,7 @@ def read_object(line: bytes, wanted: str) -> dict[str, Any]:
 
 
 def read_line(line: bytes) -> str | list[dict[str, str]]:
-    """A plain text, or the messages of a conversation; a ParamError's sentence goes behind the line's number.
+    """Read a plain text, or the messages of a conversation; an error's sentence names the line's number.
 
     Every message has a role and a content, as chat templates want them; its role may be one of a collection's own.
     """
@@ -49,12 +49,12 @@ def read_line(line: bytes) -> str | list[dict[str, str]]:
 
 
 def first_answers(references: list[Any]) -> list[Any]:
-    """One reference a turn: where a line lists several right answers, as Spec-Bench's rag does, the first of them."""
+    """Return one reference a turn: of several right answers, as in Spec-Bench's rag, the first."""
     return [entry[0] if isinstance(entry, list) and entry else entry for entry in references]
 
 
 def _chat(key: str, messages: Any) -> list[dict[str, str]]:
-    """Messages with role and content, or from and value; bare texts are the user's and the assistant's in turns."""
+    """Read messages with role and content, or from and value; bare texts alternate between user and assistant."""
     if not isinstance(messages, list):
         raise ParamError(f"{key} must be a list of messages")
     found: list[dict[str, str]] = []
@@ -70,7 +70,7 @@ def _chat(key: str, messages: Any) -> list[dict[str, str]]:
 
 
 def _turns(turns: Any, references: Any) -> list[dict[str, str]]:
-    """Questions in Spec-Bench's form; references are answers where there is one for every question."""
+    """Read questions in Spec-Bench's form; references are answers where there is one for every question."""
     if isinstance(turns, list) and any(isinstance(turn, dict) for turn in turns):
         return _chat("turns", turns)
     if not isinstance(turns, list) or not isinstance(references, list):
@@ -93,7 +93,7 @@ def _message(role: str, what: str, content: Any) -> dict[str, str]:
 
 
 def _text(what: str, value: Any) -> str:
-    """A text that UTF-8 can hold: JSON may spell lone surrogates."""
+    """Return a text that UTF-8 can hold: JSON may spell lone surrogates."""
     if not isinstance(value, str):
         raise ParamError(f"{what} must be a text")
     return value.encode(errors="replace").decode()

@@ -29,20 +29,20 @@ class Task:
 
 
 def find_tasks(name: str) -> Path:
-    """The file of this name, or the suite that is called so if there is no such file."""
+    """Return the file of this name, or the suite of this name if there is no such file."""
     path = Path(name)
     return suite(name) if name in SUITES and not path.is_file() else path
 
 
 def suite(name: str) -> Path:
-    """The file of a suite of ours, or ParamError if this copy holds none."""
+    """Return the file of a suite of ours; raise ParamError if this copy holds none."""
     if not SUITES[name].is_file():
         raise ParamError(f"this copy holds no suite {name!r}: name a file with --tasks")
     return SUITES[name]
 
 
 def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
-    """The tasks of a JSON-lines file or a folder of texts, at most `limit`; all that is read must be a task."""
+    """Read at most `limit` tasks from a JSON-lines file or a folder of texts; everything in it must be a task."""
     if Path(path).is_dir():
         return _read_texts(Path(path), limit)
     tasks: list[Task] = []
@@ -62,7 +62,7 @@ def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
 
 
 def _read_texts(folder: Path, limit: int | None) -> tuple[Task, ...]:
-    """A task of every file that ends in .txt, by name."""
+    """Read a task from every file that ends in .txt, by name."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
     except OSError as error:
@@ -84,7 +84,7 @@ def _read_texts(folder: Path, limit: int | None) -> tuple[Task, ...]:
 
 
 def spread(tasks: Sequence[Task], limit: int | None) -> tuple[Task, ...]:
-    """`limit` of the tasks in their order: the first of every kind, then the second of every kind, and so on."""
+    """Choose `limit` of the tasks in their order: the first of every kind, then the second of every kind, and so on."""
     seen: Counter[str] = Counter()
     ranks = []
     for place, task in enumerate(tasks):
@@ -105,7 +105,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _task(line: bytes, number: int) -> Task:
-    """One line's task; `number` is its id where the line has none."""
+    """Read one line's task; `number` is its id where the line has none."""
     data = read_object(line, "a prompt or turns")
     if "turns" not in data and "prompt" not in data:
         raise ParamError('has neither "turns" nor "prompt"')
@@ -121,7 +121,7 @@ def _task(line: bytes, number: int) -> Task:
 
 
 def _texts(data: dict[str, Any], key: str) -> tuple[str, ...]:
-    """A list of texts; empty where the key is missing or null."""
+    """Read a list of texts; empty where the key is missing or null."""
     values = data.get(key)
     if values is None and key == "reference":
         return ()

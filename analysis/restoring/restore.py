@@ -45,7 +45,7 @@ def restore(
     params: Mapping[str, JSON] | None = None,
     progress: Callable[[str, float], None] = lambda what, share: None,
 ) -> Imported:
-    """The same runs with the guesses of `method`, which is the record's own if none is named.
+    """Return the same runs with guesses drafted by `method`, by default the record's own.
 
     ParamError if a run was sampled, or lacks its tokens or its steps. What disagrees is in the summary.
     """
@@ -82,7 +82,7 @@ def _restored(
     method: str,
     params: Mapping[str, JSON] | None,
 ) -> tuple[RunTables, Comparison]:
-    """One run, given by its rows."""
+    """Draft one run again, given by its rows."""
     _check(engine, row, steps)
     ids, prompt = row["ids"], row["prompt_ids"]
     room = engine.model.card.context - len(prompt)
@@ -115,7 +115,7 @@ def _check(engine: Engine, row: Mapping[str, Any], steps: Sequence[Mapping[str, 
 
 
 def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's row as it was recorded, with what drafting again has added."""
+    """Return a run's recorded row with what drafting again has added."""
     filled = {name: ours[name] if value is None and name not in _THEIRS else value for name, value in theirs.items()}
     return filled | {name: ours[name] for name in _OURS}
 
@@ -123,7 +123,7 @@ def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any
 def _with_their_times(
     steps: list[dict[str, Any]], recorded: Mapping[int, Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """The restored steps with the record's times, where it has the same steps: ours are not the engine's."""
+    """Give the restored steps the record's times, where it has the same steps: ours are not the engine's."""
     counts: dict[int, int] = {}
     for row in steps:
         counts[row["run"]] = counts.get(row["run"], 0) + 1
@@ -136,7 +136,7 @@ def _with_their_times(
 
 
 def _is_missing(key: str, tables: Mapping[str, pa.Table]) -> bool:
-    """Whether a reason is about something that is still missing."""
+    """Return whether a reason is about something that is still missing."""
     table, _, column = key.partition(".")
     if table not in tables or column not in tables[table].column_names:
         return True
@@ -145,7 +145,7 @@ def _is_missing(key: str, tables: Mapping[str, pa.Table]) -> bool:
 
 
 def _report(engine: Engine, found: Sequence[Comparison], method: str) -> dict[str, JSON]:
-    """What the summary says of the restored guesses."""
+    """Describe the restored guesses for the summary."""
     findings = [each for made in found for each in made.findings]
     steps, lengths = sum(made.compared for made in found), sum(made.other_lengths for made in found)
     others, left = sum(made.other_choices for made in found), sum(made.left for made in found)

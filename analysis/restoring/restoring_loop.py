@@ -51,7 +51,7 @@ class Cuts:
         return len(self._waiting)
 
     def take(self, guesses: int) -> RecordedStep | None:
-        """The step that begins here, with so many guesses; None if the record leaves it out."""
+        """Return the step that begins here, with so many guesses; None if the record leaves it out."""
         if not self._waiting or (not guesses and self._left_out > 0):
             self._left_out -= 1
             return None
@@ -105,7 +105,7 @@ class RestoringLoop(Loop):
 
     @torch.inference_mode()
     def _along(self, index: int, cuts: Cuts) -> tuple[Step, int, int, RecordedStep | None]:
-        """One step: how far its guesses came, how many tokens the target would choose otherwise, the record's step."""
+        """Take one step; return it, how far its guesses matched, the target's other choices, and the recorded step."""
         start, bare = len(self._text), cuts.bare and not index
         rest = self.ids[start - len(self._request.prompt) :]
         proposal = self._propose(start)
@@ -136,7 +136,7 @@ class RestoringLoop(Loop):
         return (_without_guesses(step) if bare else step), len(way) - 1, others, recorded
 
     def _catch_up(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,)
-        """Read those of the emitted tokens that were no guesses; the hidden state in front of the new root."""
+        """Read the emitted tokens that were not guesses; return the hidden state before the new root."""
         behind = self._text[self._session.length : -1]
         if not behind:
             return hidden
@@ -171,7 +171,7 @@ class Sessions:
 
 
 def _followed(draft: Draft, rest: Sequence[int]) -> list[int]:
-    """The nodes of a draft along a text, root first."""
+    """Return the nodes of a draft along a text, root first."""
     children: dict[tuple[int, int], int] = {}
     for node in range(len(draft.tokens) - 1, 0, -1):  # of equal siblings the first counts, as in a walk
         if draft.roles[node] is Role.VERIFY:
@@ -185,7 +185,7 @@ def _followed(draft: Draft, rest: Sequence[int]) -> list[int]:
 
 
 def _without_guesses(step: Step) -> Step:
-    """A step with its root alone."""
+    """Reduce a step to its root."""
     columns = ("tokens", "parents", "roles", "sources", "choices", "p", "q", "top", "draft_top", "entropy", "overlap")
     cut = {name: getattr(step, name)[:1] for name in columns}
     return replace(step, drafted=0, fed=step.pending + 1, panel={}, **cut)

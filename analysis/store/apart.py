@@ -25,7 +25,7 @@ _DAMAGED = "a file of the run folder is damaged so badly that its reader ended: 
 
 
 def read_folder_apart(folder: Path, limits: FolderLimits, seconds: float, memory: int) -> RunFolder:
-    """What `read_folder` reads, in a child that may take so many seconds and bytes; raises TraceError."""
+    """Read a folder as `read_folder` does, in a child with a limit of seconds and bytes; raises TraceError."""
     with tempfile.TemporaryDirectory() as place, ChildProcess(__name__, memory, TraceError) as child:
         try:
             child.ask({"folder": str(folder), "place": place, "limits": asdict(limits)}, seconds)

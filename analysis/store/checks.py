@@ -53,7 +53,7 @@ class FolderLimits:
 
 
 def plain_texts(column: pa.ChunkedArray, where: str, limits: FolderLimits) -> pa.ChunkedArray:
-    """The texts of a dictionary column, if they are not too long together."""
+    """Decode the texts of a dictionary column, if they are not too long together."""
     total = 0
     for chunk in column.chunks:
         if not pa.types.is_string(chunk.type.value_type):
@@ -126,7 +126,7 @@ def _keys(table: pa.Table, *names: str) -> list[Any]:
 
 
 def _increasing(keys: list[Any]) -> bool:
-    """Whether every row's keys, compared in order, are above those of the row before."""
+    """Return whether every row's keys, compared in order, are above those of the row before."""
     above, equal = np.zeros(max(0, len(keys[0]) - 1), bool), np.ones(max(0, len(keys[0]) - 1), bool)
     for key in keys:
         above |= equal & (key[1:] > key[:-1])
@@ -135,5 +135,5 @@ def _increasing(keys: list[Any]) -> bool:
 
 
 def _pairs(keys: list[Any]) -> Any:
-    """Run and step as one number."""
+    """Combine run and step into one number."""
     return (keys[0].astype(np.int64) << 32) | keys[1].astype(np.int64)

@@ -83,7 +83,7 @@ def write_folder(
 
 
 def as_table(rows: pa.Table | TableRows, name: str) -> pa.Table:
-    """Rows with all columns of the table of this name; those that are missing become null."""
+    """Make a table of this name from rows; missing columns become null."""
     schema = SCHEMAS[name]
     if not isinstance(rows, pa.Table):
         listed = [dict(row) for row in rows]
@@ -160,7 +160,7 @@ def read_folder(path: str | Path, limits: FolderLimits = _LIMITS) -> RunFolder:
 
 
 def read_summary(folder: Path) -> dict[str, JSON]:
-    """A folder's summary, checked."""
+    """Read and check a folder's summary."""
     path = folder / SUMMARY
     data = _read_bytes(path, _LIMITS.summary_bytes)
     summary = parse_object(data, SUMMARY, _SUMMARY_DEPTH)
@@ -169,7 +169,7 @@ def read_summary(folder: Path) -> dict[str, JSON]:
 
 
 def read_table(path: Path, name: str, limits: FolderLimits = _LIMITS) -> pa.Table:
-    """One table of a folder, checked by itself. Columns that the file lacks are null, and unknown ones are left out."""
+    """Read and check one table of a folder. Columns that the file lacks are null; unknown ones are left out."""
     where, schema = path.name, SCHEMAS[name]
     _check_file(path, limits.file_bytes)
     texts = {field.name for field in schema if pa.types.is_string(field.type)}
@@ -192,7 +192,7 @@ def read_table(path: Path, name: str, limits: FolderLimits = _LIMITS) -> pa.Tabl
 
 
 def part_files(folder: Path) -> list[dict[str, Path]]:
-    """The files of every finished question, by table, in the questions' order.
+    """Yield the files of every finished question, by table, in the questions' order.
 
     The table of runs is written last, so that a question without it is not finished.
     """
@@ -201,7 +201,7 @@ def part_files(folder: Path) -> list[dict[str, Path]]:
 
 
 def renumbered(tables: Mapping[str, pa.Table], first: int) -> dict[str, pa.Table]:
-    """A part's tables, whose runs are numbered from 0, with `first` added to the numbers."""
+    """Return a part's tables, whose runs are numbered from 0, with `first` added to the numbers."""
     found = {}
     for name, table in tables.items():
         numbers = pa.array(table["run"].to_numpy() + first, pa.int64())
@@ -210,7 +210,7 @@ def renumbered(tables: Mapping[str, pa.Table], first: int) -> dict[str, pa.Table
 
 
 def _with_types(table: pa.Table, name: str, where: str, limits: FolderLimits) -> pa.Table:
-    """A table that was read, with all columns of the schema."""
+    """Return a table that was read, with all columns of the schema."""
     columns = []
     for field in SCHEMAS[name]:
         if field.name not in table.column_names:
@@ -226,7 +226,7 @@ def _with_types(table: pa.Table, name: str, where: str, limits: FolderLimits) ->
 
 
 def _from_parts(folder: Path, limits: FolderLimits) -> list[pa.Table]:
-    """What the finished questions of an evaluation give, put together."""
+    """Join the tables of an evaluation's finished questions."""
     found: dict[str, list[pa.Table]] = {name: [as_table([], name)] for name in SCHEMAS}
     first = 0
     for files in part_files(folder):

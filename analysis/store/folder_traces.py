@@ -34,7 +34,7 @@ class _LackingError(Exception):
 
 
 def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tuple[Trace, bool]:
-    """The trace of a run, and whether it is a file of its own; TraceError where the tables do not hold enough of it."""
+    """Return a run's trace, and whether it has a file of its own; raise TraceError where the tables lack too much."""
     place = int(np.searchsorted(folder.runs["run"].to_numpy(), run))
     if place >= len(folder.runs) or folder.runs["run"][place].as_py() != run:
         raise TraceError("there is no such run in this folder")
@@ -62,7 +62,7 @@ def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trac
 
 
 def _way(run: dict[str, Any]) -> str:
-    """How the run can be played all the same, where it can."""
+    """Tell how the run can be played all the same, where it can."""
     if run["engine"] == SOURCE:
         return ": evaluate with --traces to play it"
     if run["prompt_ids"] and run["ids"]:
@@ -71,7 +71,7 @@ def _way(run: dict[str, Any]) -> str:
 
 
 def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
-    """A trace of what the tables say: without the method's own view, and without the best alternatives."""
+    """Build a trace from the tables: without the method's own view, and without the best alternatives."""
     for name, what in (("prompt_ids", "the prompt's tokens"), ("ids", "the new tokens")):
         if not run[name]:
             raise _LackingError(what)
@@ -103,7 +103,7 @@ def _rows_of(table: Any, run: int) -> list[dict[str, Any]]:
 
 
 def _texts(folder: RunFolder, run: dict[str, Any], tokens: set[int]) -> dict[int, str]:
-    """Texts of a prompt's tokens, from the guesses of all runs of the same model."""
+    """Collect texts of a prompt's tokens from the guesses of all runs of the same model."""
     runs, nodes = folder.runs, folder.nodes
     same = runs["run"].filter(pc.equal(runs["model"], run["model"])) if run["model"] else pa.array([run["run"]])
     wanted = pa.array(sorted(tokens), pa.int64())

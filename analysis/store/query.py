@@ -48,7 +48,7 @@ class Filter:
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Filter:
-        """The filter that texts describe; raises ParamError where one does not fit. Empty texts ask for nothing."""
+        """Parse a filter from texts; raise ParamError where one does not fit. Empty texts are no condition."""
         kinds = {each.name: str(each.type).partition(" ")[0] for each in fields(cls)}
         if unknown := sorted(set(raw) - set(kinds)):
             raise ParamError(f"there is no filter {unknown[0][:40]!r}: choose among {', '.join(kinds)}")
@@ -57,7 +57,7 @@ class Filter:
         return cls(**given)
 
     def sql(self) -> str:
-        """The query that chooses these steps."""
+        """Write the query that chooses these steps."""
         of_steps, of_nodes = self._conditions_of_steps(), self._conditions_of_nodes()
         if of_nodes:
             inner = "\n      AND ".join(of_nodes)
@@ -91,7 +91,7 @@ class Filter:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -140,7 +140,7 @@ ALL = Filter().sql()
 
 
 def answer(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
-    """What a query answers: steps, or a table to be shown."""
+    """Run a query; return the steps that it chooses, or a table to be shown."""
     found = run(tables, text, SELECTED)
     if {"run", "step"} <= set(found.table.column_names):
         if found.more:
@@ -165,7 +165,7 @@ def _steps_in(found: QueryResult) -> ChosenSteps:
 
 
 def cells(table: pa.Table) -> tuple[list[str], list[list[Any]]]:
-    """A table as JSON: its columns' names, and rows of numbers and of texts that are cut."""
+    """Convert a table to JSON: its columns' names, and rows of numbers and of texts that are cut."""
     columns = [[_cell(value) for value in column.to_pylist()] for column in table.columns[:_COLUMNS]]
     return [_cut(name) for name in table.column_names[:_COLUMNS]], [list(row) for row in zip(*columns, strict=True)]
 

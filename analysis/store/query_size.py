@@ -137,7 +137,7 @@ class _Expansion:
 
 
 def _scope(outer: _Scope, *parts: _Columns) -> _Scope:
-    """The names of an outer scope with those of columns."""
+    """Add the names of columns to those of an outer scope."""
     scope = dict(outer)
     for columns in parts:
         for name, weight in columns:
@@ -146,5 +146,5 @@ def _scope(outer: _Scope, *parts: _Columns) -> _Scope:
 
 
 def _renamed(columns: _Columns, names: Sequence[str]) -> _Columns:
-    """Columns, the first of which have other names."""
+    """Give the first columns other names."""
     return [(name, weight) for name, (_, weight) in zip(names, columns, strict=False)] + columns[len(names) :]

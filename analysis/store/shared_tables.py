@@ -25,12 +25,12 @@ class SharedTables:
 
 
 def mapped(paths: Mapping[str, str]) -> dict[str, pa.Table]:
-    """The tables in files, which are not copied into this process's own memory."""
+    """Map the tables in files, without a copy in this process's own memory."""
     return {name: pa.ipc.open_file(pa.memory_map(path)).read_all() for name, path in paths.items()}
 
 
 def _new_file(owner: object) -> str:
-    """The path of an empty file that is removed with its owner; on Linux it is in memory alone, not on a disk."""
+    """Return the path of an empty file that is removed with its owner; on Linux it is in memory, not on a disk."""
     if sys.platform == "linux" and Path("/proc/self/fd").is_dir():
         descriptor = os.memfd_create("specscope-table")
         weakref.finalize(owner, os.close, descriptor)

@@ -52,7 +52,7 @@ class RunIdentity:
 
 
 def tables_of(trace: Trace, place: RunIdentity | None = None) -> RunTables:
-    """A run's rows."""
+    """Make a run's rows."""
     place = place or RunIdentity()
     steps: dict[str, list[Any]] = {name: [] for name in STEPS_SCHEMA.names}
     nodes: dict[str, list[Any]] = {name: [] for name in NODES_SCHEMA.names}
@@ -69,7 +69,7 @@ def tables_of(trace: Trace, place: RunIdentity | None = None) -> RunTables:
 
 
 def failed(place: RunIdentity, params: Mapping[str, JSON], sampling: Mapping[str, JSON]) -> RunTables:
-    """The rows of a run that could not begin."""
+    """Make the rows of a run that could not begin."""
     row = _place(place) | {"method": place.method, "finish": "error", "prompt": _optional(place.prompt)}
     row |= {"params": json.dumps(dict(params)), "sampling": json.dumps(dict(sampling))}
     return RunTables(
@@ -78,7 +78,7 @@ def failed(place: RunIdentity, params: Mapping[str, JSON], sampling: Mapping[str
 
 
 def joined(tables: Iterable[RunTables]) -> RunTables:
-    """Rows of several runs behind each other, as one chunk each."""
+    """Join the rows of several runs, as one chunk each."""
     found = [*zip(*tables, strict=True)] or [(), (), ()]
     schemas = (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
     pairs = zip(schemas, found, strict=True)
@@ -86,7 +86,7 @@ def joined(tables: Iterable[RunTables]) -> RunTables:
 
 
 def by_name(tables: RunTables) -> dict[str, pa.Table]:
-    """The tables by their names."""
+    """Return the tables by their names."""
     return dict(zip((RUNS, STEPS, NODES), tables, strict=True))
 
 
@@ -158,7 +158,7 @@ def _add_step(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Map
 
 
 def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Mapping[int, str], greedy: bool) -> None:
-    """A row a node; what was recorded of the distributions at a node stands in the rows of its children."""
+    """Add a row a node; what was recorded of the distributions at a node is in the rows of its children."""
     count, parents = len(step.tokens), step.parents
     verify = [role is Role.VERIFY for role in step.roles]
     judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written behind it
@@ -204,13 +204,13 @@ def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Ma
 
 @lru_cache(maxsize=4096)
 def _source(source: str) -> tuple[str, str | None]:
-    """The kind of a source, and what it says beside."""
+    """Return the kind of a source, and its detail."""
     kind, _, detail = source.partition(":")
     return _writable(kind), _optional(detail or None)
 
 
 def _confidences(step: Step, greedy: bool) -> list[float | None]:
-    """What the method's own panel says of every guess; a panel of a file may hold anything."""
+    """Return the confidences in the method's own panel; a panel from a file may hold anything."""
     found: list[float | None] = [None] * len(step.tokens)
     shares = next((step.panel[name] for name in _CONFIDENCES if step.panel.get(name)), ())
     if isinstance(shares, list):
@@ -230,5 +230,5 @@ def _optional(text: str | None) -> str | None:
 
 
 def _writable(text: str) -> str:
-    """Text that UTF-8 can hold: a trace's may have lone surrogates."""
+    """Return text that UTF-8 can hold: a trace's may have lone surrogates."""
     return text.encode(errors="replace").decode()

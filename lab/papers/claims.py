@@ -97,7 +97,7 @@ def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Prog
 
 
 def combine(*parts: Statement, lead: str = "", remark: str = "") -> Judgement:
-    """All parts bear the claim out: it holds. Some do: it holds in part. None does: it does not hold here."""
+    """Combine statements: all bear the claim out, it holds; some do, in part; none does, it does not hold here."""
     right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
     if not wrong:
         verdict, says = ClaimOutcome.HOLDS, right
@@ -109,22 +109,22 @@ def combine(*parts: Statement, lead: str = "", remark: str = "") -> Judgement:
 
 
 def is_more(a: float, b: float, margin: float = CLEAR) -> bool:
-    """Whether `a` is clearly more than `b`."""
+    """Return whether `a` is clearly more than `b`."""
     return a > b and a >= b * (1 + margin)
 
 
 def more(what: str, a: float, than: str, b: float, margin: float = CLEAR) -> Statement:
-    """That `a`, the number of `what`, is clearly more than `b`, that of `than`."""
+    """State that `a`, the number of `what`, is clearly more than `b`, that of `than`."""
     return Statement(f"{what} comes to {a:.3f} against {b:.3f} of {than}", is_more(a, b, margin))
 
 
 def faster(what: str, a: float, than: str, b: float) -> Statement:
-    """That `what` is clearly faster than `than`, both in multiples of autoregressive decoding's speed."""
+    """State that `what` is clearly faster than `than`, both in multiples of autoregressive decoding's speed."""
     return Statement(f"{what} runs at {a:.2f} times the autoregressive speed, {than} at {b:.2f}", is_more(a, b, ROUGH))
 
 
 def beats(table: ResultTable, head: str, margin: float = CLEAR) -> Judgement:
-    """Whether the first row has clearly more under a head than each of the others."""
+    """State whether the first row has clearly more under a head than each of the others."""
     (first, *others), (best, *numbers) = table.names, table.column(head)
     parts = (
         Statement(f"{name} comes to {number:.3f}", is_more(best, number, margin))
@@ -134,13 +134,13 @@ def beats(table: ResultTable, head: str, margin: float = CLEAR) -> Judgement:
 
 
 def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:
-    """That numbers clearly rise from first to last, and nowhere clearly fall between."""
+    """State that numbers clearly rise from first to last, and nowhere clearly fall between."""
     steady = not any(is_more(before, after, margin) for before, after in zip(values, values[1:], strict=False))
     return Statement(_run(what, values), steady and is_more(values[-1], values[0], margin))
 
 
 def falls(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:
-    """That numbers clearly fall from first to last, and nowhere clearly rise between."""
+    """State that numbers clearly fall from first to last, and nowhere clearly rise between."""
     return Statement(_run(what, values), rises(what, values[::-1], margin).holds)
 
 
@@ -149,5 +149,5 @@ def _run(what: str, values: Sequence[float]) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital, unless it begins with a name such as k=5."""
+    """Capitalise a sentence, unless it begins with a name such as k=5."""
     return f"{text[0].upper() if text.split()[0].isalpha() else text[0]}{text[1:]}."

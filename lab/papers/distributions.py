@@ -39,7 +39,7 @@ class Overlap:
 
 
 def measure_overlap(experiment: Experiment, temperature: float) -> Overlap:
-    """Both models' distributions along the answers that the target itself writes at this temperature."""
+    """Compare both models' distributions along the answers that the target writes at this temperature."""
     engine = experiment.engine
     if engine.draft is None:
         raise UnmeasuredError(f"draft_model needs {engine.lacks('draft_model')}")
@@ -66,7 +66,7 @@ def measure_overlap(experiment: Experiment, temperature: float) -> Overlap:
 def _distributions(
     model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler
 ) -> torch.Tensor:  # (n, V)
-    """A model's distributions in front of every token of an answer."""
+    """Return a model's distributions before every token of an answer."""
     text = [*prompt, *answer]
     passes = plain_passes(model.open(len(text), ROWS), text, len(prompt))
     return torch.cat([sampler.probabilities(logits) for _, logits in passes])

@@ -26,7 +26,7 @@ def _rates(experiment: Experiment) -> ResultTable:
 
 
 def judge_rates(table: ResultTable) -> Judgement:
-    """EAGLE-3 writes more per step than every rival that could be run, in the mean of all kinds."""
+    """Judge whether EAGLE-3 writes more per step than every rival that could be run, in the mean of all kinds."""
     return beats(table, MEAN)
 
 
@@ -36,7 +36,7 @@ def _forms(experiment: Experiment) -> ResultTable:
 
 
 def judge_forms(table: ResultTable) -> Judgement:
-    """Trees write more with more guesses, and the paper's writes more than a chain as deep."""
+    """Judge whether trees write more with more guesses, and the paper's writes more than a chain as deep."""
     trees = [table.number(f"{_TREE}, {m}", TOKENS) for m in _SIZES]
     return combine(
         rises(f"trees of {_SIZES[0]} to {_SIZES[-1]} guesses", trees),
@@ -45,7 +45,7 @@ def judge_forms(table: ResultTable) -> Judgement:
 
 
 def _ablation(experiment: Experiment, fact: str, other: str) -> ResultTable:
-    """The drafters that differ in one fact alone, where the other is as high as it comes."""
+    """Return the drafters that differ in one fact alone, where the other is at its highest."""
     found: dict[int, Setting] = {}
     variants = {name: each for name, each in experiment.variants.items() if each.part == "eagle"}
     highest = max((_number(each, other) for each in variants.values()), default=0)

@@ -51,7 +51,7 @@ def using(
     order: Iterable[int] = (),
     **params: JSON,
 ) -> Setting:
-    """A setting in short."""
+    """Make a setting."""
     return Setting(method, tuple(sorted(params.items())), temperature, variant, alone, tuple(order))
 
 
@@ -93,15 +93,15 @@ class Tally:
         self.same += tuple(token for step in steps for token in step.emitted) == question.answer
 
     def lengths(self, kinds: Collection[str] = ()) -> Counter[int]:
-        """How many steps wrote n tokens, on questions of these kinds or on all."""
+        """Count the steps that wrote n tokens, on questions of these kinds or on all."""
         return sum((counts for kind, counts in self.written.items() if not kinds or kind in kinds), Counter[int]())
 
     def per_step(self, *kinds: str) -> float:
-        """Tokens per step: the paper's S, compression rate or tokens per call."""
+        """Return tokens per step: the paper's S, compression rate or tokens per call."""
         return compression_rate(self.lengths(kinds))
 
     def consistent(self, w: int, *kinds: str) -> float:
-        """The Kangaroo paper's CTAR(w): the share of steps that wrote more than w tokens."""
+        """Return the Kangaroo paper's CTAR(w): the share of steps that wrote more than w tokens."""
         return consistent_acceptance(self.lengths(kinds), w)
 
     @property
@@ -161,20 +161,20 @@ class Experiment:
         return len(some), violated
 
     def find_kind(self, *names: str) -> str:
-        """The first of these kinds that there are questions of."""
+        """Return the first of these kinds that has questions."""
         for name in names:
             if name in self.kinds:
                 return name
         raise UnmeasuredError(f"there are no questions of the kind {names[0]!r}")
 
     def tally(self, *settings: Setting) -> list[Tally]:
-        """What settings wrote and read. Clocks do not count here: the runs may have been made at different times."""
+        """Count what settings wrote and read. Times are not used: the runs may have been made at different times."""
         missing = tuple(setting for setting in dict.fromkeys(settings) if setting not in self._tallies)
         self._run(missing)
         return [self._tallies[setting] for setting in settings]
 
     def race(self, *settings: Setting) -> list[Tally]:
-        """Settings against each other and the clock, in turn question by question: all meet the same drift."""
+        """Measure settings against each other in time, in turn question by question: all meet the same drift."""
         if settings not in self._races:
             engines = {setting: self._checked(setting) for setting in settings}
             for setting in settings:
@@ -210,7 +210,7 @@ class Experiment:
         return tallies
 
     def _decode(self, engine: Engine, setting: Setting, number: int, budget: int, record: str = "off") -> Run:
-        """One question, to the end; when sampling, its number is the seed."""
+        """Decode one question to the end; when sampling, its number is the seed."""
         sampling = {"temperature": setting.temperature, "seed": number}
         ids = self.questions[number].ids
         run = engine.decode(ids, setting.method, dict(setting.params), sampling, budget, record=record)
@@ -219,7 +219,7 @@ class Experiment:
         return run
 
     def _writes_the_same(self, setting: Setting) -> bool:
-        """Whether its answers should be autoregressive decoding's: greedy ones by guessing, on the model itself."""
+        """Return whether answers should equal autoregressive decoding's: greedy, guessed, and of the model itself."""
         return setting.temperature == 0.0 and setting != PLAIN and self._engine(setting).model is self.engine.model
 
     def _checked(self, setting: Setting) -> Engine:
@@ -237,7 +237,7 @@ class Experiment:
 def answer_questions(
     engine: Engine, tasks: Sequence[Task], budget: int, progress: Callable[[float], None]
 ) -> list[Question]:
-    """Every turn of every task, answered greedily; later turns' prompts hold the answers. What is too long is left."""
+    """Answer every turn of every task greedily; later turns' prompts hold the answers. Too long ones are left out."""
     questions: list[Question] = []
     for number, task in enumerate(tasks):
         chat: list[tuple[str, str]] = []
@@ -256,7 +256,7 @@ def answer_questions(
 
 
 def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> ResultTable:
-    """A row for every tally; with the `base` that it raced against, its speed in multiples of that one's."""
+    """Make a row of every tally; with the `base` that it raced against, its speed in multiples of that one's."""
     rows: list[tuple[ResultCell, ...]] = []
     for name, tally in tallies.items():
         row = (name, tally.per_step(), tally.steps, tally.rows / max(1, tally.later))
@@ -265,18 +265,18 @@ def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = No
 
 
 def compare_tokens(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
-    """Settings by what they wrote and read."""
+    """Compare settings by what they wrote and read."""
     return tally_table(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
 
 
 def compare_speeds(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
-    """Settings against the clock as well, beside autoregressive decoding."""
+    """Compare settings by time as well, beside autoregressive decoding."""
     base, *tallies = experiment.race(PLAIN, *settings.values())
     return tally_table(what, dict(zip(settings, tallies, strict=True)), base)
 
 
 def compare_by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
-    """Tokens per step on every kind of question, and their mean."""
+    """Compare tokens per step on every kind of question, and their mean."""
     rows: list[tuple[ResultCell, ...]] = []
     for name, tally in zip(settings, experiment.tally(*settings.values()), strict=True):
         values = [tally.per_step(kind) for kind in experiment.kinds]

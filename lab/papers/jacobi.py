@@ -18,7 +18,7 @@ def _take(experiment: Experiment) -> ResultTable:
 
 
 def judge(table: ResultTable) -> Judgement:
-    """No block gains much, and Lookahead gains far more."""
+    """Judge whether no block gains much, and Lookahead gains far more."""
     blocks = {name: table.number(name, TOKENS) for name in table.names if name != _LOOKAHEAD}
     best = max(blocks, key=lambda name: blocks[name])
     return combine(

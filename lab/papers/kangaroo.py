@@ -28,7 +28,7 @@ def _rates(experiment: Experiment) -> ResultTable:
 
 
 def judge_rates(table: ResultTable) -> Judgement:
-    """Kangaroo compresses more than every rival that could be run, in the mean of all kinds."""
+    """Judge whether Kangaroo compresses more than every rival that could be run, in the mean of all kinds."""
     return beats(table, MEAN)
 
 
@@ -43,7 +43,7 @@ def _consistency(experiment: Experiment) -> ResultTable:
 
 
 def judge_consistency(table: ResultTable) -> Judgement:
-    """The share of accepted windows falls with their length, and is Kangaroo's at every length."""
+    """Judge whether the share of accepted windows falls with their length, and is Kangaroo's at every length."""
     own, heads = table.column(_OWN), table.column(_HEADS)
     above = [w for w, a, b in zip(table.names, own, heads, strict=True) if is_more(a, b)]
     decay = falls("CTAR of Kangaroo over w", own)
@@ -63,7 +63,7 @@ def _etas(experiment: Experiment) -> ResultTable:
 
 
 def judge_threshold(table: ResultTable) -> Judgement:
-    """Never stopping early writes most per step, and is not the fastest."""
+    """Judge whether never stopping early writes most per step, and is not the fastest."""
     names = [_eta_name(_GAMMA, eta) for eta in _ETAS]
     tokens, speeds = ([table.number(name, head) for name in names] for head in (TOKENS, SPEED))
     best = speeds.index(max(speeds[1:]), 1)
@@ -74,7 +74,7 @@ def judge_threshold(table: ResultTable) -> Judgement:
 
 
 def judge_steady(table: ResultTable) -> Judgement:
-    """The fastest eta is the same, or its neighbour, whatever gamma is; it holds where it is the same for all."""
+    """Judge whether the fastest eta, or its neighbour, is the same for every gamma; it holds where it is the same."""
     speeds = {gamma: [table.number(_eta_name(gamma, eta), SPEED) for eta in _ETAS] for gamma in _GAMMAS}
     best = {gamma: values.index(max(values)) for gamma, values in speeds.items()}
     fastest = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
@@ -106,7 +106,7 @@ def _depths(experiment: Experiment) -> ResultTable:
 
 
 def judge_depths(table: ResultTable) -> Judgement:
-    """A deeper exit guesses better; the deepest is not the fastest."""
+    """Judge whether a deeper exit guesses better, while the deepest is not the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
     speeds_in_words = (
@@ -133,7 +133,7 @@ def _architectures(experiment: Experiment) -> ResultTable:
 
 
 def judge_architectures(table: ResultTable) -> Judgement:
-    """The paper's own adapter is faster than each of the others."""
+    """Judge whether the paper's own adapter is faster than each of the others."""
     return beats(table, SPEED, ROUGH)
 
 

@@ -42,12 +42,12 @@ def _table_3(*names: str) -> Callable[[Experiment], ResultTable]:
 
 
 def judge_first(table: ResultTable) -> Judgement:
-    """The first setting gives more tokens per step than each of the others."""
+    """Judge whether the first setting gives more tokens per step than each of the others."""
     return beats(table, TOKENS)
 
 
 def judge_prompt(table: ResultTable) -> Judgement:
-    """Pooling the prompt gives more, with a window and without."""
+    """Judge whether pooling the prompt gives more, with a window and without."""
     pairs = ((_EVEN_TOO, _EVEN), (_THIRTY_TOO, _THIRTY))
     return combine(*(more(rich, table.number(rich, TOKENS), bare, table.number(bare, TOKENS)) for rich, bare in pairs))
 
@@ -74,7 +74,7 @@ def _points(table: ResultTable) -> list[ScalingPoint]:
 
 
 def judge_logarithm(table: ResultTable) -> Judgement:
-    """S follows a straight line over log b for the largest gamma, and is largest where both are."""
+    """Judge whether S follows a straight line over log b for the largest gamma, and is largest where both are."""
     points = _points(table)
     deepest, widest = max(point.gamma for point in points), max(point.b for point in points)
     deep = sorted((point for point in points if point.gamma == deepest), key=lambda point: point.b)
@@ -93,7 +93,7 @@ def judge_logarithm(table: ResultTable) -> Judgement:
 
 
 def judge_scaling(table: ResultTable) -> Judgement:
-    """Equation 7 explains nearly all of the measured S."""
+    """Judge whether Equation 7 explains nearly all of the measured S."""
     found = table.facts
     if not found:
         return combine(Statement("no setting gives more than 1 token per step, so there is nothing to fit", False))
@@ -110,7 +110,7 @@ def _sampled(experiment: Experiment) -> ResultTable:
 
 
 def judge_sampled(table: ResultTable) -> Judgement:
-    """Sampling still saves steps, but fewer."""
+    """Judge whether sampling still saves steps, but fewer."""
     greedy, sampled = table.number(_GREEDY, TOKENS), table.number(_SAMPLED, TOKENS)
     return combine(
         more("sampling", sampled, "autoregressive decoding", 1.0, ROUGH),
@@ -124,7 +124,7 @@ def _kinds(experiment: Experiment) -> ResultTable:
 
 
 def judge_kinds(table: ResultTable) -> Judgement:
-    """Code gains the most."""
+    """Judge whether code gains the most."""
     kinds = {head: table.number(_EVEN, head) for head in table.heads[1:] if head != MEAN}
     code = next(kinds.pop(name) for name in CODE if name in kinds)
     if not kinds:

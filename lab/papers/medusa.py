@@ -21,7 +21,7 @@ _TYPICAL, _LOSSLESS = "typical", "lossless"
 
 
 def count_heads(experiment: Experiment) -> int:
-    """How many heads there are, which is how many of their guesses a step accepts at most; two at least."""
+    """Count the heads, which is how many of their guesses a step accepts at most; two at least."""
     if missing := experiment.engine.lacks("medusa"):
         raise UnmeasuredError(f"medusa needs {missing}")
     count: int = experiment.engine.part("medusa").count
@@ -38,7 +38,7 @@ def _trees(experiment: Experiment) -> ResultTable:
 
 
 def judge_trees(table: ResultTable) -> Judgement:
-    """The small sparse tree beats the dense ones' mean, and the best of them."""
+    """Judge whether the small sparse tree beats the dense ones' mean, and the best of them."""
     sparse = table.number(_SPARSE, TOKENS)
     dense = {name: table.number(name, TOKENS) for name in table.names if name != _SPARSE}
     best = max(dense, key=lambda name: dense[name])
@@ -53,7 +53,7 @@ def _sizes(experiment: Experiment) -> ResultTable:
 
 
 def judge_sizes(table: ResultTable) -> Judgement:
-    """Larger trees save few steps more, and are slower."""
+    """Judge whether larger trees save few steps more, and are slower."""
     tokens, speed = table.column(TOKENS), table.column(SPEED)
     steady = Statement(
         f"tokens per step go from {tokens[1]:.3f} with {table.names[1]} guesses to {tokens[-1]:.3f} with "
@@ -74,7 +74,7 @@ def _temperatures(experiment: Experiment) -> ResultTable:
 
 
 def judge_temperatures(table: ResultTable) -> Judgement:
-    """Typical acceptance gains with the temperature; what leaves the model's distribution as it is loses."""
+    """Judge whether typical acceptance gains with the temperature, and lossless acceptance loses."""
     return combine(
         rises("typical acceptance, the temperature rising,", table.column(_TYPICAL), ROUGH),
         falls("lossless acceptance, the temperature rising,", table.column(_LOSSLESS), ROUGH),
@@ -93,7 +93,7 @@ def _thresholds(experiment: Experiment) -> ResultTable:
 
 
 def judge_thresholds(table: ResultTable) -> Judgement:
-    """A higher threshold accepts less; the lowest accepts more than sampling does."""
+    """Judge whether a higher threshold accepts less; the lowest accepts more than sampling does."""
     typical = table.column(TOKENS)[1:]
     return combine(
         falls("typical acceptance, epsilon rising,", typical, ROUGH),
@@ -109,7 +109,7 @@ def _joint(experiment: Experiment) -> ResultTable:
 
 
 def judge_joint(table: ResultTable) -> Judgement:
-    """Heads that learnt together with their model guess better."""
+    """Judge whether heads that learnt together with their model guess better."""
     two, one = table.number("Medusa-2", TOKENS), table.number("Medusa-1", TOKENS)
     return combine(more("Medusa-2", two, "Medusa-1", one))
 

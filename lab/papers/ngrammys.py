@@ -55,7 +55,7 @@ def _strategies(experiment: Experiment) -> ResultTable:
 
 
 def judge_strategies(table: ResultTable) -> Judgement:
-    """More ranks give more; bigrams beat unigrams; the second token adds more than the third."""
+    """Judge whether more ranks give more, bigrams beat unigrams, and the second token adds more than the third."""
     value = {what: [table.number(_name(what, k), TOKENS) for k in _RANKS] for what in _STRATEGIES}
     most = {what: values[-1] for what, values in value.items()}
     two, three = most["extended, w=2"] - most["bigram"], most["extended, w=3"] - most["extended, w=2"]
@@ -76,7 +76,7 @@ def _grid(experiment: Experiment) -> ResultTable:
 
 
 def judge_grid(table: ResultTable) -> Judgement:
-    """Both k and w add tokens per step, and the largest setting is not the fastest."""
+    """Judge whether both k and w add tokens per step, and the largest setting is not the fastest."""
     tokens = {(k, w): table.number(_cell(k, w), TOKENS) for k in _KS for w in _WS}
     speeds = {name: table.number(name, SPEED) for name in table.names}
     best, largest = max(speeds, key=lambda name: speeds[name]), _cell(_KS[-1], _WS[-1])
@@ -95,7 +95,7 @@ def _rivals(experiment: Experiment) -> ResultTable:
 
 
 def judge_rivals(table: ResultTable) -> Judgement:
-    """N-Grammys gives more than each rival in the mean of all kinds."""
+    """Judge whether N-Grammys gives more than each rival in the mean of all kinds."""
     return beats(table, MEAN)
 
 
@@ -106,7 +106,7 @@ def _queries(experiment: Experiment) -> ResultTable:
 
 
 def judge_queries(table: ResultTable) -> Judgement:
-    """Longer queries find less."""
+    """Judge whether longer queries find less."""
     return beats(table, TOKENS)
 
 
@@ -149,7 +149,9 @@ def _ablation(experiment: Experiment) -> ResultTable:
 
 
 def judge_ablation(table: ResultTable) -> Judgement:
-    """Context rows reach further; bigram rows are short and chosen from further down; whole rows occur everywhere."""
+    """Judge whether context rows reach further, bigram rows are short and ranked lower, and whole rows occur
+    everywhere.
+    """
     deep, flat = (table.number(row, _LATE) for row in ("bigram", "context"))
     short, whole, kinds = table.number("bigram", _SHORT), table.number("context", _WHOLE), table.facts["kinds"]
     return combine(

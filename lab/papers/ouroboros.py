@@ -57,7 +57,7 @@ def _agreement(experiment: Experiment) -> ResultTable:
 
 
 def judge_agreement(table: ResultTable) -> Judgement:
-    """Target and drafter agree at more places than in front of the first mistake."""
+    """Judge whether target and drafter agree at more positions than before the first mistake."""
     [matches], [prefix] = table.column(_MATCHES), table.column(_PREFIX)
     return combine(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
 
@@ -73,7 +73,7 @@ def _overall(experiment: Experiment) -> ResultTable:
 
 
 def judge_overall(table: ResultTable) -> Judgement:
-    """Ouroboros is faster than what it is made of, and warm faster still."""
+    """Judge whether Ouroboros is faster than what it is made of, and warm faster still."""
     speed = {name: table.number(name, SPEED) for name in table.names}
     tokens, fewer = table.number(_OUROBOROS, TOKENS), table.number(_SPECULATIVE, TOKENS)
     return combine(
@@ -90,7 +90,7 @@ def _ablation(experiment: Experiment) -> ResultTable:
 
 
 def judge_ablation(table: ResultTable) -> Judgement:
-    """Suffixes add, and with them inspiration and refinement do."""
+    """Judge whether suffixes add, and with them inspiration and refinement do."""
     pairs = ((_SUFFIXES, _BARE), (_BOTH, _SUFFIXES), (_WHOLE, _REFINED), (_REFINED, _SUFFIXES), (_WHOLE, _BOTH))
     value = {name: table.number(name, TOKENS) for name in table.names}
     return combine(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
@@ -101,7 +101,7 @@ def _suffixes(experiment: Experiment) -> ResultTable:
 
 
 def judge_suffixes(table: ResultTable) -> Judgement:
-    """More suffixes save steps, and neither none nor the most are the fastest."""
+    """Judge whether more suffixes save steps, and neither none nor the most are the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
     speeds_in_words = (
@@ -115,7 +115,7 @@ def judge_suffixes(table: ResultTable) -> Judgement:
 
 
 def _orders(kinds: Sequence[str]) -> dict[str, list[int]]:
-    """Orders of questions of these kinds: kind by kind, one of each in turn, and shuffled."""
+    """Make orders of questions of these kinds: kind by kind, one of each in turn, and shuffled."""
     places = list(dict.fromkeys(kinds))
     seen = [kinds[:number].count(kind) for number, kind in enumerate(kinds)]
     numbers = range(len(kinds))
@@ -135,7 +135,7 @@ def _locality(experiment: Experiment) -> ResultTable:
 
 
 def judge_locality(table: ResultTable) -> Judgement:
-    """A warm start helps in any order; the order matters, but less."""
+    """Judge whether a warm start helps in any order, and the order matters less."""
     cold, grouped, shuffled = (table.number(name, TOKENS) for name in (_COLD, _GROUPED, _SHUFFLED))
     order, warmth = abs(grouped - shuffled), shuffled - cold
     return combine(

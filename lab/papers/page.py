@@ -36,7 +36,7 @@ run and from machine to machine."""
 
 
 def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, JSON]:
-    """What was measured on: a model, a machine, and questions; and the flags that asked for it."""
+    """Describe what was measured on: a model, a machine, and questions; and the flags that asked for it."""
     engine, header = experiment.engine, experiment.engine.decode(experiment.questions[0].ids, max_new_tokens=1).header
     same, answers = experiment.identical
     rescored, violated = experiment.rescore()
@@ -62,12 +62,12 @@ def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, J
 
 
 def document(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Everything, for scripts."""
+    """Return everything, for scripts."""
     return {**measured, "claims": [_entry(finding) for finding in findings]}
 
 
 def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> str:
-    """Everything, for people, in Markdown."""
+    """Write everything, for people, in Markdown."""
     counts = Counter(finding.judgement.verdict for finding in findings)
     numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in ClaimOutcome if counts[verdict])
     blocks = [
@@ -89,7 +89,7 @@ def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> str:
 
 
 def _head(measured: Mapping[str, JSON]) -> str:
-    """One sentence on what was measured, and one on whether all methods wrote the same."""
+    """Write one sentence on what was measured, and one on whether all methods wrote the same."""
     versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
     threads = "1 thread" if measured["threads"] == 1 else f"{measured['threads']} threads"
     drafter = f", drafter {_plain(measured['draft'])}" if measured["draft"] else ""
@@ -104,7 +104,7 @@ def _head(measured: Mapping[str, JSON]) -> str:
 
 
 def _same(measured: Mapping[str, JSON]) -> str:
-    """Whether the methods wrote what autoregressive decoding writes, and what is wrong where they did not."""
+    """Tell whether the methods wrote what autoregressive decoding writes, and what is wrong where they did not."""
     answers, same = measured["answers"], measured["identical_answers"]
     if not answers:
         return ""
@@ -128,7 +128,7 @@ def _summary(findings: Sequence[CheckedClaim]) -> str:
 
 
 def _section(finding: CheckedClaim, shown: bool) -> list[str]:
-    """A claim; `shown` says that its table stands above already."""
+    """Write a claim; `shown` if its table is on the page already."""
     claim, judgement = finding.claim, finding.judgement
     blocks = [f"### {claim.place}: {claim.title}", f"The paper: {claim.found}", f"Here: {claim.measured}"]
     if shown:
@@ -143,7 +143,7 @@ def _section(finding: CheckedClaim, shown: bool) -> list[str]:
 
 
 def _grid(table: ResultTable) -> str:
-    """The numbers as a Markdown table."""
+    """Write the numbers as a Markdown table."""
     lines = [
         "| " + " | ".join(_plain(head[:_LONGEST]) for head in table.heads) + " |",
         "|---" + "|---:" * (len(table.heads) - 1) + "|",
@@ -161,13 +161,13 @@ def _shown(cell: ResultCell) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text from outside as one line that means nothing to Markdown or HTML: kinds come from files of tasks."""
+    """Return a text from outside as one line without meaning to Markdown or HTML: kinds come from files of tasks."""
     line = html.escape(" ".join(str(text).split()), quote=False)
     return line.replace("|", "\\|").replace("`", "'").replace("[", "\\[")
 
 
 def _wrapped(block: str) -> str:
-    """Prose in lines of ordinary length; tables and headings as they are."""
+    """Wrap prose in lines of ordinary length; tables and headings stay as they are."""
     if block.startswith(("|", "#")):
         return block
     text = fill(block, _WIDTH, break_long_words=False, break_on_hyphens=False)

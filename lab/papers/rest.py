@@ -19,7 +19,7 @@ def _stores(experiment: Experiment) -> ResultTable:
 
 
 def judge_stores(table: ResultTable) -> Judgement:
-    """A larger store gives more."""
+    """Judge whether a larger store gives more."""
     return combine(rises("the store growing,", table.column(TOKENS)))
 
 
@@ -28,7 +28,7 @@ def _suffixes(experiment: Experiment) -> ResultTable:
 
 
 def judge_suffixes(table: ResultTable) -> Judgement:
-    """Longer suffixes give more at first, and nothing in the end."""
+    """Judge whether longer suffixes give more at first, and nothing in the end."""
     tokens = table.column(TOKENS)
     before, last = tokens[-2:]
     level = not is_more(before, last) and not is_more(last, before)
@@ -45,7 +45,7 @@ def _kinds(experiment: Experiment) -> ResultTable:
 
 
 def judge_kinds(table: ResultTable) -> Judgement:
-    """Code gains more than chat."""
+    """Judge whether code gains more than chat."""
     code, chat = (next(name for name in names if name in table.heads) for names in (CODE, _CHAT))
     return combine(more("code", table.number("REST", code), "chat", table.number("REST", chat)))
 

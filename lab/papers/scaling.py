@@ -17,12 +17,12 @@ _COARSE, _ROUNDS = 200, 60  # places of the first search for alpha, and halvings
 
 
 def expected_tokens(alpha: float, gamma: int, b: int = 1) -> float:
-    """Equation 5; for one sequence it is equation 4, (1 - alpha^(gamma+1)) / (1 - alpha)."""
+    """Compute equation 5; for one sequence it is equation 4, (1 - alpha^(gamma+1)) / (1 - alpha)."""
     return gamma + 1 - sum((1 - alpha**i) ** b for i in range(1, gamma + 1))
 
 
 def compression(alpha: float, f: float, gamma: int, b: int) -> float:
-    """Equation 7: S where every f-th step has good speculations."""
+    """Compute equation 7: S where every f-th step has good speculations."""
     return (f - 1 + expected_tokens(alpha, gamma, b)) / f
 
 
@@ -45,7 +45,7 @@ class Fit:
 
 
 def fit(points: Sequence[ScalingPoint]) -> Fit | None:
-    """Least squares; None where no step ever wrote more than one token, so that every f fits.
+    """Fit by least squares; None where no step ever wrote more than one token, so that every f fits.
 
     S - 1 is 1/f times what a good speculation adds, so the best f for an alpha is known. Alpha is searched: over the
     whole range first, then by golden section around the best place.
@@ -71,7 +71,7 @@ def _gain(alpha: float, point: ScalingPoint) -> float:
 
 
 def _share(alpha: float, points: Sequence[ScalingPoint]) -> float:
-    """The best 1/f for an alpha: f is at least 1."""
+    """Return the best 1/f for an alpha: f is at least 1."""
     gains = [_gain(alpha, point) for point in points]
     least = 1e-9  # where all S are below 1 on average; a share of nothing would divide by it
     above = sum(gain * (point.S - 1) for gain, point in zip(gains, points, strict=True))
@@ -93,7 +93,7 @@ class Line:
 
 
 def line(xs: Sequence[float], ys: Sequence[float]) -> Line:
-    """Least squares through at least two different places."""
+    """Fit a line by least squares through at least two different points."""
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     across = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
     along, spread = sum((a - x) ** 2 for a in xs), sum((b - y) ** 2 for b in ys)
@@ -102,7 +102,7 @@ def line(xs: Sequence[float], ys: Sequence[float]) -> Line:
 
 
 def expected_steps(chances: Sequence[float], gamma: int) -> float:
-    """Steps that write a text of which guess i would be accepted with the chance `chances[i]`, gamma guesses a step.
+    """Count the steps that write a text if guess i is accepted with the chance `chances[i]`, gamma guesses a step.
 
     Unlike equation 4 this takes no guess for as good as another: a step begins where the one before it ended.
     """

@@ -28,7 +28,7 @@ def _expected(experiment: Experiment) -> ResultTable:
 
 
 def judge_expected(table: ResultTable) -> Judgement:
-    """Tokens per step grow with gamma, and as the equation says."""
+    """Judge whether tokens per step grow with gamma, and as the equation says."""
     measured = table.column(TOKENS)
     off = [guess / real - 1 for guess, real in zip(table.column(_EQUATION), measured, strict=True)]
     own = [guess / real - 1 for guess, real in zip(table.column(_OWN), measured, strict=True)]
@@ -60,7 +60,7 @@ def _temperatures(experiment: Experiment) -> ResultTable:
 
 
 def judge_temperatures(table: ResultTable) -> Judgement:
-    """Both alpha and tokens per step are lower at temperature 1."""
+    """Judge whether both alpha and tokens per step are lower at temperature 1."""
     (alpha, less), (greedy, sampled) = table.column("alpha"), table.column(TOKENS)
     return combine(
         more("alpha of greedy decoding", alpha, "sampling at temperature 1", less, ROUGH),

@@ -11,7 +11,7 @@ _LOCAL, _GLOBAL, _BOTH = "this text", "earlier answers", "both"
 
 
 def _orders(questions: int) -> dict[str, list[int]]:
-    """As many answers each: to all questions once, to half of them twice, ..."""
+    """Make rows of as many answers each: to all questions once, to half of them twice, ..."""
     return {str(times): [number // times * times for number in range(questions)] for times in _TIMES}
 
 
@@ -24,7 +24,7 @@ def _repetition(experiment: Experiment) -> ResultTable:
 
 
 def judge_repetition(table: ResultTable) -> Judgement:
-    """The more of the answers were written before, the more is guessed right."""
+    """Judge whether the more of the answers were written before, the more is guessed right."""
     return combine(rises(f"a step, with each question {', '.join(table.names)} times,", table.column(TOKENS)))
 
 
@@ -38,7 +38,7 @@ def _trees(experiment: Experiment) -> ResultTable:
 
 
 def judge_trees(table: ResultTable) -> Judgement:
-    """Both trees give more than either."""
+    """Judge whether both trees give more than either."""
     value = {name: table.number(name, TOKENS) for name in table.names}
     return combine(
         *(more("the better of both trees", value[_BOTH], f"{name} alone", value[name]) for name in (_LOCAL, _GLOBAL))

@@ -28,16 +28,16 @@ class ResultTable:
         return [str(row[0]) for row in self.rows]
 
     def beside(self, head: str, numbers: Mapping[str, float]) -> ResultTable:
-        """The same with one more column, of numbers by the rows' names: those that the paper has."""
+        """Add a column of numbers by the rows' names: those that the paper has."""
         rows = tuple((*row, numbers.get(name)) for name, row in zip(self.names, self.rows, strict=True))
         return ResultTable((*self.heads, head), rows, self.facts)
 
     def number(self, row: str, head: str) -> float:
-        """One cell."""
+        """Return one cell."""
         return dict(zip(self.names, self.column(head), strict=True))[row]
 
     def column(self, head: str) -> list[float]:
-        """All cells under a head, which must be numbers."""
+        """Return all cells under a head, which must be numbers."""
         place = self.heads.index(head, 1)
         cells = [row[place] for row in self.rows]
         numbers = [cell for cell in cells if isinstance(cell, int | float)]

@@ -20,7 +20,7 @@ def _without_match(experiment: Experiment) -> ResultTable:
 
 
 def judge_without_match(table: ResultTable) -> Judgement:
-    """More than prompt lookup on every kind whose answers do not copy."""
+    """Judge whether it writes more than prompt lookup on every kind whose answers do not copy."""
     kinds = [head for head in table.heads[2:] if head not in COPYING]
     return combine(
         *(more(f"on {kind} it", table.number(_OURS, kind), _COPIES, table.number(_COPIES, kind)) for kind in kinds)
@@ -33,7 +33,7 @@ def _starts(experiment: Experiment) -> ResultTable:
 
 
 def judge_starts(table: ResultTable) -> Judgement:
-    """A table that stays gives more."""
+    """Judge whether a table that stays gives more."""
     cold, warm = table.column("tokens/step")
     return combine(more(f"a table {_WARM}", warm, f"one {_COLD}", cold))
 

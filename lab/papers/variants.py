@@ -19,7 +19,7 @@ _SHARES = {"a sixteenth": 16, "a quarter": 4, "all": 1}  # of a text, as what it
 
 
 def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
-    """A variant for every adapter in a folder of folders."""
+    """Load a variant for every adapter in a folder of folders."""
     from decoding.parts.adapter_files import load_adapter
 
     model, found = _decoder(engine), dict[str, Variant]()
@@ -31,7 +31,7 @@ def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
 
 
 def load_drafters(engine: Engine, folder: Path) -> dict[str, Variant]:
-    """A variant for every EAGLE-3 drafter in a folder of folders."""
+    """Load a variant for every EAGLE-3 drafter in a folder of folders."""
     from decoding.parts.eagle_files import learnt_guesses, load_eagle
 
     model, found = _decoder(engine), dict[str, Variant]()
@@ -57,8 +57,8 @@ def _folders(folder: Path, flag: str, what: str) -> list[Path]:
     return places
 
 
-def load_medusa_2(engine: Engine, folder: Path, progress: ProgressCallback) -> dict[str, Variant]:
-    """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
+def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:
+    """Load Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
     device, dtype = ",".join(map(str, engine.model.devices)), engine.model.precision
@@ -66,8 +66,8 @@ def load_medusa_2(engine: Engine, folder: Path, progress: ProgressCallback) -> d
     return {"medusa-2": Variant("medusa-2", both, {})}
 
 
-def build_stores(engine: Engine, text: Path, progress: ProgressCallback) -> dict[str, Variant]:
-    """Datastores of growing shares of a text, one document a line."""
+def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
+    """Build datastores of growing shares of a text, one document a line."""
     from decoding.parts.datastore import fingerprint, load_store
 
     from ..training.datastore import build_store

@@ -55,7 +55,7 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 def write_cards(
     out: Path, logs: Mapping[str, TrainingLog], device: torch.device, progress: Progress
 ) -> dict[str, JSON]:
-    """A README.md in the target's and the drafter's folder, from measurements on the suite beside them; and these.
+    """Write a README.md in the target's and the drafter's folder, from measurements on the suite; return these.
 
     `device` is what they were trained on; they are measured as people run them.
     """
@@ -84,7 +84,7 @@ def write_cards(
 
 
 def quality_table(found: Mapping[str, Quality], dtype: str) -> str:
-    """Right answers and entropies by kind, as measured in that dtype."""
+    """Format right answers and entropies by kind, as measured in that dtype."""
     code = found["code"]
     lines = [
         "## Quality",
@@ -129,7 +129,7 @@ def _training(log: TrainingLog, device: torch.device) -> str:
 
 
 def methods_table(report: Mapping[str, Any]) -> str:
-    """What `bench` has measured, from its report: at once, or as read from the file that it has saved."""
+    """Format what `bench` has measured, from its report or the file that it saved."""
     others = [row["method"] for row in report["rows"] if not row["identical_to_autoregressive"]]
     who = f"all but {', '.join(others)}" if others else "every method"
     threads = f"{report['threads']} {'thread' if report['threads'] == 1 else 'threads'}"

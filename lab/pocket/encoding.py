@@ -27,7 +27,7 @@ class SampleEncoder:
         self._system, self._user, self._assistant = ids(SYSTEM), ids(USER), ids(ASSISTANT)
 
     def rows(self, samples: Sequence[Sample]) -> list[TrainingRow]:
-        """A row for every sample."""
+        """Make a row of every sample."""
         texts = [text for sample in samples for text in _texts(sample)]
         encoded = iter(self._encode(texts, add_special_tokens=False))
         return [self._row(sample, (next(encoded).ids for _ in _texts(sample))) for sample in samples]

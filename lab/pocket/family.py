@@ -33,7 +33,7 @@ _ADVICE = "close other programs or find a larger machine, and the training goes 
 
 
 def train_family(out: Path, plan: FamilyPlan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
-    """Make the family in `out`, going on from where an earlier call has stopped; how good it turned out."""
+    """Make the family in `out`, resuming an earlier call that was stopped; return how good it is."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(work / "tokenizer", plan, seed, progress)
@@ -64,7 +64,7 @@ def training(
     teacher: Any = None,
     **options: Any,
 ) -> TrainingLoop:
-    """The training of a model by its recipe, ready to run; `options` are the loop's."""
+    """Make the training of a model by its recipe, ready to run; `options` are the loop's."""
     return TrainingLoop(
         TrainingBudget(recipe.steps, recipe.lines, recipe.length),
         FamilyModel(model, recipe, teacher),
@@ -79,13 +79,13 @@ def training(
 
 
 def loss_chart(logs: Mapping[str, TrainingLog]) -> Chart:
-    """The loss of every model over the tokens that it read."""
+    """Chart the loss of every model over the tokens that it read."""
     curves = {name: [(entry["tokens"], entry["loss"]) for entry in log] for name, log in logs.items()}
     return Chart("loss, nats per answer token", curves)
 
 
 def _log(work: Path, recipe: Recipe) -> TrainingLog:
-    """The log of a training, an entry for every step; a damaged one is refused."""
+    """Read the log of a training, an entry for every step; a damaged one is refused."""
     path = work / recipe.name / LOG
     log = read_log(path)
     numbers = (entry.get(name) for entry in log for name in ("loss", "seconds", "tokens"))
@@ -95,14 +95,14 @@ def _log(work: Path, recipe: Recipe) -> TrainingLog:
 
 
 def _joined(first: TrainingLog, second: TrainingLog) -> TrainingLog:
-    """Two trainings of one model as one."""
+    """Join the logs of two trainings of one model."""
     last = first[-1]
     counted = ("step", "seconds", "tokens")
     return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
 def _tokenizer(folder: Path, plan: FamilyPlan, seed: int, progress: Progress) -> Any:
-    """The tokenizer of an earlier call, else one trained on samples of all kinds."""
+    """Load the tokenizer of an earlier call, or train one on samples of all kinds."""
     from transformers import AutoTokenizer
 
     if (folder / "tokenizer.json").is_file():
@@ -121,7 +121,7 @@ def _tokenizer(folder: Path, plan: FamilyPlan, seed: int, progress: Progress) ->
 
 
 def new_model(recipe: Recipe, seed: int, device: str, vocabulary: int = SIZE) -> Any:
-    """A Mistral with fresh weights."""
+    """Make a Mistral with fresh weights."""
     from transformers import MistralConfig, MistralForCausalLM
 
     config = MistralConfig(
@@ -142,7 +142,7 @@ def new_model(recipe: Recipe, seed: int, device: str, vocabulary: int = SIZE) ->
 
 
 def _save(model: Any, tokenizer: Any, folder: Path) -> None:
-    """An ordinary transformers folder in bfloat16."""
+    """Save an ordinary transformers folder in bfloat16."""
     import copy
 
     from transformers import GenerationConfig

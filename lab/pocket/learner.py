@@ -62,7 +62,7 @@ class _BFloat16Copy:
         self._body = _compiled(self._model.model, device, dynamic=False) if compiled else self._model.model
 
     def logits(self, batch: Batch, places: Tensor) -> Tensor:
-        """The logits at some flat places only: the output layer is a fifth of the work."""
+        """Return the logits at some flat positions only: the output layer is a fifth of the work."""
         hidden = self._body(input_ids=batch.ids, position_ids=batch.positions, use_cache=False).last_hidden_state
         logits: Tensor = self._model.lm_head(hidden.flatten(0, 1)[places])
         return logits
@@ -82,17 +82,17 @@ class _BFloat16Copy:
 
 
 def _losses(logits: Tensor, wanted: Tensor) -> Tensor:
-    """The loss of every row, in float32: against tokens, or against a teacher's logits."""
+    """Return the loss of every row, in float32: against tokens, or against a teacher's logits."""
     wanted = wanted.float().softmax(-1) if wanted.is_floating_point() else wanted
     return functional.cross_entropy(logits.float(), wanted, reduction="none")
 
 
 def _padded(places: Tensor) -> Tensor:
-    """Padded with zeros so that few different lengths come: for every new one a kernel would be made, and cached."""
+    """Pad with zeros to one of few lengths: for every new one a kernel would be made, and cached."""
     return functional.pad(places, (0, -len(places) % _MULTIPLE))
 
 
 def _compiled(work: Any, device: torch.device, *, dynamic: bool) -> Any:
-    """The same, compiled where the machine can."""
+    """Compile a function where the machine can."""
     can = device.type == "cuda" or shutil.which(os.environ.get("CXX", "g++")) is not None
     return torch.compile(work, dynamic=dynamic) if can else work

@@ -54,7 +54,7 @@ def measure(engine: Engine, tasks: Sequence[Task], progress: ProgressCallback) -
 
 
 def total(found: Mapping[str, Quality]) -> Quality:
-    """All kinds as one."""
+    """Sum all kinds."""
     return Quality(
         turns=sum(quality.turns for quality in found.values()),
         right=sum(quality.right for quality in found.values()),
@@ -65,7 +65,7 @@ def total(found: Mapping[str, Quality]) -> Quality:
 
 
 def _judge(engine: Engine, task: Task, quality: Quality) -> None:
-    """One conversation: a later turn's prompt holds the model's own earlier answers."""
+    """Judge one conversation: a later turn's prompt holds the model's own earlier answers."""
     chat: list[dict[str, str]] = []
     for prompt, reference in zip(task.turns, task.reference, strict=True):
         chat.append({"role": "user", "content": prompt})
@@ -84,7 +84,7 @@ def _judge(engine: Engine, task: Task, quality: Quality) -> None:
 
 @torch.inference_mode()
 def _bits(engine: Engine, prompt: Sequence[int], answer: Sequence[int]) -> float:
-    """The summed entropy of the distributions that an answer's tokens were chosen from."""
+    """Sum the entropies of the distributions that an answer's tokens were chosen from."""
     text, nats = [*prompt, *answer], 0.0
     for _, logits in plain_passes(engine.model.open(len(text), ROWS), text, len(prompt)):
         log_p = logits.double().log_softmax(-1)

@@ -37,7 +37,7 @@ class FamilySource:
         self.about: Mapping[str, JSON] = {"data": "the embedded family's language"}
 
     def draw(self, step: int) -> Batch:
-        """Fresh conversations; at times, where the drills are over, long ones in lines twice as long."""
+        """Draw fresh conversations; at times, once the drills are over, long ones in lines twice as long."""
         recipe, share = self._recipe, step / self._recipe.steps
         rng = Random(f"{self._seed}/{step}")
         if step % recipe.long_every == 0 and share > DRILLED:
@@ -62,13 +62,13 @@ class LanguageSource:
         self.about: Mapping[str, JSON] = {"data": "the embedded family's language"}
 
     def draw(self, step: int) -> Batch:
-        """Fresh conversations."""
+        """Draw fresh conversations."""
         rng = Random(f"{self._seed}/{step}")
         return draw_batch(self._encoder, lambda: training_sample(rng, 1.0), self._lines, self._length)
 
 
 def draw_batch(encoder: SampleEncoder, draw: Callable[[], Sample], lines: int, length: int) -> Batch:
-    """As many conversations as fill the lines, packed with the longest first; those that find no room are left out."""
+    """Draw as many conversations as fill the lines, packed with the longest first; what finds no room is left out."""
     rows = []
     room = lines * length
     while room > 0:
@@ -82,7 +82,7 @@ def draw_batch(encoder: SampleEncoder, draw: Callable[[], Sample], lines: int, l
 
 
 def language_prompts(count: int, seed: int) -> list[Conversation]:
-    """Conversations of the language, for a model to answer in its own words."""
+    """Draw conversations of the language, for a model to answer in its own words."""
     rng = Random(f"{seed}/prompts")
     return [_conversation(training_sample(rng, 1.0)) for _ in range(count)]
 

@@ -14,7 +14,7 @@ _STORE_BYTES = 500_000
 
 
 def write_tasks(path: Path, seed: int, questions: int = QUESTIONS) -> None:
-    """`questions` of every kind, which no training shows: one JSON object a line."""
+    """Write `questions` of every kind, which no training shows: one JSON object a line."""
     rng = Random(f"{seed}/suite")
     samples = [held_out_sample(kind, rng) for kind in KINDS for _ in range(questions)]
     with path.open("w", encoding="utf-8") as file:
@@ -23,7 +23,7 @@ def write_tasks(path: Path, seed: int, questions: int = QUESTIONS) -> None:
 
 
 def write_store(path: Path, seed: int, size: int = _STORE_BYTES) -> None:
-    """Conversations of the training split, of about `size` bytes: one JSON object a line, in the usual form."""
+    """Write conversations of the training split, of about `size` bytes: one JSON object a line, in the usual form."""
     rng = Random(f"{seed}/store")
     with path.open("w", encoding="utf-8") as file:
         while file.tell() < size:

@@ -25,7 +25,7 @@ TEMPLATE = (
 
 
 def train_tokenizer(texts: Iterable[str], size: int = SIZE) -> PreTrainedTokenizerFast:
-    """Merges learnt from the texts. Every digit stays one token, so that sums can be worked in columns."""
+    """Train merges on the texts. Every digit stays one token, so that sums can be worked in columns."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -10,12 +10,14 @@ _LONGEST = 8  # tokens drafted in a step, at most
 
 
 def best_exit(agreements: Mapping[int, float], shape: Shape, drafted: int) -> int:
-    """The layer with the highest expected speed-up; `agreements`: how often its adapter says what the model says."""
+    """Return the layer with the highest expected speed-up; `agreements` gives how often its adapter and the model
+    agree.
+    """
     return max(agreements, key=lambda layer: expected_speedup(agreements[layer], cost(layer, shape, drafted)))
 
 
 def expected_speedup(agreement: float, draft: float) -> float:
-    """Tokens per pass of the model, where a drafted token costs `draft` passes more than the pass that verifies it.
+    """Return tokens per pass of the model, where a drafted token costs `draft` passes more than its verifying pass.
 
     A step of n drafted tokens gives 1 + a + a^2 + ... + a^n, as if guesses were right independently; the best n counts.
     """
@@ -25,7 +27,7 @@ def expected_speedup(agreement: float, draft: float) -> float:
 
 
 def cost(layer: int, shape: Shape, drafted: int) -> float:
-    """What a drafted token costs, as a share of the weights that a pass reads; `drafted`: tokens that may be drafted.
+    """Return what a drafted token costs, as a share of the weights that a pass reads; `drafted` tokens may be drafted.
 
     Its layers in front of the exit run alone, for every drafted token and for the last of the text; those behind it run
     once for all.

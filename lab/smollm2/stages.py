@@ -87,7 +87,7 @@ class Stages:
         return path
 
     def _corpus(self) -> JSON:
-        """Prompts and answers, both the model's own."""
+        """Write prompts and answers, both by the model."""
         plan, prompts, answers = self._plan, self._work / "prompts.jsonl", self._work / "answers.jsonl"
         backbone, codec = self._open()
         write_prompts(decoder_of(backbone.model), codec, plan.prompts, prompts, self._seed, self._progress)
@@ -98,7 +98,7 @@ class Stages:
         return {"prompts": len(asked), "answered": len(read_conversations(self._conversations, self._progress))}
 
     def _datastore(self) -> JSON:
-        """What REST retrieves from: all conversations."""
+        """Build what REST retrieves from: all conversations."""
         from decoding.loader import find_codec
 
         codec, out = find_codec(self._model, self._progress), self._out / "datastore.safetensors"
@@ -106,7 +106,7 @@ class Stages:
         return {"documents": built.documents, "tokens": built.tokens, "bytes": built.size}
 
     def _tables(self) -> JSON:
-        """N-gram tables, which N-Grammys would make at its first run."""
+        """Build n-gram tables, which N-Grammys would make at its first run."""
         begin, out = time.monotonic(), self._out / "tables.safetensors"
         engine = load(self._model, device=self._device, dtype=_DTYPE, progress=self._progress)
         tables = build_tables(engine.model, self._progress, head=head_of(engine.codec, engine.model.card.vocabulary))
@@ -114,12 +114,12 @@ class Stages:
         return {"bytes": out.stat().st_size, "seconds": round(time.monotonic() - begin, 1)}
 
     def _heads(self) -> JSON:
-        """Medusa-1 heads on the model's own output layer."""
+        """Train Medusa-1 heads on the model's own output layer."""
         job = self._drafting(self._job("medusa", epochs=self._plan.heads_epochs))
         return train_medusa(job, HeadSettings(heads=self._plan.heads), self._progress)["heads"]
 
     def _exit(self) -> JSON:
-        """The layer that the adapter stands behind: each candidate learns a little."""
+        """Choose the layer that the adapter follows: each candidate is trained a little."""
         agreements = dict[int, float]()
         shape = self._open()[0].shape
         for layer in self._plan.exits:
@@ -130,7 +130,7 @@ class Stages:
         return {"layer": chosen, "agreement": {str(layer): share for layer, share in agreements.items()}}
 
     def _adapter(self) -> JSON:
-        """A Kangaroo adapter behind that layer."""
+        """Train a Kangaroo adapter after that layer."""
         found: Any = json.loads(self._done.read_text())
         job = self._drafting(self._job("kangaroo", epochs=self._plan.adapter_epochs))
         made = train_kangaroo(job, found["exit"]["layer"], _ARCHITECTURE, _RATE, self._progress)
@@ -141,7 +141,7 @@ class Stages:
         return made["heads"]
 
     def _eagle(self) -> JSON:
-        """An EAGLE-3 drafter, small enough for a clone to carry."""
+        """Train an EAGLE-3 drafter, small enough to be cloned with the repository."""
         plan = self._plan
         job = replace(self._job("eagle", epochs=plan.eagle_epochs), draft_vocabulary=plan.eagle_vocabulary)
         return train_eagle3(job, EagleSettings(intermediate=plan.eagle_width, rate=_EAGLE_RATE), self._progress)[
@@ -149,7 +149,7 @@ class Stages:
         ]
 
     def _drafter(self) -> JSON:
-        """A model of five million parameters; its tokens are those of the model, whose tokenizer serves both."""
+        """Train a model of five million parameters; it has the tokens of the model, whose tokenizer serves both."""
         job = self._drafting(self._job("drafter", epochs=self._plan.drafter_epochs))
         made = train_drafter(job, DrafterSettings(**_SIZES), self._progress)
         for name in _TOKENIZER:
@@ -167,7 +167,7 @@ class Stages:
         )
 
     def _drafting(self, job: TrainingJob) -> TrainingJob:
-        """The output layer is a fifth of this model: a draft from all of it would cost more than it gains."""
+        """Limit the tokens to draft: the output layer is a fifth of this model and would cost more than it gains."""
         return replace(job, draft_vocabulary=self._plan.draft_vocabulary)
 
     def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> TrainingJob:

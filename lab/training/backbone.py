@@ -95,13 +95,13 @@ class Backbone:
         return max(1, _LOGITS // self.shape.vocabulary)
 
     def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
-        """The model's output layer."""
+        """Apply the model's output layer."""
         with self.cast():
             logits: Tensor = self.model.get_output_embeddings()(hidden)
         return logits.float()
 
     def cast(self) -> AbstractContextManager[Any]:
-        """Products in bfloat16 where the model is in it, also of weights that learn in float32."""
+        """Compute products in bfloat16 where the model is in it, also of weights that learn in float32."""
         if self.dtype != torch.bfloat16:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
@@ -124,12 +124,12 @@ class Backbone:
 
     @contextmanager
     def original(self) -> Iterator[None]:
-        """Inside, the model is what it was before it learnt: its adapter is switched off."""
+        """Switch the adapter off, so that the model is as it was before it learnt."""
         with nullcontext() if self._lora is None else self._lora.disable_adapter():
             yield
 
     def unquantised(self) -> Backbone:
-        """The model in the weights that what is learnt will be merged into; itself where these are its own."""
+        """Return the model in the weights that what is learnt will be merged into; itself where these are its own."""
         return Backbone(self._opened_anew().to(self.device), self.name) if self.quantised else self
 
     def merge(self) -> None:
@@ -145,7 +145,7 @@ class Backbone:
         self.model.eval().requires_grad_(False)
 
     def _merged_anew(self) -> Any:
-        """The adapter on the unquantised weights: rounding a quantised sum would lose most of what was learnt."""
+        """Merge the adapter into unquantised weights: rounding a quantised sum would lose most of what was learnt."""
         peft = _peft()
         fresh = _adapted(self._opened_anew(), self._lora.peft_config["default"])
         learnt = peft.get_peft_model_state_dict(self._lora, save_embedding_layers=False)  # what was learnt, not more
@@ -156,7 +156,7 @@ class Backbone:
         return _open(self.name, torch.bfloat16, "sdpa")
 
     def save(self, folder: Path, codec: Codec) -> None:
-        """An ordinary transformers folder."""
+        """Save an ordinary transformers folder."""
         save_model(self.model, folder)
         codec.tokenizer.save_pretrained(folder)
 
@@ -164,7 +164,7 @@ class Backbone:
 def load_backbone(
     name: str, *, device: str, dtype: str | None, length: int, quantised: bool, progress: ProgressCallback
 ) -> tuple[Backbone, Codec]:
-    """A model of the Llama family and its tokenizer, from a folder, the hub, or the embedded family."""
+    """Load a model of the Llama family and its tokenizer, from a folder, the hub, or the embedded family."""
     where = find_device(device)
     kind = find_dtype(dtype, where)
     if kind not in (torch.float32, torch.bfloat16):
@@ -189,7 +189,7 @@ def load_backbone(
 
 
 def _card_hash(raw: dict[str, JSON], shape: Shape, tied: bool, files: TensorFiles) -> str:
-    """The hash on the card of the decoder that these files make, without keeping its weights in memory."""
+    """Compute the hash on the card of the decoder of these files, without keeping its weights in memory."""
     digest = Digest(raw)
 
     def get(name: str) -> Tensor:
@@ -231,7 +231,7 @@ def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.dev
 
 
 def _codec(folder: Path) -> Codec:
-    """The tokenizer and the ends of a text, read as the engine reads them."""
+    """Read the tokenizer and the ends of a text as the engine does."""
     codec = load_codec(folder)
     if codec.tokenizer is None:
         raise ModelError(f"{str(folder)!r} has no tokenizer: training needs one to read conversations")
@@ -244,14 +244,14 @@ def _peft() -> Any:
 
 
 def _adapted(model: Any, config: Any) -> Any:
-    """The model inside an adapter, by which it is changed in place."""
+    """Put the model inside an adapter, which changes it in place."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by names that will go
         return _peft().get_peft_model(model, config)
 
 
 def _shape(config: Any) -> Shape:
-    """The sizes; a quantised model's are those of the weights it was made from."""
+    """Return the sizes; a quantised model's are those of the weights it was made from."""
     plain = copy.deepcopy(config)
     if getattr(plain, "quantization_config", None) is not None:
         del plain.quantization_config
@@ -259,7 +259,7 @@ def _shape(config: Any) -> Shape:
 
 
 def _fingerprint(model: nn.Module) -> str:
-    """A hash of a few numbers of every weight, by which one model differs from another."""
+    """Hash a few numbers of every weight, to tell models apart."""
     digest = hashlib.sha256()
     for name, weight in model.named_parameters():
         digest.update(f"{name} {list(weight.shape)}".encode())

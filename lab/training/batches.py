@@ -30,21 +30,22 @@ class Batch:
     learnt: Tensor  # of the same shape: tokens that an answer wrote; never the first of a row
 
     def to(self, device: torch.device) -> Batch:
-        """The batch on that device."""
+        """Move the batch to a device."""
         return Batch(*(tensor.to(device, non_blocking=True) for tensor in (self.ids, self.positions, self.learnt)))
 
     def select(self, lines: slice | Tensor) -> Batch:
-        """Some of the lines, in the 64-bit integers that models take."""
+        """Select some of the lines, in the 64-bit integers that models take."""
         return Batch(self.ids[lines].long(), self.positions[lines].long(), self.learnt[lines])
 
     def parts(self, lines: int) -> Iterator[Batch]:
-        """The batch in pieces of at most that many lines."""
+        """Split the batch into pieces of at most that many lines."""
         for begin in range(0, len(self.ids), lines):
             stop = begin + lines
             yield Batch(self.ids[begin:stop], self.positions[begin:stop], self.learnt[begin:stop])
 
     def labels(self, distances: int) -> tuple[Tensor, Tensor]:  # (N,), (N, distances)
-        """The flat places whose next token is learnt, in order, and the tokens 1, 2, ... `distances` behind each.
+        """Return the flat positions whose next token is learnt, in order, and the tokens 1, 2, ... `distances` after
+        each.
 
         A label is IGNORED where the answer has ended before. Answers run without gaps, so the token at distance d
         behind the n-th place is the next token of the (n + d - 1)-th place.
@@ -60,11 +61,11 @@ class Batch:
         return places, labels[places]
 
     def counts(self, distances: int) -> Tensor:  # (distances,)
-        """Labels at every distance."""
+        """Count the labels at every distance."""
         return (self.labels(distances)[1] != IGNORED).sum(0)
 
     def visible(self, window: int = 0) -> Tensor:  # (lines, length, length)
-        """Which tokens see which: those of the same row behind them, and no further than a window if there is one."""
+        """Return which tokens see which: those of the same row up to themselves, and no further than any window."""
         row = (self.positions == 0).cumsum(1)
         apart = self.positions[:, :, None] - self.positions[:, None, :]
         seen = (row[:, :, None] == row[:, None, :]) & (apart >= 0)
@@ -72,12 +73,12 @@ class Batch:
 
 
 def limit_lines(batches: Iterable[Batch], lines: int) -> list[Batch]:
-    """The same lines, at most so many of them in a batch."""
+    """Split batches so that each has at most so many lines."""
     return [part for batch in batches for part in batch.parts(lines)]
 
 
 def pack(rows: Iterable[TrainingRow], length: int, pad: int, count: int | None = None) -> Batch:
-    """Rows laid one behind another, each into the first line of `length` tokens that has room for it.
+    """Pack rows one after the other, each into the first line of `length` tokens that has room for it.
 
     With a `count`, the batch has exactly so many lines, and rows that fit into none of them are left out. Without one,
     as many lines are made as the rows take, of which the 64 with the most room are open at a time. The ids are 32-bit
@@ -100,7 +101,7 @@ def pack(rows: Iterable[TrainingRow], length: int, pad: int, count: int | None =
 
 
 def _tensors(lines: list[list[TrainingRow]], count: int, length: int, pad: int) -> Batch:
-    """The lines, filled up with padding, whose positions begin at 0 as a row's do."""
+    """Fill the lines up with padding, whose positions begin at 0 as a row's do."""
     shape = (count, length)
     ids, positions = torch.full(shape, pad, dtype=torch.int32), torch.zeros(shape, dtype=torch.int32)
     positions[:] = torch.arange(length)

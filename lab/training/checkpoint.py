@@ -29,7 +29,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: Mapping[s
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The metadata of a checkpoint, and its tensors."""
+    """Read the metadata of a checkpoint, and its tensors."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -41,18 +41,18 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def damaged(path: Path) -> ParamError:
-    """The error for a checkpoint that no training can resume from, or for its log."""
+    """Make the error for a checkpoint that no training can resume from, or for its log."""
     what = "it" if path.name == CHECKPOINT else f"{CHECKPOINT} beside it"
     return ParamError(f"{path} is damaged: delete {what} to train anew")
 
 
 def read_log(path: Path) -> TrainingLog:
-    """The entries, one a step; a line cut off by a kill is left out."""
+    """Read the entries, one a step; a line cut off by a kill is left out."""
     return list(_entries(path))
 
 
 def cut_log(path: Path, step: int) -> None:
-    """Drop the entries of steps behind `step`, which will be trained again."""
+    """Drop the entries of steps after `step`, which will be trained again."""
     left = [entry for entry in _entries(path) if entry["step"] <= step]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in left), encoding="utf-8")
 

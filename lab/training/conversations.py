@@ -26,7 +26,7 @@ class Conversation:
     text: str = ""
 
     def messages(self, turn: int, answers: Sequence[str] | None = None) -> list[dict[str, str]]:
-        """The chat up to the prompt of that turn, which is to be answered next; `answers` in place of its own."""
+        """Return the chat up to the prompt of that turn, which is to be answered next; `answers` replace its own."""
         given = self.answers if answers is None else answers
         chat = [{"role": "system", "content": self.system}] if self.system else []
         for index, prompt in enumerate(self.prompts[: turn + 1]):
@@ -36,8 +36,10 @@ class Conversation:
         return chat
 
 
-def read_conversations(path: str | Path, progress: ProgressCallback) -> list[Conversation]:
-    """All conversations of a file of JSON lines; ParamError names the first line that is none, and counts the rest."""
+def read_conversations(path: str | Path, progress: Progress) -> list[Conversation]:
+    """Read all conversations of a file of JSON lines; ParamError names the first line that is none, and counts the
+    rest.
+    """
     found: list[Conversation] = []
     bad: list[str] = []
     for number, line, share in _lines(Path(path)):
@@ -57,7 +59,7 @@ def read_conversations(path: str | Path, progress: ProgressCallback) -> list[Con
 
 
 def split(conversations: Sequence[Conversation]) -> tuple[list[Conversation], list[Conversation]]:
-    """Those to learn from, and about a twentieth, at most 200, to measure with.
+    """Split off about a twentieth, at most 200, to measure with.
 
     A checksum of the first words decides, so that conversations which begin alike stay on one side.
     """
@@ -71,14 +73,14 @@ def split(conversations: Sequence[Conversation]) -> tuple[list[Conversation], li
 
 
 def write_line(conversation: Conversation, index: int) -> str:
-    """A line that `read_conversations` reads; `index` says which conversation of the source it answers."""
+    """Write a line that `read_conversations` reads; `index` is the number of the conversation in the source."""
     messages = conversation.messages(len(conversation.answers) - 1)
     messages.append({"role": "assistant", "content": conversation.answers[-1]})
     return json.dumps({"index": index, "messages": messages}) + "\n"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, float]]:
-    """The lines with their numbers, and the share of the file that is read with each."""
+    """Yield the lines with their numbers, and the share of the file that is read with each."""
     try:
         size = path.stat().st_size
         if size > _MOST_BYTES:
@@ -98,7 +100,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, float]]:
 
 
 def _conversation(line: bytes) -> Conversation:
-    """One line, stricter than what was read: an answer is learnt as the assistant's to what the user asked."""
+    """Read one line, stricter than `read_line`: an answer is learnt as the assistant's to what the user asked."""
     found = read_line(line)
     if isinstance(found, str):
         return Conversation(text=_filled("a text", found))

@@ -171,7 +171,7 @@ class _Writer:
 def _texts(
     files: Sequence[Path], tokenizer: Any, border: str | None, progress: ProgressCallback
 ) -> Iterator[tuple[str, bool]]:
-    """The documents of all files in pieces, and whether one begins with the piece."""
+    """Yield the documents of all files in pieces, and whether one begins with the piece."""
     sizes, before = [path.stat().st_size for path in files], 0
     for path, size in zip(files, sizes, strict=True):
         by_line = path.suffix in (".jsonl", ".ndjson")
@@ -182,7 +182,7 @@ def _texts(
 
 
 def _text(path: Path, border: str | None) -> TextPieces:
-    """A text file, cut behind line ends where its lines are not too long for that."""
+    """Read a text file, cut after line ends where its lines are not too long for that."""
     lines, size, begins, inside = list[str](), 0, True, False  # inside: a line that is read in pieces
     with path.open("rb") as raw:
         # The first bytes of a file from Windows may say that it is UTF-8; line ends become the model's.
@@ -205,7 +205,7 @@ def _text(path: Path, border: str | None) -> TextPieces:
 
 
 def _json_lines(path: Path, tokenizer: Any) -> TextPieces:
-    """A document for every line that is not blank."""
+    """Read a document from every line that is not blank."""
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), start=1):
             where = f"{path.name[:200]}, line {number}"
@@ -218,7 +218,7 @@ def _json_lines(path: Path, tokenizer: Any) -> TextPieces:
 
 
 def _document(line: bytes, where: str, tokenizer: Any) -> str:
-    """The text of a JSON line: a plain one, or a conversation as the model would be shown it."""
+    """Return the text of a JSON line: a plain one, or a conversation as the model would be shown it."""
     try:
         found = read_line(line)
     except ParamError as error:
@@ -232,7 +232,7 @@ def _document(line: bytes, where: str, tokenizer: Any) -> str:
 
 
 def _tokenised(texts: Iterator[tuple[str, bool]], tokenizer: Any) -> TokenPieces:
-    """The pieces as ids, in batches that a tokenizer spreads over the processor's cores."""
+    """Encode the pieces, in batches that a tokenizer spreads over the processor's cores."""
     batch, size = list[tuple[str, bool]](), 0
     for text, begins in texts:
         batch.append((text, begins))

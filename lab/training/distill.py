@@ -57,7 +57,7 @@ def write_answers(
     answering: Answering,
     progress: ProgressCallback,
 ) -> None:
-    """Answer all prompts into `path`; called again after a stop, it resumes behind the last full batch."""
+    """Answer all prompts into `path`; called again after a stop, it resumes after the last full batch."""
     prompts = [one for one in prompts if one.prompts]
     if not prompts:
         raise ParamError("--self-distill needs prompts to answer, not plain texts")
@@ -87,7 +87,7 @@ def write_answers(
 
 
 def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
-    """How many prompts are answered, and the bytes of their answers."""
+    """Return how many prompts are answered, and the bytes of their answers."""
     if not state.is_file():
         return 0, 0
     try:
@@ -101,7 +101,7 @@ def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
 
 
 def _generator(backbone: Backbone, codec: Codec, answering: Answering) -> tuple[Generate, int]:
-    """What writes answers here, and how many conversations it is given at a time.
+    """Return what writes answers here, and how many conversations it is given at a time.
 
     The compiled code is the faster, and lets the next prompt in as soon as an answer ends: it is given many.
     """
@@ -115,7 +115,7 @@ def _generator(backbone: Backbone, codec: Codec, answering: Answering) -> tuple[
 def _answer(
     generate: Generate, encoder: ChatEncoder, prompts: Sequence[Conversation], answering: Answering, first: int
 ) -> list[Conversation]:
-    """Every conversation with the model's answers, as many turns as ended; `first`: the number of the first one."""
+    """Return each conversation with the model's answers, as many turns as ended. `first` is the first one's number."""
     answers: list[list[str]] = [[] for _ in prompts]
     for turn in range(max(len(one.prompts) for one in prompts)):
         asked: dict[int, SeededPrompt] = {}
@@ -138,7 +138,7 @@ def _answer(
 def _generate_compiled(
     decoder: Decoder, codec: Codec, answering: Answering, prompts: Sequence[SeededPrompt]
 ) -> list[str]:
-    """The answers to prompts, each drawn with its own seed; empty where one does not end."""
+    """Answer prompts, each drawn with its own seed; the text is empty where an answer does not end."""
     generation = Generation(
         decoder,
         codec.end_tokens,
@@ -151,14 +151,14 @@ def _generate_compiled(
 
 
 def _ended(codec: Codec, ids: list[int]) -> str:
-    """The text up to its end; empty where there is none, unless the model's texts have no ends at all."""
+    """Return the text up to its end; empty where there is none, unless the model's texts have no ends at all."""
     end = next((place for place, token in enumerate(ids) if token in codec.end_tokens), None)
     return "" if codec.end_tokens and end is None else codec.decode(ids[:end])
 
 
 @torch.no_grad()
 def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Sequence[SeededPrompt]) -> list[str]:
-    """The answers to prompts through transformers; empty where one does not end."""
+    """Answer prompts through transformers; the text is empty where an answer does not end."""
     from transformers import GenerationConfig
 
     prompts = [[*prompt.ids] for prompt in asked]
@@ -182,7 +182,7 @@ def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Seq
 
 @contextmanager
 def _plain_settings(model: Any) -> Iterator[None]:
-    """Inside, the model has no settings for generation: transformers takes from them all that a call leaves open.
+    """Remove the model's settings for generation: transformers takes from them all that a call leaves open.
 
     Penalties, cut-offs and suppressed tokens would give answers that the model itself, as it is drafted for, does not.
     """

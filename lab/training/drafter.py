@@ -95,7 +95,7 @@ class DrafterLearner:
         return {"heads": [scores.to_json()]}
 
     def save(self, folder: Path, codec: Codec) -> None:
-        """An ordinary transformers folder in bfloat16, with the tokenizer of both models."""
+        """Save an ordinary transformers folder in bfloat16, with the tokenizer of both models."""
         dtype = next(self.model.parameters()).dtype
         self.model.to(torch.bfloat16)
         try:
@@ -106,7 +106,7 @@ class DrafterLearner:
 
 
 def _fresh(backbone: Backbone, settings: DrafterSettings, seed: int) -> Any:
-    """A Llama with fresh weights, and the embedding that the backbone has, as far as there is room for it."""
+    """Make a Llama with fresh weights, and the embedding of the backbone, as far as there is room for it."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     shape, theirs = backbone.shape, backbone.model.config
@@ -134,7 +134,7 @@ def _fresh(backbone: Backbone, settings: DrafterSettings, seed: int) -> Any:
 
 
 def _reduced(embedding: Tensor, size: int) -> Tensor:  # (V, H) -> (V, size)
-    """The embedding in the directions in which tokens differ the most, as spread out as fresh weights are."""
+    """Project the embedding on the directions in which tokens differ the most, spread out as fresh weights are."""
     wide = embedding.detach().double()
     wide = wide - wide.mean(0)
     _, directions = torch.linalg.eigh(wide.T @ wide)  # in rising order
@@ -145,5 +145,5 @@ def _reduced(embedding: Tensor, size: int) -> Tensor:  # (V, H) -> (V, size)
 
 
 def parameters(model: nn.Module) -> int:
-    """How many numbers a model has; tied ones count once."""
+    """Count the numbers of a model; tied ones count once."""
     return sum(weight.numel() for weight in model.parameters())

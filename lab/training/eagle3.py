@@ -54,7 +54,7 @@ class Eagle3Learner:
     """A drafter beside a backbone, as the loop's learner."""
 
     def __init__(self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int) -> None:
-        """`ids` are the tokens that it may draft; None: all."""
+        """Make a drafter of the tokens `ids`, or of all."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.distances = settings.guesses + 1
         self.config = _config(backbone, settings, ids)
@@ -113,12 +113,12 @@ class Eagle3Learner:
         return total, gradient
 
     def _targets(self, final: Tensor) -> Callable[[Tensor], Tensor]:
-        """The model's logits over the tokens that may be drafted, at flat places."""
+        """Return the model's logits over the tokens that may be drafted, at flat positions."""
         flat = final.flatten(0, 1)
         return lambda places: self._drafted.logits(flat[places])
 
     def _read(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
-        """What goes into the output layer at every step, (lines, length, H) each; and the model's final states."""
+        """Return what enters the output layer at every step, (lines, length, H) each; and the model's final states."""
         final, states = self.backbone.read(batch, layers=self._taps)
         assert states is not None
         block = Block(self.config, self._weights, _product)
@@ -171,7 +171,7 @@ def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
 def _look(
     block: Block, turn: RopeTables, keys: list[Tensor], values: list[Tensor], seen: Tensor, qkv: Tensor
 ) -> Tensor:  # (B, T, (heads + 2 kv_heads) * D) -> (B, T, heads * D)
-    """Attention of a step: every row sees the text up to itself as the first step read it, and its own later guesses.
+    """Attend in a step: every row sees the text up to itself as the first step read it, and its own later guesses.
 
     The lists grow by the keys and values of this step.
     """
@@ -192,7 +192,7 @@ def _look(
 
 
 def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> EagleConfig:
-    """A drafter of the model's sizes. It sees as far as the layers do: beyond their windows all is new to it."""
+    """Configure a drafter of the model's sizes. It sees as far as the layers do: further back all is new to it."""
     shape, source = backbone.shape, backbone.model.config
     taps = usual_taps(shape.layers) if settings.taps is None else settings.taps
     if not 0 <= taps[0] <= taps[-1] <= shape.layers or any(one >= other for one, other in pairwise(taps)):
@@ -224,5 +224,5 @@ def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> 
 
 
 def _base(config: Any) -> float:
-    """The base of the model's rotary embedding."""
+    """Return the base of the model's rotary embedding."""
     return float((getattr(config, "rope_parameters", None) or {}).get("rope_theta", 1e4))

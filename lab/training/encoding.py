@@ -19,7 +19,7 @@ class ChatEncoder:
         self.has_template = bool(self._tokenizer.chat_template)
 
     def rows(self, conversation: Conversation) -> list[TrainingRow]:
-        """The rows of one conversation that teach something, cut at the length."""
+        """Return the rows of one conversation that teach something, cut at the length."""
         if conversation.text:
             found = self._pieces(self._codec.encode(conversation.text))
         else:
@@ -30,7 +30,7 @@ class ChatEncoder:
         return [row for row in cut if any(row.learnt)]
 
     def prompt(self, conversation: Conversation, turn: int, answers: Sequence[str] | None = None) -> list[int]:
-        """What stands in front of the answer of that turn, given earlier answers."""
+        """Return what precedes the answer of that turn, given earlier answers."""
         if self.has_template:
             return self._codec.encode_chat(conversation.messages(turn, answers))
         if turn > 0 or conversation.system:
@@ -40,12 +40,12 @@ class ChatEncoder:
         return self._codec.encode(conversation.prompts[0])
 
     def _pieces(self, ids: list[int]) -> list[TrainingRow]:
-        """A text without roles: all of it is learnt but the token that nothing stands in front of."""
+        """Encode a text without roles: all of it is learnt but the first token, which has no context."""
         parts = [ids[begin : begin + self._length] for begin in range(0, len(ids), self._length)]
         return [TrainingRow(part, [place > 0 for place in range(len(part))]) for part in parts]
 
     def _whole(self, conversation: Conversation) -> TrainingRow | None:
-        """One row with all answers; None where the template writes earlier turns anew when later ones come."""
+        """Make one row with all answers; None where the template rewrites earlier turns when later ones come."""
         answers = conversation.answers
         text = self._answered(conversation, len(answers) - 1) if answers else ""
         spans = []
@@ -66,7 +66,7 @@ class ChatEncoder:
         return TrainingRow(encoded["input_ids"], learnt)
 
     def _alone(self, conversation: Conversation, turn: int) -> TrainingRow:
-        """One turn's answer behind its prompt, just as it would be generated."""
+        """Make a row of one turn's answer after its prompt, just as it would be generated."""
         prompt = self.prompt(conversation, turn)
         answer = self._tokenizer.encode(conversation.answers[turn], add_special_tokens=False)
         own = self._tokenizer.eos_token_id

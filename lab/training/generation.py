@@ -40,13 +40,13 @@ class Generation:
     """Writes as autoregressive decoding would with the same seed, token by token, `at_once` texts at a time."""
 
     def __init__(self, model: Decoder, ends: Collection[int], *, at_once: int, length: int, temperature: float) -> None:
-        """`length`: of prompt and text together."""
+        """Make room for `length` tokens of prompt and text together."""
         self._model, self._ends, self._length, self._at_once = model, ends, length, at_once
         self._texts = TextBatch(model, at_once, length)
         self._sampler = Sampler(Sampling(temperature=temperature), model.card.vocabulary, model.device, ())
 
     def write(self, prompts: Sequence[SeededPrompt]) -> Iterator[tuple[int, list[int]]]:
-        """For every prompt, as it is done, its number and what was written: up to an end, or until it was full."""
+        """Yield each prompt's number and text as soon as it is done: up to an end, or until it was full."""
         left = iter(enumerate(prompts))
         active: dict[int, _Text] = {}
         while True:
@@ -62,7 +62,7 @@ class Generation:
                 yield text.number, text.written
 
     def _extend(self, active: dict[int, _Text]) -> list[int]:
-        """Feed one pass; the places of the texts that are done."""
+        """Feed one pass; return the places of the texts that are done."""
         pieces = self._pieces(active)
         hidden = self._texts.feed(pieces)
         for place, piece in pieces.items():
@@ -82,7 +82,7 @@ class Generation:
         return text.written[-1] in self._ends or text.length + len(text.written) >= self._length
 
     def _pieces(self, active: dict[int, _Text]) -> dict[int, list[int]]:
-        """What every text is fed, the shortest waits first, so that texts grow on while a long prompt is read."""
+        """Choose what every text is fed, the shortest waits first, so that texts grow while a long prompt is read."""
         pieces, room = dict[int, list[int]](), _ROWS
         for place, text in sorted(active.items(), key=lambda item: len(item[1].waiting)):
             piece = text.waiting[: min(_PIECE, room)]

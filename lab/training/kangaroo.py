@@ -41,7 +41,7 @@ class AdapterSettings:
 
 
 def usual_exit(layers: int) -> int:
-    """The paper's choice, scaled: behind layer 2 of 32, behind layer 3 of 40."""
+    """Scale the paper's choice: after layer 2 of 32, after layer 3 of 40."""
     return max(1, round(layers / 14))
 
 
@@ -51,7 +51,7 @@ class KangarooLearner:
     distances = 1
 
     def __init__(self, backbone: Backbone, settings: AdapterSettings, seed: int, ids: Tensor | None = None) -> None:
-        """`ids` are the tokens that it may draft; None: all."""
+        """Make an adapter that drafts the tokens `ids`, or all."""
         if not 1 <= settings.exit_layer <= backbone.shape.layers:
             raise ParamError(f"--exit-layer must be from 1 to the model's {backbone.shape.layers} layers")
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
@@ -87,7 +87,7 @@ class KangarooLearner:
         return {"loss": total}
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:  # (N, H), (N, H), (N,)
-        """What adapter and model have at the places whose next token is learnt, and that token."""
+        """Return what adapter and model have at the positions whose next token is learnt, and that token."""
         places, labels = batch.labels(1)
         final, entering = self.backbone.read(batch, layers=(self.config.exit_layer,))
         assert entering is not None

@@ -110,7 +110,7 @@ class TrainingLoop:
                     saved = now
 
     def _train_step(self) -> dict[str, float]:
-        """One update; the mean losses before it."""
+        """Make one update; return the mean losses before it."""
         batch = self._source.draw(self.step)
         counts = batch.counts(self._learner.distances).to(self._learner.device)
         losses: Counter[str] = Counter()
@@ -124,7 +124,7 @@ class TrainingLoop:
         return dict(losses)
 
     def _held_out(self) -> list[Batch]:
-        """A quarter of the held-out rows, no more of them in memory than when learning."""
+        """Return a quarter of the held-out rows, no more of them in memory than when learning."""
         held_out = self._source.held_out
         return limit_lines(held_out[: max(1, len(held_out) // 4)], self._at_once)
 
@@ -165,7 +165,7 @@ class TrainingLoop:
 
 
 def _difference(old: object, new: Mapping[str, JSON]) -> str:
-    """What differs between two trainings, in two words."""
+    """Describe what differs between two trainings, in two words."""
     for part, what in (("seed", "another seed"), ("source", "other data"), ("learner", "another model or settings")):
         if isinstance(old, dict) and old.get(part) != new[part]:
             return what

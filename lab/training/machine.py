@@ -8,7 +8,7 @@ import torch
 
 
 def machine(device: torch.device) -> str:
-    """The graphics processor by its name, or the processor and how much of it was used."""
+    """Describe the graphics processor by its name, or the processor and how much of it was used."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()

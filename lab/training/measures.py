@@ -13,7 +13,7 @@ from .batches import Batch
 
 
 def rank_of(logits: Tensor, tokens: Tensor) -> Tensor:  # (N, V), (N,) -> (N,)
-    """The rank of each row's token, from 0; of equals the lowest id comes first."""
+    """Return the rank of each row's token, from 0; of equals the lowest id comes first."""
     value = logits.gather(1, tokens[:, None])
     ids = torch.arange(logits.shape[1], device=logits.device)
     before = (logits > value) | ((logits == value) & (ids < tokens[:, None]))
@@ -21,13 +21,13 @@ def rank_of(logits: Tensor, tokens: Tensor) -> Tensor:  # (N, V), (N,) -> (N,)
 
 
 def overlap(logits: Tensor, p: Tensor) -> float:  # (N, V), (N, V)
-    """How many of N tokens drawn from softmax(logits) the target's p would accept on average: the sum of min(p, q)."""
+    """Return how many of N tokens drawn from softmax(logits) the target's p would accept: the sum of min(p, q)."""
     return float(torch.minimum(logits.softmax(-1), p).sum())
 
 
 @torch.no_grad()
 def measure_model(backbone: Backbone, batches: Sequence[Batch]) -> tuple[dict[str, float], list[int]]:
-    """The loss on the answers' tokens, the share of them that are the greedy choice; and all greedy choices."""
+    """Return the loss on the answers' tokens and the share that are the greedy choice; and all greedy choices."""
     loss, right = 0.0, 0
     choices: list[int] = []
     for batch in batches:
@@ -47,5 +47,5 @@ def measure_model(backbone: Backbone, batches: Sequence[Batch]) -> tuple[dict[st
 
 
 def agreement(one: Sequence[int], other: Sequence[int]) -> float:
-    """The share of places at which two models choose the same token."""
+    """Return the share of positions at which two models choose the same token."""
     return sum(a == b for a, b in zip(one, other, strict=True)) / max(1, len(one))

@@ -105,7 +105,8 @@ class MedusaLearner:
         return self._report(total / counts.clamp(min=1), float((total * scale).sum()), together)
 
     def _stage(self, share: float) -> tuple[float, float]:
-        """What the model's own loss and lambda_0 count at this share of the training; 0: the model is frozen.
+        """Return the weights of the model's own loss and of the heads' at this share of the training; 0: a frozen
+        model.
 
         Two-stage: the heads alone, then all at once. Sine: lambda_0 rises from nothing to its full weight at the end.
         """
@@ -116,12 +117,12 @@ class MedusaLearner:
 
     @torch.no_grad()
     def _original(self, batch: Batch, places: Tensor) -> Tensor:  # (N, H)
-        """The original model's hidden states at those places."""
+        """Return the original model's hidden states at those positions."""
         with self.backbone.original():
             return self.backbone.read(batch).final.flatten(0, 1)[places]
 
     def _losses(self, hidden: Tensor, labels: Tensor, original: Tensor | None, together: bool) -> Tensor:
-        """The summed losses of the model and of every head, (K + 1,); the model's is 0 while it is frozen."""
+        """Return the summed losses of the model and of every head, (K + 1,); the model's is 0 while it is frozen."""
         own = torch.zeros((), device=self.device)
         if together and original is not None:
             with torch.no_grad(), self.backbone.original():
@@ -156,7 +157,7 @@ class MedusaLearner:
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
-        """Losses on the tokens, and for every head how often its ranks are the model's own greedy choice at that
+        """Return losses on the tokens; for every head how often its ranks are the model's own greedy choice at that
         distance, and how likely a draft from its whole distribution would be accepted: the sum of min(p, q).
         """
         count = self.settings.heads
@@ -188,7 +189,7 @@ class MedusaLearner:
         }
 
     def _judge(self, hidden: Tensor, labels: Tensor, rows: int, sums: tuple[Tensor, ...]) -> None:
-        """Add what the first `rows` places of a piece show."""
+        """Add what the first `rows` positions of a piece show."""
         loss, found, ranks, accepted = sums
         own = self.backbone.logits(hidden)  # (rows + K, V)
         loss[0] += float(functional.cross_entropy(own[:rows], labels[:rows, 0], reduction="sum"))
@@ -210,5 +211,5 @@ class MedusaLearner:
 
 
 def _cumulated(accuracies: Sequence[float]) -> list[float]:
-    """Top-1 to top-5 accuracy."""
+    """Return top-1 to top-5 accuracy."""
     return list(accumulate(accuracies[:5]))

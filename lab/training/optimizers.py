@@ -20,11 +20,11 @@ class Optimizer(Protocol):
     weights: Mapping[str, nn.Parameter]  # all that learn, by the names that they have in a checkpoint
 
     def step(self, step: int, steps: int) -> None:
-        """Make the update of that step of so many, and clear the gradients."""
+        """Clip each group by itself, so that a large gradient in one does not shrink the others' updates."""
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """All that a checkpoint needs besides the weights, by name."""
+        """Return all that a checkpoint needs besides the weights, by name."""
         ...
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -46,7 +46,7 @@ class GroupedAdamW:
     """AdamW over groups of weights, each with its own rate on a cosine schedule and its own gradient clipping."""
 
     def __init__(self, groups: Mapping[str, Group], warm_up: int, clip: float = 1.0) -> None:
-        """`warm_up` is in steps until the full rate, `clip` the largest norm of a group's gradient."""
+        """Start with `warm_up` steps until the full rate, and clip a group's gradient at the norm `clip`."""
         self._groups, self._warm_up, self._clip = list(groups.values()), warm_up, clip
         self.about: Mapping[str, JSON] = {"warm_up": warm_up, "clip": clip}
         self.weights: Mapping[str, nn.Parameter] = {
@@ -58,7 +58,7 @@ class GroupedAdamW:
         )
 
     def step(self, step: int, steps: int) -> None:
-        """Clip each group for itself, so that a large gradient in one does not shrink the others' updates."""
+        """Step both at the same share of their full rates."""
         for group, settings in zip(self._groups, self._adam.param_groups, strict=True):
             settings["lr"] = group.rate * cosine_share(step, steps, self._warm_up, group.start)
             if step / steps < group.start:
@@ -69,7 +69,7 @@ class GroupedAdamW:
         self._adam.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, Tensor]:
-        """By the index of the weight and the name of the number."""
+        """Return the state by the index of the weight and the name of the number."""
         return _state(self._adam)
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
@@ -105,7 +105,7 @@ class MuonWithAdamW:
             optimizer.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, Tensor]:
-        """By the number of the optimizer, the index of the weight and the name of the number."""
+        """Return the state by the number of the optimizer, the index of the weight and the name of the number."""
         return {
             f"{which}/{name}": tensor
             for which, optimizer in enumerate(self._both)
@@ -120,7 +120,7 @@ class MuonWithAdamW:
 
 
 def cosine_share(step: int, steps: int, warm_up: int, start: float = 0.0) -> float:
-    """The share of the full rate: a linear rise, then half a cosine to zero, from the share `start` of the training."""
+    """Return the share of the full rate: a linear rise, then half a cosine to zero, from the share `start` on."""
     first = start * steps
     done = max(0.0, step - first)
     rise = min(1.0, (done + 1) / max(1, warm_up))
@@ -128,7 +128,7 @@ def cosine_share(step: int, steps: int, warm_up: int, start: float = 0.0) -> flo
 
 
 def plateau_share(step: int, steps: int, *, warm_up: int = 60, falling: float = 0.45) -> float:
-    """The share of the full rate: a short rise, a plateau, and a linear fall to zero over the last part."""
+    """Return the share of the full rate: a short rise, a plateau, and a linear fall to zero over the last part."""
     rise = min(1.0, (step + 1) / max(1, min(warm_up, steps // 10)))
     return min(rise, (steps - step) / max(1.0, steps * falling))
 

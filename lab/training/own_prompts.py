@@ -23,8 +23,8 @@ _SHORTEST = 12  # characters: less is no question
 _AT_ONCE = 64
 
 
-def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: ProgressCallback) -> None:
-    """`count` different prompts as JSON lines, drawn at temperature 1; a file that is there stays as it is."""
+def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: Progress) -> None:
+    """Draw `count` different prompts at temperature 1 as JSON lines; an existing file stays as it is."""
     if path.is_file():
         return
     opening = opening_of_a_turn(codec)
@@ -52,7 +52,7 @@ def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: in
 
 
 def opening_of_a_turn(codec: Codec) -> list[int]:
-    """What the chat template puts in front of a user's words."""
+    """Return what the chat template puts before a user's words."""
     if not codec.has_chat_template:
         raise ModelError("this model has no chat template, so it expects no user: name a file of prompts")
     text = codec.tokenizer.apply_chat_template([{"role": "user", "content": _MARK}], tokenize=False)
@@ -64,5 +64,5 @@ def opening_of_a_turn(codec: Codec) -> list[int]:
 
 
 def _ended(codec: Codec, ids: list[int]) -> str:
-    """A prompt that has come to its end; nothing where it has not."""
+    """Return a prompt that has ended; nothing where it has not."""
     return codec.decode(ids[:-1]).strip() if ids[-1] in codec.end_tokens else ""

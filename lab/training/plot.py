@@ -27,7 +27,7 @@ class Chart:
 
 
 def plot(charts: Sequence[Chart]) -> str:
-    """All charts under one legend: two in a row, or a large one alone."""
+    """Draw all charts under one legend: two in a row, or a large one alone."""
     names = list(dict.fromkeys(name for chart in charts for name in chart.curves))
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     columns = max(1, min(_COLUMNS, len(charts)))
@@ -49,7 +49,7 @@ def plot(charts: Sequence[Chart]) -> str:
 
 
 def _drawn(chart: Chart, colours: Mapping[str, str], width: int, height: int) -> list[str]:
-    """Title, axes with their numbers, and curves."""
+    """Draw a title, axes with their numbers, and curves."""
     curves = {name: _thinned([point for point in curve if isfinite(point[1])]) for name, curve in chart.curves.items()}
     points = list(chain.from_iterable(curves.values()))
     most_x = max((x for x, _ in points), default=1.0) or 1.0
@@ -78,7 +78,7 @@ def _label(x: float, y: float, anchor: str, text: str) -> str:
 
 
 def _thinned(curve: Curve) -> list[tuple[float, float]]:
-    """Means over stretches, each at its end."""
+    """Average over stretches, each at its end."""
     width = ceil(len(curve) / _POINTS) or 1
     stretches = [curve[begin : begin + width] for begin in range(0, len(curve), width)]
     return [(part[-1][0], sum(y for _, y in part) / len(part)) for part in stretches]

@@ -34,7 +34,7 @@ def write_report(
     device: torch.device,
     model: Mapping[str, JSON] | None = None,
 ) -> None:
-    """README.md and curves.svg beside what was trained on `device`; `final` is measured on all held-out rows.
+    """Write README.md and curves.svg beside what was trained on `device`; `final` is measured on all held-out rows.
 
     `log` is the training's; `model` says how good the model itself was before and after, where it was measured.
     """
@@ -60,7 +60,7 @@ def write_report(
 
 
 def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torch.device) -> tuple[str, str]:
-    """The section on the training, and its curves; a log that does not reach to the end is damaged."""
+    """Return the section on the training, and its curves; an incomplete log is damaged."""
     log = read_log(path)
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         if log[-1]["step"] == settings["steps"]:
@@ -69,7 +69,7 @@ def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torc
 
 
 def charts(log: TrainingLog) -> Iterator[Chart]:
-    """The training loss, and on held-out rows every head's loss, expected acceptance and top-1 to top-5 accuracy."""
+    """Chart the training loss, and on held-out rows every head's loss, expected acceptance and top-1 to top-5."""
     losses = {
         name for entry in log for name in entry if name in ("loss", "model") or name.startswith(("head ", "guess "))
     }
@@ -131,7 +131,7 @@ def _heads_table(kind: str, final: Mapping[str, Any]) -> str:
 
 
 def _model_table(model: Mapping[str, Any]) -> str:
-    """The model before and after; a frozen one is the same."""
+    """Format the model before and after; a frozen one is the same."""
     lines = ["## The model itself, before and after\n", "| | before | after |", "|---|---:|---:|"]
     before, after = model["before"], model["after"]
     lines.append(f"| loss on held-out answers, nats per token | {before['loss']:.4f} | {after['loss']:.4f} |")
@@ -152,5 +152,5 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def _plain(value: object) -> str:
-    """One line without marks that Markdown or a table would read."""
+    """Return one line without marks that Markdown or a table would read."""
     return " ".join(str(value).replace("|", "/").replace("`", "'").split())[:200]

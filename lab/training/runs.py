@@ -71,7 +71,7 @@ class TrainingJob:
 
 
 def train_medusa(job: TrainingJob, settings: HeadSettings, progress: Progress) -> dict[str, JSON]:
-    """Heads, and with `settings.joint` a model that learnt with them in the folder `backbone`; what they are like."""
+    """Train heads, and with `settings.joint` the model, saved in the folder `backbone`; return measurements."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -99,7 +99,7 @@ def train_medusa(job: TrainingJob, settings: HeadSettings, progress: Progress) -
 def train_kangaroo(
     job: TrainingJob, layer: int | None, architecture: str, rate: float, progress: Progress
 ) -> dict[str, JSON]:
-    """An adapter behind that layer, or behind the one that the paper would choose; what it is like."""
+    """Train an adapter after that layer, or after the one that the paper would choose; return measurements."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
@@ -115,7 +115,7 @@ def train_kangaroo(
 
 
 def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: Progress) -> dict[str, JSON]:
-    """An EAGLE-3 drafter; what it is like."""
+    """Train an EAGLE-3 drafter; return measurements."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
@@ -131,7 +131,7 @@ def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: Progress) 
 
 
 def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
-    """A small model that drafts for the job's; what it is like."""
+    """Train a small model that drafts for the job's; return measurements."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     learner = DrafterLearner(backbone, settings, job.seed)
@@ -155,7 +155,7 @@ def _open(job: TrainingJob, progress: Progress) -> tuple[Backbone, Codec]:
 
 
 def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
-    """Where the job's batches come from; the model may have to answer first."""
+    """Return where the job's batches come from; the model may have to answer first."""
     data = job.data or (LANGUAGE if job.model == TARGET else None)
     if data is None:
         raise ParamError("name the conversations to learn from with --data FILE, one JSON object a line")
@@ -185,7 +185,7 @@ def _learn(
     source: Source,
     progress: Progress,
 ) -> Mapping[str, JSON]:
-    """Train to the end; every setting that had a part in it."""
+    """Train to the end; return every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
     budget, optimizer = TrainingBudget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)
     loop = TrainingLoop(
@@ -196,7 +196,7 @@ def _learn(
 
 
 def _narrow(job: TrainingJob, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
-    """Write the tokens that may be drafted, if not all may; what the card says of it."""
+    """Write the tokens that may be drafted, if not all may; return what the card tells of it."""
     for path in job.out.glob(f"{VOCABULARY_FILE}*"):  # of an earlier training
         path.unlink()
     if ids is None:
@@ -206,7 +206,7 @@ def _narrow(job: TrainingJob, source: Source, ids: Tensor | None) -> Mapping[str
 
 
 def _common(job: TrainingJob, source: Source, vocabulary: int) -> Tensor | None:
-    """The tokens that may be drafted; None: all."""
+    """Return the tokens that may be drafted; None: all."""
     if not job.draft_vocabulary:
         return None
     steps = source.steps(1.0) if isinstance(source, FileSource) else _VOCABULARY_STEPS
@@ -214,14 +214,12 @@ def _common(job: TrainingJob, source: Source, vocabulary: int) -> Tensor | None:
 
 
 def _held_out(job: TrainingJob, source: Source) -> list[Batch]:
-    """What to measure with, no more of it in memory than when learning."""
+    """Return what to measure with, no more of it in memory than when learning."""
     return limit_lines(source.held_out, job.at_once or job.lines)
 
 
-def _questions(
-    backbone: Backbone, model: str, tasks: Sequence[Task], progress: ProgressCallback
-) -> Mapping[str, float]:
-    """The share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
+def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], progress: Progress) -> Mapping[str, float]:
+    """Return the share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
     dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
     found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)
     return {**{kind: quality.share for kind, quality in found.items()}, "all": total(found).share}

@@ -10,7 +10,7 @@ _SMALL = 100_000_000  # bytes: a larger model is not pushed with plain git, and 
 
 
 def save_model(model: Any, folder: Path) -> None:
-    """The weights and configurations, in shards of at most 8 MB where the model is small."""
+    """Save the weights and configurations, in shards of at most 8 MB where the model is small."""
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     # transformers reads one file before it reads shards: neither form may be left behind from an earlier training.
     for stale in ("model.safetensors", "model.safetensors.index.json"):
@@ -19,5 +19,5 @@ def save_model(model: Any, folder: Path) -> None:
 
 
 def weight_bytes(folder: Path) -> int:
-    """What the weights of a folder take on a disk."""
+    """Return the size of a folder's weights on disk."""
     return sum(path.stat().st_size for path in folder.glob("model*.safetensors"))

@@ -11,7 +11,7 @@ import torch
 
 @contextmanager
 def seeded(seed: str, device: torch.device) -> Iterator[None]:
-    """Inside, torch's random numbers depend on `seed` alone; outside, their state is untouched."""
+    """Make torch's random numbers depend on `seed` alone; afterwards their state is untouched."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(crc32(seed.encode()))
         yield

@@ -32,7 +32,7 @@ class Source(Protocol):
     held_out: Sequence[Batch]
 
     def draw(self, step: int) -> Batch:
-        """The batch of that step."""
+        """Return the batch of that step."""
         ...
 
 
@@ -64,11 +64,11 @@ class FileSource:
         self._order = lru_cache(maxsize=2)(self._shuffled)
 
     def steps(self, epochs: float) -> int:
-        """The steps that so many epochs take."""
+        """Count the steps that so many epochs take."""
         return max(1, round(epochs * len(self._all.ids) / self._lines))
 
     def draw(self, step: int) -> Batch:
-        """The next lines of the epoch, and the first of the one behind it where it ends."""
+        """Draw the next lines of the epoch, and where it ends the first of the next."""
         first, count = step * self._lines, len(self._all.ids)
         chosen = [self._order(place // count)[place % count] for place in range(first, first + self._lines)]
         return self._all.select(torch.tensor(chosen))

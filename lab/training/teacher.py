@@ -29,7 +29,7 @@ class Teacher:
 
     @torch.no_grad()
     def say(self, batch: Batch) -> Said:
-        """What the model says; in the order of `Batch.labels`."""
+        """Return the model's likeliest next tokens, in the order of `Batch.labels`."""
         lines = [self._line(line) for line in batch.parts(1)]
         tokens, shares = (torch.cat(parts).to(batch.ids.device) for parts in zip(*lines, strict=True))
         return Said(tokens.long(), shares.float())

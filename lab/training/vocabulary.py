@@ -19,7 +19,9 @@ def check_count(count: int, vocabulary: int) -> None:
 
 
 def common_tokens(batches: Iterable[Batch], count: int, vocabulary: int) -> Tensor:  # (count,), ascending
-    """The tokens that answers hold most often; tokenizers give low ids to common tokens, so that these come next."""
+    """Return the tokens that answers hold most often; then those of the lowest ids, which tokenizers give to common
+    ones.
+    """
     seen = torch.zeros(vocabulary, dtype=torch.long)
     for batch in batches:
         seen += torch.bincount(batch.ids[batch.learnt].long(), minlength=vocabulary)
@@ -27,6 +29,6 @@ def common_tokens(batches: Iterable[Batch], count: int, vocabulary: int) -> Tens
 
 
 def coverage(batches: Iterable[Batch], ids: Tensor) -> float:
-    """The share of the answers' tokens that are among these."""
+    """Return the share of the answers' tokens that are among these."""
     found = torch.cat([batch.ids[batch.learnt].long() for batch in batches])
     return float(torch.isin(found, ids).float().mean())

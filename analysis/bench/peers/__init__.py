@@ -22,7 +22,7 @@ PEERS: Mapping[str, Callable[[Engine, str, str | None], Peer]] = {
 
 
 def find_peers(names: Sequence[str], engine: Engine, model: str, draft: str | None = None) -> dict[str, Peer]:
-    """The peers of those names, ready to run; `model` and `draft` are the names that the engine was loaded by."""
+    """Make the peers of those names ready to run; `model` and `draft` are the names that the engine was loaded by."""
     for name in names:
         if name not in PEERS:
             raise ParamError(f"unknown peer {name[:40]!r}; there are: {', '.join(PEERS)}")

@@ -19,17 +19,17 @@ _LOOKED_UP = 10  # tokens that prompt lookup drafts, as in transformers' own exa
 
 
 def plain(engine: Engine, model: str, draft: str | None) -> Peer:
-    """One token after another."""
+    """Decode one token after another."""
     return _peer(_load(model, engine), engine, {})
 
 
 def prompt_lookup(engine: Engine, model: str, draft: str | None) -> Peer:
-    """Its search for the last words in the text so far."""
+    """Decode with its search for the last words in the text so far."""
     return _peer(_load(model, engine), engine, {"prompt_lookup_num_tokens": _LOOKED_UP})
 
 
 def draft_model(engine: Engine, model: str, draft: str | None) -> Peer:
-    """Its assisted generation, with the engine's own drafter and with the lengths that it chooses by itself."""
+    """Decode with its assisted generation: the engine's own drafter, and lengths that it chooses by itself."""
     drafter = draft or drafter_of(model)
     if drafter is None:
         raise ParamError("transformers-draft-model needs a drafter: name one with --draft, or leave this peer out")
@@ -82,9 +82,9 @@ class Stopwatch:
         self.counts: list[int] = []
 
     def put(self, value: torch.Tensor) -> None:
-        """Hear of the prompt first, then of the tokens of every step."""
+        """Receive the prompt first, then the tokens of every step."""
         self.times.append(time.perf_counter())
         self.counts.append(value.numel())
 
     def end(self) -> None:
-        """Hear of the end."""
+        """Receive the end of the text."""

@@ -91,20 +91,20 @@ _HOLDING = re.compile(r"([A-Z][a-z]{1,9}) has [0-9]{2} ([a-z]{3,12})\b")
 
 
 def make(rng: Random) -> Sample:
-    """A story, and its question's answer in worked steps."""
+    """Make a story, and its question's answer in worked steps."""
     setting, owner = rng.choice(_SETTINGS), rng.choice(PEOPLE)
     meaning = AnswerMeaning(_steps(rng), owner, rng.choice(setting.things))
     return Sample("arithmetic", (Turn(_prompt(rng, setting, meaning), write_answer(rng, meaning)),))
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether an answer takes the reference's steps, each of them true, and ends with its result in good form."""
+    """Return whether an answer takes the reference's steps, all of them true, and ends with its result in good form."""
     meaning = read_answer(reference)
     return meaning is not None and meaning.owner in prompt and says(answer, meaning)
 
 
 def _steps(rng: Random) -> tuple[Operation, Operation]:
-    """Two operations; every result has two digits, and no number stands there twice."""
+    """Draw two operations; every result has two digits, and no number occurs twice."""
     grouped = rng.random() < 0.25
     while True:
         k = rng.randint(2, 5)
@@ -122,7 +122,7 @@ def _change(rng: Random, a: int) -> Operation:
 
 
 def _prompt(rng: Random, setting: _Setting, meaning: AnswerMeaning) -> str:
-    """The user's story: equal groups or a number to start with, then what changes it, then the question."""
+    """Write the user's story: equal groups or a number to start with, then what changes it, then the question."""
     first = meaning.steps[0]
     words = {"p": meaning.owner, "t": meaning.things}
     groups = f"{first.a} {setting.group} with {first.b} {meaning.things} each"
@@ -136,17 +136,17 @@ def _prompt(rng: Random, setting: _Setting, meaning: AnswerMeaning) -> str:
 
 
 def write_answer(rng: Random, meaning: AnswerMeaning) -> str:
-    """Worked steps, a line each, between an opening that may be missing and the result."""
+    """Write worked steps, a line each, between an opening that may be missing and the result."""
     return write(_answer(meaning), {}, rng)
 
 
 def says(answer: str, meaning: AnswerMeaning) -> bool:
-    """Whether an answer is one that `write_answer` can give to this meaning."""
+    """Return whether `write_answer` can give this answer to this meaning."""
     return len(answer) < 4_000 and read(_answer(meaning), {}, answer.strip()) is not None
 
 
 def read_answer(text: str) -> AnswerMeaning | None:
-    """What an answer means, or None unless it is whole, well formed and every number in it is right."""
+    """Return what an answer means, or None unless it is whole, well formed and every number in it is right."""
     short = text[:4_000]
     steps = tuple(Operation(int(a), op, int(b)) for a, op, b in _OPERATION.findall(short))
     holding = _HOLDING.search(short)
@@ -157,7 +157,7 @@ def read_answer(text: str) -> AnswerMeaning | None:
 
 
 def _answer(meaning: AnswerMeaning) -> Template:
-    """Every wording of the answer."""
+    """Return every wording of the answer."""
     words: dict[str, Template] = {"owner": meaning.owner, "things": meaning.things}
     lines = [
         Filled(_LINES[step.op], words | _digits(step) | {"lead": _LEADS[i]}) for i, step in enumerate(meaning.steps)
@@ -167,7 +167,7 @@ def _answer(meaning: AnswerMeaning) -> Template:
 
 
 def _digits(step: Operation) -> dict[str, str]:
-    """Every number of a step's line."""
+    """Return every number of a step's line."""
     (x10, x), (y10, y), (r10, r1) = divmod(step.a, 10), divmod(step.b, 10), divmod(step.result, 10)
     s = {"+": x + y, "-": x + 10 * (x < y), "*": x * y}[step.op]
     numbers = {"a": step.a, "b": step.b, "r": step.result, "x": x, "y": y, "x10": x10, "y10": y10, "s": s}

@@ -45,7 +45,7 @@ PERSON_FACTS = ("birth", "job", "music")
 
 
 def _fact(about: str, place: int) -> str:
-    """The value for a town or person: steps prime to a table's length deal it out without a visible pattern."""
+    """Return a town's or person's value: steps prime to a table's length spread values without a visible pattern."""
     values = VALUES[about]
     step = _STEPS[about]
     return values[(place * step + place // len(values) * (step % 4) + 3) % len(values)]
@@ -58,5 +58,5 @@ FACTS: Mapping[str, Mapping[str, str]] = {
 
 
 def rivals(about: str, value: str) -> tuple[str, ...]:
-    """The values that a wrong claim may name instead."""
+    """Return the values that a wrong claim may name instead."""
     return tuple(other for other in VALUES[about] if other != value)

@@ -36,7 +36,7 @@ _Values = dict[str, tuple[str, ...]]
 
 
 def make(rng: Random) -> Sample:
-    """A conversation whose later turns may ask for what the user said in earlier ones."""
+    """Make a conversation whose later turns may ask for what the user said in earlier ones."""
     facts: _Values = {}
     topics: list[str] = []  # that the user spoke of
     asked: list[str] = []  # asked about
@@ -52,14 +52,14 @@ def make(rng: Random) -> Sample:
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer fits what the user says here, and recalls what the reference recalls."""
+    """Return whether the answer fits what the user says here, and recalls what the reference recalls."""
     wanted = expected(prompt, reference)
     found = None if wanted is None else read(*wanted, answer.strip())
     return found is not None and _distinct(found)
 
 
 def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:
-    """The phrase that every right answer is, and its values; None where the prompt is no small talk."""
+    """Return the phrase of all right answers, and its values; None where the prompt is no small talk."""
     bound = read(RULES["turn"], _OPEN_VALUES, prompt.strip())
     if bound is not None:
         values = _related({slot: (value,) for slot, value in bound})
@@ -74,7 +74,7 @@ def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:
 
 
 def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], asking: float) -> Turn:
-    """A turn that asks back, or goes on with something new; nothing is asked twice."""
+    """Write a turn that asks back, or goes on with something new; nothing is asked twice."""
     fresh = [topic for topic in topics if topic not in asked]
     if fresh and rng.random() < asking:
         topic = rng.choice(fresh)
@@ -88,7 +88,7 @@ def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], ask
 def _statement(
     rng: Random, facts: _Values, topics: list[str], asked: list[str], kind: str, start: Template | None
 ) -> Turn:
-    """A turn in which the user has news, or asks for an idea or a view."""
+    """Write a turn in which the user has news, or asks for an idea or a view."""
     if kind == "ask":
         chosen = [rng.choice([topic for topic in ("idea", "view") if topic not in asked])]
         asked.extend(chosen)
@@ -112,7 +112,7 @@ def _statement(
 
 
 def _news(rng: Random, topics: list[str], count: int) -> list[str]:
-    """Topics that are new; nobody is glad and sad in one conversation, and a mood is the only news of its turn."""
+    """Draw topics that are new; nobody is glad and sad in one conversation, and a mood is the only news of its turn."""
     while True:
         chosen = list(dict.fromkeys(rng.choices(_NEWS, _NEWS_WEIGHTS, k=count)))
         moods = [topic for topic in (*topics, *chosen) if topic in ("joy", "gloom")]
@@ -123,7 +123,7 @@ def _news(rng: Random, topics: list[str], count: int) -> list[str]:
 
 @cache
 def _reply(topics: tuple[str, ...], named: bool) -> Template:
-    """An opening, something on every topic, and a question or a wish on the last."""
+    """Write an opening, something on every topic, and a question or a wish on the last."""
     tone = {"gloom": "bad", "idea": "idea", "view": "view"}.get(topics[0], "good")
     opening: Template = Concatenation((RULES["open_name" if named else f"open_{tone}"], " "))
     parts: list[Template] = [opening if named else Choice((opening, ""), (5.0, 10.0))]
@@ -134,18 +134,18 @@ def _reply(topics: tuple[str, ...], named: bool) -> Template:
 
 @cache
 def _recall(topic: str) -> Template:
-    """An opening, the fact that was asked for, and a question or a wish."""
+    """Write an opening, the fact that was asked for, and a question or a wish."""
     opening = Choice((Concatenation((RULES["open_recall"], " ")), ""), (5.0, 10.0))
     return Concatenation((opening, RULES[f"fact_{topic}"], " ", _aside(1.0, 2.0), RULES["end_recall"]))
 
 
 def _aside(said: float, unsaid: float) -> Choice:
-    """A thought of the assistant's own, or none, by these weights."""
+    """Draw a thought of the assistant's own, or none, by these weights."""
     return Choice((Concatenation((RULES["aside"], " ")), ""), (said, said + unsaid))
 
 
 def _related(values: Mapping[str, tuple[str, ...]]) -> _Values:
-    """The values with those that follow from them."""
+    """Return the values with those that follow from them."""
     related = dict(values)
     if "hobby" in values:
         related["thing"] = (THINGS[values["hobby"][0]],)
@@ -162,6 +162,6 @@ def _related(values: Mapping[str, tuple[str, ...]]) -> _Values:
 
 
 def _distinct(bound: Bound) -> bool:
-    """Whether another idea is really another."""
+    """Return whether another idea is really another."""
     ideas = [value for slot, value in bound if slot == "idea"]
     return not any(slot == "other" and value in ideas for slot, value in bound)

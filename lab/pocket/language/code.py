@@ -39,7 +39,7 @@ _PARAMS = {
 
 
 def _argument(rng: Random, op: Op) -> Any:
-    """What the function is called with; the numbers differ, so that each stands in one place only."""
+    """Draw what the function is called with; the numbers differ, so that each occurs only once."""
     if op.takes == "numbers":
         return rng.sample(range(10), rng.choice((2, 3) if "total" in op.name else (2, 3, 3, 4)))
     if op.takes == "words":
@@ -50,7 +50,7 @@ def _argument(rng: Random, op: Op) -> Any:
 
 
 def _small(op: Op, argument: Any, given: Operands) -> bool:
-    """Whether a small model can reach the result by copying and small tables."""
+    """Return whether a small model can reach the result by copying and small tables."""
     value = op.apply(argument, given)
     if isinstance(value, int) and "above" not in op.name:
         return 0 <= value <= 30
@@ -58,7 +58,7 @@ def _small(op: Op, argument: Any, given: Operands) -> bool:
 
 
 def _task(rng: Random) -> tuple[Op, Operands, Any]:
-    """An operation, its number or sign, and an argument on which the result is small."""
+    """Draw an operation, its number or sign, and an argument on which the result is small."""
     op = OPS[rng.choice(tuple(OPS))]
     while True:
         given = {"k": str(rng.choice(op.ks))} if op.ks else {"sign": rng.choice("-+/")} if op.signs else {}
@@ -80,7 +80,7 @@ def _answer(rng: Random, op: Op, given: Operands, argument: Any) -> str:
 
 
 def make(rng: Random) -> Sample:
-    """A request for a function and a call of it, and one way to write both."""
+    """Make a request for a function and a call of it, and one way to write both."""
     op, given, argument = _task(rng)
     values: SlotValues = {
         "taken": _TAKEN.get(op.takes, f"a {op.takes}"),

@@ -55,7 +55,7 @@ _SLOTS: OpenValues = {"k": re.compile(r"[0-9]"), "sign": re.compile(r"[-+/]")}
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer does what the reference does, on the same argument, and says only what is true.
+    """Return whether the answer does what the reference does, on the same argument, and says only what is true.
 
     The reference was written for the prompt, so it has the prompt's argument and wishes; names are free.
     """
@@ -79,13 +79,13 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def written(argument: Any) -> str:
-    """The argument as it stands in the prompt and in the call."""
+    """Write the argument as it is in the prompt and in the call."""
     return str(list(_arguments(argument)))[1:-1].replace("'", '"')
 
 
 @lru_cache(maxsize=256)
 def _expected(reference: str) -> tuple[Op, Operands, Any] | None:
-    """What the reference's docstring says it returns, and what it is called with."""
+    """Return what the reference's docstring says it returns, and what it is called with."""
     code = take_apart(reference)
     if code is None:
         return None
@@ -101,7 +101,7 @@ def _arguments(argument: Any) -> tuple[Any, ...]:
 
 
 def _does(function: ast.FunctionDef, op: Op, given: Operands, probe: Any) -> bool:
-    """Whether the function gives what the operation gives, wherever that gives anything."""
+    """Return whether the function gives what the operation gives, wherever that gives anything."""
     try:
         expected = op.apply(probe, given)
     except (IndexError, ValueError):

@@ -39,7 +39,7 @@ class RefusedError(Exception):
 
 
 def call(function: ast.FunctionDef, arguments: tuple[Any, ...]) -> Any:
-    """What the function returns for copies of these arguments."""
+    """Call the function with copies of these arguments."""
     spec = function.args
     extra = spec.posonlyargs or spec.kwonlyargs or spec.vararg or spec.kwarg or spec.defaults or function.decorator_list
     if extra or len(spec.args) != len(arguments):
@@ -55,7 +55,7 @@ def call(function: ast.FunctionDef, arguments: tuple[Any, ...]) -> Any:
 
 
 def literal(node: ast.expr) -> Any:
-    """A whole number, a text, or a flat list of them, as written."""
+    """Evaluate a whole number, a text, or a flat list of them, as written."""
     if isinstance(node, ast.List) and len(node.elts) <= _LONGEST:
         items = [literal(item) for item in node.elts if not isinstance(item, ast.List)]
         if len(items) == len(node.elts):
@@ -76,7 +76,7 @@ class _Machine:
         self._depth = 0
 
     def block(self, body: list[ast.stmt], scope: _Scope) -> tuple[bool, Any]:
-        """Whether a return was reached, and its value."""
+        """Run statements; return whether a return was reached, and its value."""
         for statement in body:
             self._charge(1)
             ended, value = self._statement(statement, scope)
@@ -128,7 +128,7 @@ class _Machine:
         scope[target.id] = value
 
     def value(self, node: ast.expr, scope: _Scope) -> Any:
-        """An expression's value, within the limits."""
+        """Evaluate an expression within the limits."""
         method = _NODES.get(type(node))
         self._depth += 1
         if method is None or self._depth > _DEPTH:

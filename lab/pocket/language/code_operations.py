@@ -25,7 +25,7 @@ class Op:
     work: Callable[[Any, Operands], str] | None  # the steps by hand, of which the last ends with the result
 
     def steps(self, argument: Any, given: Operands) -> str:
-        """The steps by hand down to the result."""
+        """Write the steps by hand down to the result."""
         return self.work(argument, given) if self.work else str(self.apply(argument, given))
 
 
@@ -51,7 +51,7 @@ def _above(items: list[int], given: Operands) -> list[int]:
 
 
 def _adding(items: list[int]) -> str:
-    """A sum by hand, one small addition at a time: "4 + 7 = 11, 11 + 5 = 16"."""
+    """Write a sum by hand, one small addition at a time: "4 + 7 = 11, 11 + 5 = 16"."""
     if len(items) < 2:
         return str(sum(items))
     totals = [sum(items[: count + 1]) for count in range(len(items))]

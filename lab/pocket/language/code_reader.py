@@ -30,14 +30,14 @@ class Code:
 
 
 def parses(answer: str) -> bool:
-    """Whether the answer holds Python that can be parsed, with a function in it."""
+    """Return whether the answer holds Python that can be parsed, with a function in it."""
     parts = _split(answer)
     tree = _tree(parts[1]) if parts else None
     return tree is not None and any(isinstance(node, ast.FunctionDef) for node in tree.body)
 
 
 def take_apart(answer: str) -> Code | None:
-    """The answer's parts, if it is one function with a docstring and one printed call of it with a comment."""
+    """Return the answer's parts, if it is one function with a docstring and one printed call of it with a comment."""
     parts = _split(answer)
     tree = _tree(parts[1]) if parts else None
     if not parts or not tree or len(tree.body) != 2 or not isinstance(tree.body[0], ast.FunctionDef):
@@ -52,7 +52,7 @@ def take_apart(answer: str) -> Code | None:
 
 
 def _split(answer: str) -> tuple[str, str, str] | None:
-    """What stands before the code, the code from its "def" to its last "print", and what stands after."""
+    """Return what precedes the code, the code from its "def" to its last "print", and what follows."""
     text = answer.strip()
     if len(text) > _MOST or not _TEXT.fullmatch(text):
         return None
@@ -75,7 +75,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _tidy(function: ast.FunctionDef) -> bool:
-    """Whether nothing stands after a return, no statement but the docstring is a mere value, and no type is named."""
+    """Return whether nothing follows a return, only the docstring is a mere value, and no type is named."""
     for node in ast.walk(function):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             statements = block if isinstance(block, list) else []
@@ -90,21 +90,21 @@ def _tidy(function: ast.FunctionDef) -> bool:
 
 
 def _printed(statement: ast.stmt, function: str) -> tuple[Any, ...] | None:
-    """The arguments of the one call, which is printed."""
+    """Return the arguments of the one call, which is printed."""
     shown = _called(statement.value, "print") if isinstance(statement, ast.Expr) else None
     arguments = _called(shown[0], function) if shown and len(shown) == 1 else None
     return tuple(literal(argument) for argument in arguments) if arguments else None
 
 
 def _called(node: ast.expr, name: str) -> list[ast.expr] | None:
-    """The arguments of a call of this name."""
+    """Return the arguments of a call of this name."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
     return None if node.func.id != name or node.keywords else node.args
 
 
 def _comment(code: str) -> str | None:
-    """The only comment, which stands behind the call."""
+    """Return the only comment, which follows the call."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (tokenize.TokenError, *BROKEN):

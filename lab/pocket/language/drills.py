@@ -11,13 +11,13 @@ _THINGS = listed("ink oak tin salt moss clay wool corn silk jade lead rice wax p
 
 
 def make(rng: Random) -> Sample:
-    """A row of items to write again, or a list of pairs and some of its keys to answer."""
+    """Make a row of items to write again, or a list of pairs and some of its keys to answer."""
     prompt, answer = (_copying if rng.random() < 0.4 else _looking_up)(rng)
     return Sample("drill", (Turn(prompt, answer),))
 
 
 def _item(rng: Random) -> str:
-    """A name, a number or a word: what the kinds ask to be copied."""
+    """Draw a name, a number or a word: what the kinds ask to be copied."""
     kind = rng.randrange(4)
     if kind == 0:
         return coin(rng)

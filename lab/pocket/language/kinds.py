@@ -38,12 +38,12 @@ _SYSTEM = ("You are pocket, a small model.", "You are pocket. Answer with care."
 
 
 def held_out(sample: Sample) -> bool:
-    """Whether a conversation is excluded from training; its first words decide, so no seed can bring it in."""
+    """Return whether a conversation is excluded from training; its first words decide, so no seed can bring it in."""
     return crc32(sample.turns[0].prompt.encode()) % _HELD_OUT == 0
 
 
 def training_sample(rng: Random, share: float) -> Sample:
-    """A conversation to learn from, given the share of the training that is done: first drills, then the kinds.
+    """Draw a conversation to learn from, given the share of the training that is done: drills first, then kinds.
 
     Copying and looking up come suddenly, and far sooner from drills alone; every kind is quick to learn behind them.
     """
@@ -54,18 +54,18 @@ def training_sample(rng: Random, share: float) -> Sample:
 
 
 def polishing_sample(rng: Random, share: float) -> Sample:
-    """A conversation to learn from at the very end: mostly of the kinds that are still hard."""
+    """Draw a conversation to learn from at the very end: mostly of the kinds that are still hard."""
     return _one(rng, [kind.late for kind in KINDS.values()])
 
 
 def long_training_sample(rng: Random) -> Sample:
-    """Conversations of several kinds as one, in which the subject changes."""
+    """Join conversations of several kinds to one, in which the subject changes."""
     parts = [_one(rng) for _ in range(rng.randrange(2, 5))]
     return Sample("mixed", tuple(turn for part in parts for turn in part.turns))
 
 
 def held_out_sample(kind: str, rng: Random) -> Sample:
-    """A conversation of a kind that training never shows."""
+    """Draw a conversation of a kind that training never shows."""
     while not held_out(sample := KINDS[kind].make(rng)):
         pass
     return sample

@@ -65,36 +65,36 @@ _PIECE = re.compile(r"\[|(?:\*[0-9.]+)?[|\]]|\{\w+\}|<\w+>|(?:[^\[\]|{}<>*]|\*(?
 
 @cache
 def even(count: int) -> tuple[float, ...]:
-    """The bounds of options that are drawn equally often."""
+    """Return the bounds of options that are drawn equally often."""
     return tuple(accumulate([1.0] * count))
 
 
 @cache
 def falling(count: int) -> tuple[float, ...]:
-    """The bounds of options of which each has 0.7 of the weight of the one before it: uneven, as in real text."""
+    """Return the bounds of options of which each has 0.7 of the weight of the one before: uneven, as in real text."""
     weights = [0.7**place for place in range(count)]
     return tuple(sum(weights[: place + 1]) / sum(weights) for place in range(count))
 
 
 @cache
 def tilted(count: int) -> tuple[float, ...]:
-    """The bounds of options that int(count * random() ** 1.3) draws: the first ones a little more often."""
+    """Return the bounds of options that int(count * random() ** 1.3) draws: the first ones a little more often."""
     return tuple(((place + 1) / count) ** (1 / 1.3) for place in range(count))
 
 
 @cache
 def harmonic(count: int) -> tuple[float, ...]:
-    """The bounds of options whose weights are 2/3, 2/5, 2/7, ..."""
+    """Return the bounds of options whose weights are 2/3, 2/5, 2/7, ..."""
     return tuple(accumulate(1 / (place + 1.5) for place in range(count)))
 
 
 def pick(rng: Random, bounds: Sequence[float]) -> int:
-    """An index drawn by the summed weights."""
+    """Draw an index by the summed weights."""
     return bisect(bounds, rng.random() * bounds[-1], hi=len(bounds) - 1)
 
 
 def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Template] | None = None) -> Template:
-    """The phrase of a pattern; `bounds` weighs the options of the choices that have no stars."""
+    """Parse a pattern into a template; `bounds` weighs the options of the choices that have no stars."""
     pieces = _PIECE.findall(pattern)
     outer: list[
         tuple[list[Template], list[Template], list[str]]
@@ -123,7 +123,7 @@ def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Template] | N
 
 
 def grammar(rules: Mapping[str, str]) -> dict[str, Template]:
-    """The rules as phrases; a rule may use those above it only, so every rule ends."""
+    """Parse rules into templates; a rule may use only those above it, so every rule ends."""
     made: dict[str, Template] = {}
     for name, pattern in rules.items():
         made[name] = parse(pattern, rules=made)
@@ -131,19 +131,19 @@ def grammar(rules: Mapping[str, str]) -> dict[str, Template]:
 
 
 def write(phrase: Template, values: SlotValues, rng: Random) -> str:
-    """One of the texts of a phrase; of several texts for a slot, each is as likely."""
+    """Write one of the texts of a template; of several texts for a slot, each is as likely."""
     out: list[str] = []
     _write(phrase, values, rng, out)
     return "".join(out)
 
 
 def read(phrase: Template, values: OpenValues, text: str, start: int = 0) -> Bound | None:
-    """The open slots' values by which the phrase is the text from a place on; None where it cannot be."""
+    """Return the open slots' values by which the template is the text from a position on; None where it cannot be."""
     return ends(phrase, values, text, start).get(len(text))
 
 
 def ends(phrase: Template, values: OpenValues, text: str, start: int = 0) -> dict[int, Bound]:
-    """Where the phrase can end in the text, with the open slots' values on the way there.
+    """Return where the template can end in the text, with the open slots' values on the way there.
 
     All ways are followed at once and become one where they meet, so time does not grow with their number.
     """
@@ -155,7 +155,7 @@ def _joined(parts: list[Template]) -> Template:
 
 
 def _named(piece: str, rules: Mapping[str, Template]) -> Template:
-    """A slot or another rule."""
+    """Return a slot or another rule."""
     name = piece[1].lower() + piece[2:-1]
     phrase = ValueSlot(name) if piece[0] == "{" else rules[name]
     if piece[1] == name[0]:
@@ -187,7 +187,7 @@ def _write(phrase: Template, values: SlotValues, rng: Random, out: list[str]) ->
 
 
 def _ends(phrase: Template, values: OpenValues, text: str, starts: dict[int, Bound]) -> dict[int, Bound]:
-    """Where the phrase can end when it starts at one of the places."""
+    """Return where the template can end when it starts at one of the positions."""
     if not starts:
         return starts
     if isinstance(phrase, str):

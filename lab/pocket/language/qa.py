@@ -32,7 +32,7 @@ class AskedFact:
 
 
 def make(rng: Random) -> Sample:
-    """A question about one fact or two, or a claim about one, and an answer."""
+    """Make a question about one fact or two, or a claim about one, and an answer."""
     if rng.random() < 0.15:
         points, question = _claim(rng)
     else:
@@ -43,18 +43,18 @@ def make(rng: Random) -> Sample:
 
 
 def answer(points: Sequence[AskedFact], rng: Random) -> str:
-    """One of the right answers."""
+    """Write one of the right answers."""
     return write(_answer(tuple(points)), {}, rng)
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer states exactly the facts of the reference, in any order and wording."""
+    """Return whether the answer states exactly the facts of the reference, in any order and wording."""
     wanted = meaning(reference.strip())
     return wanted is not None and meaning(answer.strip()) == wanted
 
 
 def meaning(text: str) -> frozenset[AskedFact] | None:
-    """The points that an answer makes; None if it is not wholly an answer, or if it states anything untrue."""
+    """Return the facts that an answer states; None if it is not wholly an answer, or states anything untrue."""
     if len(text) > _LONGEST:
         return None
     subjects = [subject for subject in FACTS if subject in text]
@@ -69,7 +69,7 @@ def meaning(text: str) -> frozenset[AskedFact] | None:
 
 
 def _points(rng: Random) -> list[AskedFact]:
-    """One fact or two different ones, half the time of the same subject."""
+    """Draw one fact or two different ones, half the time of the same subject."""
     first, second = rng.sample(list(FACTS), 2)
     if rng.random() < 0.4:
         return [AskedFact(first, rng.choice(list(FACTS[first])))]
@@ -79,7 +79,7 @@ def _points(rng: Random) -> list[AskedFact]:
 
 
 def _claim(rng: Random) -> tuple[list[AskedFact], str]:
-    """Whether a fact is as claimed; every other claim is wrong."""
+    """Return whether a fact is as claimed; every other claim is wrong."""
     subject = rng.choice(list(FACTS))
     about = rng.choice(list(FACTS[subject]))
     claimed = FACTS[subject][about]
@@ -91,20 +91,20 @@ def _claim(rng: Random) -> tuple[list[AskedFact], str]:
 
 
 def _request(rng: Random, points: Sequence[AskedFact]) -> str:
-    """A request for facts: "Name the river of Ablow and the mayor of Quenby." """
+    """Write a request for facts: "Name the river of Ablow and the mayor of Quenby." """
     nouns = [write(NOUNS[point.about], {"s": point.subject}, rng) for point in points]
     return f"{write(REQUEST, {}, rng)}{' and '.join(nouns)}."
 
 
 def _question(rng: Random, points: Sequence[AskedFact]) -> str:
-    """ "What is the river of Ablow, and who is the mayor of Quenby?" """
+    """Write a question: "What is the river of Ablow, and who is the mayor of Quenby?" """
     asked = ", and ".join(write(ASKED[point.about], {"s": point.subject}, rng) for point in points)
     return f"{asked[0].upper()}{asked[1:]}?"
 
 
 @lru_cache(maxsize=4096)
 def _answer(points: tuple[AskedFact, ...]) -> Template:
-    """All answers that make these points in this order, each in a sentence of its own or joined to the one before."""
+    """Return all answers that state these facts in this order, each in a sentence of its own or joined to the last."""
     statements = [_statement(point) for point in points]
     parts: list[Template] = [OPENING, Capital(Concatenation((LEAD, statements[0])))]
     for more in statements[1:]:
@@ -114,6 +114,6 @@ def _answer(points: tuple[AskedFact, ...]) -> Template:
 
 
 def _statement(point: AskedFact) -> Template:
-    """The statement of a fact, and whether the claim was right."""
+    """Write the statement of a fact, and whether the claim was right."""
     statement = Concatenation((STATED[point.about], VERDICTS[point.verdict]))
     return Filled(statement, {"s": point.subject, "v": point.value})

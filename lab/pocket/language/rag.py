@@ -37,7 +37,7 @@ class StatedFact:
 
 
 def make(rng: Random) -> Sample:
-    """Three passages of two sentences, a question on one of them, and an answer."""
+    """Make three passages of two sentences, a question on one of them, and an answer."""
     points = _points(rng)
     while len({point.value[:2] for point in points}) < len(points):  # so that copying a value is never ambiguous
         points = _points(rng)
@@ -46,18 +46,18 @@ def make(rng: Random) -> Sample:
 
 
 def answer(asked: StatedFact, rng: Random) -> str:
-    """One of the right answers."""
+    """Write one of the right answers."""
     return write(_answer(asked), {}, rng)
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer quotes the right sentence with its citation and draws the conclusion from it."""
+    """Return whether the answer quotes the right sentence with its citation and draws the conclusion from it."""
     wanted = meaning(prompt, reference.strip())
     return wanted is not None and meaning(prompt, answer.strip()) == wanted
 
 
 def meaning(prompt: str, text: str) -> StatedFact | None:
-    """The point that an answer makes; None where it is not wholly an answer, or where no passage states it."""
+    """Return the fact that an answer states; None where it is not wholly an answer, or where no passage states it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
     quoted = (point for point in facts(prompt) if point.sentence in text)
@@ -65,7 +65,7 @@ def meaning(prompt: str, text: str) -> StatedFact | None:
 
 
 def facts(prompt: str) -> Iterator[StatedFact]:
-    """All facts that the passages of a prompt state."""
+    """Return all facts that the passages of a prompt state."""
     for name, words, value, number in _SENTENCE.findall(prompt):
         for about, attribute in ATTRIBUTES.items():
             if words == attribute.predicate:
@@ -73,7 +73,7 @@ def facts(prompt: str) -> Iterator[StatedFact]:
 
 
 def _points(rng: Random) -> list[StatedFact]:
-    """Two facts for each of three names that neither begin nor end alike."""
+    """Draw two facts for each of three names that neither begin nor end alike."""
     names = coins(rng, 3)
     while len({part for name in names for part in (name[:3], name[-3:])}) < 6:
         names = coins(rng, 3)
@@ -86,7 +86,7 @@ def _points(rng: Random) -> list[StatedFact]:
 
 
 def _prompt(rng: Random, points: Sequence[StatedFact], asked: StatedFact) -> str:
-    """The passages, then the question."""
+    """Write the passages, then the question."""
     lines = [f"{write(READ, {}, rng)}.\n"]
     for passage in (1, 2, 3):
         sentences = [point.sentence for point in points if point.passage == passage]
@@ -96,7 +96,7 @@ def _prompt(rng: Random, points: Sequence[StatedFact], asked: StatedFact) -> str
 
 
 def _answer(point: StatedFact) -> Template:
-    """All answers that make the point."""
+    """Return all answers that state the fact."""
     thing = point.name.split(" ")[1].lower()
     values = {"q": point.sentence, "n": point.name, "t": thing}
     return Filled(Concatenation((OPENING, FOUND, Capital(SHORT), point.predicate, CLOSING)), values)

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[1-9][0-9]?(?![0-9])")
 
 
 def make(rng: Random) -> Sample:
-    """A report and its summary; the request stands before or after the report."""
+    """Make a report and its summary; the request precedes or follows the report."""
     kind = rng.choice(tuple(STORIES))
     values = _facts(rng, kind)
     report = " ".join(_report(rng, kind, values))
@@ -25,13 +25,13 @@ def make(rng: Random) -> Sample:
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer holds the reference's five facts and nothing else, in two sentences."""
+    """Return whether the answer holds the reference's five facts and nothing else, in two sentences."""
     wanted = expected(prompt, reference)
     return wanted is not None and read(*wanted, answer.strip()) is not None
 
 
 def expected(prompt: str, reference: str) -> tuple[Template, dict[str, tuple[str, ...]]] | None:
-    """The phrase that every right summary is, and its values; None where the texts are no request and summary."""
+    """Return the phrase of all right summaries, and its values; None where the texts are no request and summary."""
     parts = prompt.strip().split("\n\n")
     if not any(read(RULES["ask"], {}, part.removesuffix(".")) is not None for part in parts):
         return None
@@ -44,7 +44,7 @@ def expected(prompt: str, reference: str) -> tuple[Template, dict[str, tuple[str
 
 @cache
 def _open_values(kind: str) -> OpenValues:
-    """What every slot of a summary may hold."""
+    """Return what every slot of a summary may hold."""
     story = STORIES[kind]
     return {
         "place": NAME,
@@ -59,7 +59,7 @@ def _open_values(kind: str) -> OpenValues:
 
 
 def _facts(rng: Random, kind: str) -> dict[str, tuple[str, ...]]:
-    """What happened, and the name of a side remark."""
+    """Draw what happened, and the name of a side remark."""
     story = STORIES[kind]
     person, other = rng.sample(PEOPLE, 2)
     return {
@@ -76,7 +76,7 @@ def _facts(rng: Random, kind: str) -> dict[str, tuple[str, ...]]:
 
 
 def _report(rng: Random, kind: str, values: dict[str, tuple[str, ...]]) -> list[str]:
-    """The event first, what came of it last, the rest in any order, and two or three side remarks between."""
+    """Write the event first, its outcome last, the rest in any order, and two or three side remarks between."""
     middle = [f"tell_{kind}_count", f"tell_{kind}_lead", "cause"]
     rng.shuffle(middle)
     sentences = [write(RULES[rule], values, rng) for rule in (f"tell_{kind}_what", *middle, f"tell_{kind}_result")]

@@ -111,7 +111,7 @@ _FRAME = {
 
 
 def _all_rules() -> dict[str, str]:
-    """The rules of all kinds: sentences of the report, and the summary with every fact in a fixed order."""
+    """Return the rules of all kinds: sentences of the report, and the summary with every fact in a fixed order."""
     rules = _SIDES | _FRAME
     for kind, story in STORIES.items():
         what, lead, count, result = (f"{kind}_{part}" for part in ("what", "lead", "count", "result"))

@@ -30,7 +30,7 @@ _TEXT = re.compile(r"[^:\n]+(?:\n\d[^:\n]+)*")  # on one line, or on numbered li
 
 
 def make(rng: Random) -> Sample:
-    """One question in a random direction, and a translation in one of its many wordings."""
+    """Make one question in a random direction, and a translation in one of its many wordings."""
     clauses = _clauses(rng)
     to = "Velan" if rng.random() < 0.5 else "English"
     numbered = rng.random() < 0.25
@@ -41,7 +41,7 @@ def make(rng: Random) -> Sample:
 
 
 def _clauses(rng: Random) -> list[Clause]:
-    """Sentences about few people and things, so that they share their words."""
+    """Draw sentences about few people and things, so that they share their words."""
     actors = rng.sample(range(LIVING), 2)
     things = [rng.choice([one for one in range(len(NOUNS)) if one not in actors]) for _ in range(2)]
     clauses: list[Clause] = []
@@ -54,7 +54,7 @@ def _clauses(rng: Random) -> list[Clause]:
 
 
 def _clause(actor: int, thing: int, rng: Random) -> Clause:
-    """A short sentence: an object, a setting and an adjective would be too much at once."""
+    """Draw a short sentence: an object, a setting and an adjective would be too much at once."""
     action = Action(rng.randrange(len(VERBS)), rng.randrange(3), rng.random() < 0.2)
     acts = action.verb < ACTING
     setting = rng.randrange(len(SETTINGS)) if not acts or rng.random() < 0.55 else None
@@ -78,14 +78,14 @@ def _text(clauses: list[Clause], language: str, numbered: bool, rng: Random) -> 
 
 
 def _set(sentences: list[str], numbered: bool) -> str:
-    """Sentences as one text: behind each other, or on numbered lines."""
+    """Write sentences as one text: in a row, or on numbered lines."""
     if not numbered:
         return " ".join(sentences)
     return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1))
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer says the reference's clauses in its language, its order and its layout."""
+    """Return whether the answer has the reference's clauses in its language, its order and its layout."""
     for to in _LANGUAGES:
         meaning = _meaning(reference, to)
         if meaning is not None:
@@ -94,7 +94,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def _meaning(answer: str, to: str) -> tuple[bool, list[Clause]] | None:
-    """The layout and the clauses of an answer in a language; None where any part of it is anything else."""
+    """Return the layout and the clauses of an answer in a language; None where any part of it is anything else."""
     if len(answer) > _LONGEST:
         return None
     found = read(_ANSWER, {"to": to, "text": _TEXT}, answer.strip())

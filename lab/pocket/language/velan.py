@@ -50,7 +50,7 @@ class Word(NamedTuple):
 
 
 def _table(text: str) -> tuple[Word, ...]:
-    """The entries of a table written as `english, english = velan; ...`."""
+    """Parse a table written as `english, english = velan; ...`."""
     pairs = (entry.split("=") for entry in text.split(";"))
     return tuple(Word(tuple(word.strip() for word in english.split(",")), velan.strip()) for english, velan in pairs)
 
@@ -114,7 +114,7 @@ class Language:
         self._sentences = tuple(re.compile(pattern.format(**groups) + stop) for pattern in orders)
 
     def write(self, clause: Clause, rng: Random) -> str:
-        """One sentence, with its full stop."""
+        """Write one sentence, with its full stop."""
         setting = None if clause.setting is None else _draw(self._settings[clause.setting], rng)
         order = next(iter(self._orders)) if setting is None else _draw(self._orders, rng)
         text = order.format(
@@ -128,7 +128,7 @@ class Language:
         return text + _draw(self._stops, rng)
 
     def read(self, sentence: str) -> Clause | None:
-        """What a sentence means; None where it is not one of this language, to the letter."""
+        """Return what a sentence means; None where it is not one of this language, to the letter."""
         for pattern in self._sentences:
             match = pattern.fullmatch(sentence)
             if match is not None:
@@ -142,7 +142,7 @@ class Language:
 
 
 def _draw(forms: Forms, rng: Random) -> str:
-    """One of the texts by their weights."""
+    """Draw one of the texts by their weights."""
     return next(iter(forms)) if len(forms) == 1 else rng.choices(list(forms), list(forms.values()))[0]
 
 

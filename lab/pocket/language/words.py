@@ -9,7 +9,7 @@ NAME = re.compile(r"[A-Z][a-z]{2,15}(?![A-Za-z])")  # a coined one or a person's
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a text."""
+    """Split a text into its words."""
     return tuple(text.split())
 
 
@@ -28,12 +28,12 @@ _LAST = listed("bek dan dor fell gan lis mond nak rin ros sa tan ven vik wick zo
 
 
 def coin(rng: Random) -> str:
-    """A place or thing that nobody has heard of: over seven thousand names of three syllables."""
+    """Coin the name of a place or thing that nobody knows: over seven thousand names of three syllables."""
     return rng.choice(_FIRST) + rng.choice(_MIDDLE) + rng.choice(_LAST)
 
 
 def coins(rng: Random, count: int) -> list[str]:
-    """Different coined names."""
+    """Coin different names."""
     names: dict[str, None] = {}
     while len(names) < count:
         names[coin(rng)] = None

@@ -15,7 +15,9 @@ from .weights import precision_of, source_of, unquantised
 
 
 def load(engine: Engine, model: str, draft: str | None, *, as_stored: bool) -> Peer:
-    """The model of a GGUF file as it is stored, or with its weights in the engine's own dtype; it drafts nothing."""
+    """Load the model of a GGUF file as stored, or with its weights in the engine's own dtype. It runs without a
+    drafter.
+    """
     if engine.model.device.type != "cpu":
         raise ParamError("llama.cpp is measured on CPUs only: name --device cpu, or leave it out of the peers")
     source = source_of(model)

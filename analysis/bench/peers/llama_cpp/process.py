@@ -34,7 +34,7 @@ class Process:
         self._read()  # it is ready
 
     def decode(self, ids: Sequence[int], budget: int, ends: frozenset[int]) -> tuple[list[int], list[float]]:
-        """Greedy ids, and the seconds from the start to each of them."""
+        """Return greedy ids, and the seconds from the start to each of them."""
         assert self._process.stdin is not None
         line = json.dumps({"ids": list(ids), "budget": budget, "ends": sorted(ends)})
         try:

@@ -20,13 +20,13 @@ SILENT = library.llama_log_callback(lambda level, text, data: None)  # kept, sin
 
 
 def say(answer: dict[str, Any]) -> None:
-    """Print a line and let it be read at once."""
+    """Print a line and flush it."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
 def fail(reason: str) -> NoReturn:
-    """Say why and end: llama.cpp is of no use any more."""
+    """Print why, and exit: llama.cpp cannot be used any more."""
     say({"error": reason})
     sys.exit(1)
 
@@ -51,7 +51,7 @@ class LlamaModel:
         self._vocabulary = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
 
     def greedy(self, prompt: Sequence[int]) -> Iterator[int]:
-        """The target's first choice behind a prompt, and behind each choice."""
+        """Yield the target's likeliest token after a prompt, and after each token it chose."""
         library.llama_memory_clear(library.llama_get_memory(self._context), True)
         ids = list(prompt)
         while True:

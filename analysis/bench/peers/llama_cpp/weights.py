@@ -17,7 +17,7 @@ _FORMAT = 1  # of the files written here
 
 
 def source_of(name: str) -> Path:
-    """The GGUF file of a model; ParamError where there is none."""
+    """Return the GGUF file of a model; raise ParamError where there is none."""
     path = packaged() if name == NAME and not Path(name).exists() else Path(name)
     if path is None or not is_gguf(path):
         raise ParamError("llama.cpp reads GGUF files: name one with --model, or leave it out of the peers")
@@ -25,7 +25,7 @@ def source_of(name: str) -> Path:
 
 
 def precision_of(path: Path) -> str:
-    """How most of a file's weights are stored, as "BF16" or "Q4_1"."""
+    """Return how most of a file's weights are stored, as "BF16" or "Q4_1"."""
     sizes: dict[str, int] = {}
     for stored in GgufFile(path).tensors.values():
         sizes[stored.kind.name] = sizes.get(stored.kind.name, 0) + stored.size
@@ -33,7 +33,7 @@ def precision_of(path: Path) -> str:
 
 
 def unquantised(source: Path, dtype: torch.dtype) -> Path:
-    """The file with its matrices dequantised to `dtype`, in the user's cache; written now unless it is there."""
+    """Return the file with its matrices dequantised to `dtype`, in the user's cache; write it if it is not there."""
     import gguf
 
     kinds = {
