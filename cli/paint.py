@@ -41,7 +41,7 @@ class Paint:
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Paint:
-        """Return what `stream` can show. NO_COLOR disables colours, but no styles; FORCE_COLOR enables both in pipes."""
+        """Return what `stream` can show. NO_COLOR disables colours only, FORCE_COLOR enables all in pipes."""
         forced = bool(os.environ.get("FORCE_COLOR"))
         styles = forced or (stream.isatty() and os.environ.get("TERM") != "dumb")
         colours = styles and not os.environ.get("NO_COLOR")
