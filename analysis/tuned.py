@@ -24,15 +24,15 @@ TUNED = (CPU, POCKET)
 def tuned_preset(method: str, model: str, device: str) -> str | None:
     """Return the fastest preset of a method for this model on this device; None where the defaults are."""
     name = POCKET if model in (embedded.TARGET, embedded.DRAFTER, embedded.MEDUSA_2) else CPU
-    known = METHODS[method].Params.presets
-    return name if device == "cpu" and name in known else None
+    presets = METHODS[method].Params.presets
+    return name if device == "cpu" and name in presets else None
 
 
 def tuned_params(engine: Engine, methods: Sequence[str]) -> dict[str, dict[str, JSON]]:
     """Return the settings of these presets, by method."""
     model, device = engine.model.card.name, engine.model.device.type
-    found = dict[str, dict[str, JSON]]()
+    settings = dict[str, dict[str, JSON]]()
     for method in methods:
         if method in METHODS and (preset := tuned_preset(method, model, device)):
-            found[method] = dict(METHODS[method].Params.presets[preset])
-    return found
+            settings[method] = dict(METHODS[method].Params.presets[preset])
+    return settings

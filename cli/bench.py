@@ -165,8 +165,8 @@ def columns_of(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _kinds(row: dict[str, JSON]) -> list[str]:
-    found = list(row["by_category"].values())
-    return [row["method"], *(number(value, ".2f") for value in [*found, sum(found) / len(found)])]
+    kinds = list(row["by_category"].values())
+    return [row["method"], *(number(value, ".2f") for value in [*kinds, sum(kinds) / len(kinds)])]
 
 
 def _cells(row: dict[str, JSON]) -> tuple[str, ...]:

@@ -101,16 +101,16 @@ def main(arguments: argparse.Namespace) -> int:
     answers = _answers(arguments)
     try:
         with ProgressBar() as progress:
-            found = evaluate(plan, out, answers, about, progress)
+            report = evaluate(plan, out, answers, about, progress)
     except KeyboardInterrupt:
         sys.stderr.write(
             "specscope: stopped; the finished questions stay, and the same command goes on with the rest\n"
         )
         raise
     if arguments.json:
-        print(json.dumps(found))
+        print(json.dumps(report))
     else:
-        print(_table(Paint.for_stream(sys.stdout), found))
+        print(_table(Paint.for_stream(sys.stdout), report))
     return 0
 
 
@@ -136,37 +136,37 @@ def _answers(arguments: argparse.Namespace) -> Answers:
 
 def _gpus(text: str | None) -> float:
     try:
-        found = float(text or 0)
+        gpus = float(text or 0)
     except ValueError:
-        found = -1.0
-    if not 0.0 <= found <= 64.0:
+        gpus = -1.0
+    if not 0.0 <= gpus <= 64.0:
         raise ParamError(f"--num-gpus must be a number from 0 to 64, not {clean(str(text))[:40]!r}")
-    return found
+    return gpus
 
 
 def _tuned(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, Mapping[str, JSON]]:
     """Return the fastest settings of the methods that have presets for this model and device."""
     device = (arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")).partition(":")[0]
-    known = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
-    return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in known}
+    tuned = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
+    return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in tuned}
 
 
 def _settings(texts: list[str]) -> dict[str, tuple[str, Mapping[str, JSON]]]:
     """Parse several NAME:METHOD.P=V,METHOD.Q=W; a value may hold commas itself."""
-    found: dict[str, tuple[str, Mapping[str, JSON]]] = {}
+    settings: dict[str, tuple[str, Mapping[str, JSON]]] = {}
     for text in texts:
         name, colon, rest = clean(text).partition(":")
         parts = re.split(r",(?=\w+\.\w+=)", rest)
         given = {parts[0].strip(): {}} if "=" not in rest else method_params(parts, "--setting")
         if not colon or len(given) != 1 or not rest.strip():
             raise ParamError(f"--setting must look like NAME:METHOD.P=V,METHOD.Q=W, not {clean(text)[:60]!r}")
-        if name in found:
+        if name in settings:
             raise ParamError(f"--setting names {name[:40]!r} twice")
-        found[name] = next(iter(given.items()))
-    return found
+        settings[name] = next(iter(given.items()))
+    return settings
 
 
-def _table(paint: Paint, found: Mapping[str, JSON]) -> str:
+def _table(paint: Paint, report: Mapping[str, JSON]) -> str:
     rows = [
         (
             one_line(row["method"]),
@@ -178,8 +178,10 @@ def _table(paint: Paint, found: Mapping[str, JSON]) -> str:
             number(row["speedup_vs_autoregressive"], ".2f") + "×",
             number(row["same_texts"], ".0%"),
         )
-        for row in found["rows"]
+        for row in report["rows"]
     ]
-    size = f"{found['questions']} questions, {found['runs']} runs, {found['steps']:,} steps, {found['nodes']:,} nodes"
-    lines = [size, *columns_of(paint, [_HEADS, *rows]), f"saved in {one_line(found['folder'])}"]
+    size = (
+        f"{report['questions']} questions, {report['runs']} runs, {report['steps']:,} steps, {report['nodes']:,} nodes"
+    )
+    lines = [size, *columns_of(paint, [_HEADS, *rows]), f"saved in {one_line(report['folder'])}"]
     return paint.fit("\n".join(lines))

@@ -65,13 +65,13 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError(f"--out must name a new or empty folder, not {clean(arguments.out)[:200]!r}")
     parts = [read_any(clean(file), arguments.format) for file in arguments.files]
     name = clean(arguments.name) if arguments.name else str(parts[0].summary["name"])
-    found, traces = merged(parts, name), _own_traces(arguments.files, parts)
-    found = found._replace(runs=_naming(found.runs, traces))
+    imported, traces = merged(parts, name), _own_traces(arguments.files, parts)
+    imported = imported._replace(runs=_naming(imported.runs, traces))
     if arguments.restore:
-        found = _restored(arguments, found)
+        imported = _restored(arguments, imported)
     elif arguments.method or arguments.param:
         raise ParamError("--method and --param say what drafts again: give --restore as well")
-    write_folder(out, *found)
+    write_folder(out, *imported)
     for number, trace in traces.items():
         place = out / _place(number)
         make_folder(place.parent)
@@ -80,12 +80,12 @@ def main(arguments: argparse.Namespace) -> int:
     report: dict[str, JSON] = {
         "out": clean(arguments.out),
         "formats": formats,
-        "source": found.summary["source"],
-        "runs": len(found.runs),
-        "steps": len(found.steps),
-        "nodes": len(found.nodes),
-        "missing": found.summary["missing"],
-        "restored": found.summary.get("restored"),
+        "source": imported.summary["source"],
+        "runs": len(imported.runs),
+        "steps": len(imported.steps),
+        "nodes": len(imported.nodes),
+        "missing": imported.summary["missing"],
+        "restored": imported.summary.get("restored"),
     }
     print(json.dumps(report)) if arguments.json else _show(report)
     return 0
@@ -93,12 +93,12 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Trace]:
     """Read the traces among the files, which the page plays, by the numbers of their runs in the folder."""
-    found, number = {}, 0
+    traces, number = {}, 0
     for file, part in zip(files, parts, strict=True):
         if part.summary["format"] == "trace":
-            found[number] = read_trace(clean(file), allow_partial=True)
+            traces[number] = read_trace(clean(file), allow_partial=True)
         number += len(part.runs)
-    return found
+    return traces
 
 
 def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:

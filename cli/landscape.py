@@ -50,11 +50,11 @@ def main(arguments: argparse.Namespace) -> int:
         methods = [name.strip() for name in clean(arguments.methods).split(",") if name.strip()]
     engine, ids, first = _text(arguments, written)
     with ProgressBar() as progress:
-        found = measure_landscape(engine, ids, methods, first=first, max_new_tokens=budget, progress=progress)
+        landscape = measure_landscape(engine, ids, methods, first=first, max_new_tokens=budget, progress=progress)
     if arguments.json:
-        print(json.dumps(found))
+        print(json.dumps(landscape))
     else:
-        print(_picture(Paint.for_stream(sys.stdout), found))
+        print(_picture(Paint.for_stream(sys.stdout), landscape))
     return 0
 
 
@@ -80,28 +80,28 @@ def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence
     return engine, [*run.header.prompt, *run.ids], len(run.header.prompt)
 
 
-def _picture(paint: Paint, found: dict[str, JSON]) -> str:
+def _picture(paint: Paint, landscape: dict[str, JSON]) -> str:
     """Draw a row of digits for every method, under the text."""
-    names = [one["name"] for one in found["methods"]]
+    names = [one["name"] for one in landscape["methods"]]
     head = max(map(len, names), default=0)
     width = paint.width - head - 3
-    places = range(found["first"], len(found["tokens"]))
+    places = range(landscape["first"], len(landscape["tokens"]))
     lines = [paint.bold(f"{'method':{head}}  {'mean':>5}  {'guessed':>8}  settings")]
-    for one in found["methods"]:
+    for one in landscape["methods"]:
         mean = "-" if one["mean_accepted"] is None else f"{one['mean_accepted']:.2f}"
         lines.append(
             f"{one['name']:{head}}  {mean:>5}  {one['guessed']:>4}/{len(places):<3}  {one['settings']}".rstrip()
         )
     for start in range(0, len(places), width):
         part = places[start : start + width]
-        text = "".join(found["texts"][str(found["tokens"][place])] for place in part)
+        text = "".join(landscape["texts"][str(landscape["tokens"][place])] for place in part)
         lines += ["", paint.dim(" ".join(visible(text).split())[: paint.width])]
-        for one in found["methods"]:
+        for one in landscape["methods"]:
             cells = one["accepted"][start : start + width]
             lines.append(f"{one['name']:{head}}  " + "".join(_cell(paint, count) for count in cells))
-    own, seconds = found["greedy"], found["seconds"]
+    greedy, seconds = landscape["greedy"], landscape["seconds"]
     lines += ["", paint.dim("a digit for each token of the text: guesses accepted by a run's first step there")]
-    lines.append(paint.dim(f"{own} of {len(places)} tokens are the target's own choice; {seconds:.1f} s"))
+    lines.append(paint.dim(f"{greedy} of {len(places)} tokens are the target's own choice; {seconds:.1f} s"))
     return paint.fit("\n".join(lines))
 
 

@@ -58,7 +58,7 @@ def _lossy(kind: type[Params]) -> dict[str, list[str]]:
     """Return the choices, by parameter, with which sampled text does not have the target's distribution."""
     choices = {row["name"]: row["choices"] for row in kind.describe()}
     lossy = {name: [one for one in many if kind.parse({name: one}).typical] for name, many in choices.items()}
-    return {name: found for name, found in lossy.items() if found}
+    return {name: choices for name, choices in lossy.items() if choices}
 
 
 def _default(row: dict[str, JSON]) -> str:

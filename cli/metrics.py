@@ -109,14 +109,14 @@ def _pairs(now: dict[Named, Selection], before: dict[Named, Selection]) -> dict[
 def _report(chosen: dict[Named, Selection], pairs: dict[Named, Selection], keys: Sequence[str]) -> dict[str, JSON]:
     from analysis.metrics import compared, measure
 
-    found = []
+    parts = []
     for (method, setting), selection in chosen.items():
         counts = {name: len(getattr(selection, name)) for name in ("runs", "steps", "nodes")}
         row: dict[str, JSON] = {"method": method, "setting": setting, "questions": len(selection.questions), **counts}
         row["metrics"] = {key: measure(key, selection) for key in keys}
         row["against"] = compared(pairs[method, setting], selection) if (method, setting) in pairs else None
-        found.append(row)
-    return {"selections": found}
+        parts.append(row)
+    return {"selections": parts}
 
 
 def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
@@ -130,15 +130,15 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
         if part["against"] is not None:
             lines += ["", paint.bold("Against the other folder"), *_metric(paint, "", part["against"], rows=True)]
         group, lacking = "", dict[str, list[str]]()
-        for key, found in part["metrics"].items():
+        for key, result in part["metrics"].items():
             metric = METRICS[key]
-            if found["reason"] is not None and not rows:
-                lacking.setdefault(found["reason"], []).append(metric.title)
+            if result["reason"] is not None and not rows:
+                lacking.setdefault(result["reason"], []).append(metric.title)
                 continue
             if metric.group != group:
                 group = metric.group
                 lines += ["", paint.bold(group)]
-            lines += _metric(paint, metric.title, found, rows=rows)
+            lines += _metric(paint, metric.title, result, rows=rows)
         if lacking:
             lines += ["", paint.bold("Not in this record")]
         for reason, titles in lacking.items():
@@ -146,15 +146,15 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
     return "\n".join(lines)
 
 
-def _metric(paint: Paint, title: str, found: MetricResult, *, rows: bool) -> list[str]:
+def _metric(paint: Paint, title: str, result: MetricResult, *, rows: bool) -> list[str]:
     """Format a metric's sentence, and with `rows` the table below it."""
-    said = found["sentence"] if found["reason"] is None else found["reason"]
-    lines = _wrapped(paint, f"{title}: {one_line(said)}" if title else one_line(said))
-    if not rows or not found["rows"]:
+    sentence = result["sentence"] if result["reason"] is None else result["reason"]
+    lines = _wrapped(paint, f"{title}: {one_line(sentence)}" if title else one_line(sentence))
+    if not rows or not result["rows"]:
         return lines
-    cells = [[*map(_cell, row[:-1]), _cell(row[-1], _LONGEST)] for row in found["rows"][:_MOST_ROWS]]
-    widths = [max(map(len, column)) for column in zip(found["columns"], *cells, strict=True)]
-    numbers = [all(not isinstance(row[place], str) for row in found["rows"]) for place in range(len(widths))]
+    cells = [[*map(_cell, row[:-1]), _cell(row[-1], _LONGEST)] for row in result["rows"][:_MOST_ROWS]]
+    widths = [max(map(len, column)) for column in zip(result["columns"], *cells, strict=True)]
+    numbers = [all(not isinstance(row[place], str) for row in result["rows"]) for place in range(len(widths))]
 
     def line(row: Sequence[str]) -> str:
         put = (
@@ -163,9 +163,9 @@ def _metric(paint: Paint, title: str, found: MetricResult, *, rows: bool) -> lis
         )
         return f"    {'  '.join(put)}".rstrip()
 
-    lines += [paint.dim(line(found["columns"])), *map(line, cells)]
-    if len(found["rows"]) > _MOST_ROWS:
-        lines.append(paint.dim(f"    and {len(found['rows']) - _MOST_ROWS:,} more rows, which --json prints"))
+    lines += [paint.dim(line(result["columns"])), *map(line, cells)]
+    if len(result["rows"]) > _MOST_ROWS:
+        lines.append(paint.dim(f"    and {len(result['rows']) - _MOST_ROWS:,} more rows, which --json prints"))
     return lines
 
 

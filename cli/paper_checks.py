@@ -83,13 +83,13 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _flags(arguments: argparse.Namespace) -> list[str]:
     """Return the flags that decide what a page shows, as they are typed, without the paths of folders."""
-    found: list[str] = []
+    flags: list[str] = []
     for name in _REPORTED:
         value = getattr(arguments, name)
         if value is not None:
             text = clean(value)
-            found += [f"--{name.replace('_', '-')}", Path(text).name if Path(text).is_absolute() else text]
-    return found
+            flags += [f"--{name.replace('_', '-')}", Path(text).name if Path(text).is_absolute() else text]
+    return flags
 
 
 def _papers(text: str | None) -> list[Paper]:
@@ -126,15 +126,15 @@ def _variants(arguments: argparse.Namespace, engine: Engine, progress: ProgressB
     """Load the engines that ablations need: those that the flags name, and stores of the embedded family's text."""
     from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
 
-    found: dict[str, Variant] = {}
+    variants: dict[str, Variant] = {}
     if arguments.kangaroo_variants is not None:
-        found |= load_adapters(engine, Path(clean(arguments.kangaroo_variants)))
+        variants |= load_adapters(engine, Path(clean(arguments.kangaroo_variants)))
     if arguments.eagle_variants is not None:
-        found |= load_drafters(engine, Path(clean(arguments.eagle_variants)))
+        variants |= load_drafters(engine, Path(clean(arguments.eagle_variants)))
     if arguments.medusa_2 is not None:
-        found |= load_medusa_2(engine, Path(clean(arguments.medusa_2)), progress)
+        variants |= load_medusa_2(engine, Path(clean(arguments.medusa_2)), progress)
     elif arguments.model == embedded.TARGET:
-        found |= load_medusa_2(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
+        variants |= load_medusa_2(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
     if arguments.model == embedded.TARGET and embedded.STORE.is_file():
-        found |= build_stores(engine, embedded.STORE, progress)
-    return found
+        variants |= build_stores(engine, embedded.STORE, progress)
+    return variants

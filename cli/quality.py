@@ -35,8 +35,8 @@ def main(arguments: argparse.Namespace) -> int:
     tasks = read_tasks(suite() if arguments.tasks is None else clean(arguments.tasks), limit)
     engine = load_engine(arguments)
     with ProgressBar() as progress:
-        found = measure(engine, tasks, progress)
-    rows = {**found, "all": total(found)}
+        quality = measure(engine, tasks, progress)
+    rows = {**quality, "all": total(quality)}
     if arguments.json:
         report = {kind: {**asdict(row), "share": row.share, "entropy": row.entropy} for kind, row in rows.items()}
         print(json.dumps({"model": engine.model.card.name, "kinds": report}))
@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
     for kind, row in rows.items():
         print(f"{kind:12} {f'{row.right} of {row.turns}':>9} {row.entropy:11.2f}")
     if arguments.show_wrong:
-        for kind, row in found.items():
+        for kind, row in quality.items():
             for prompt, answer, reference in row.wrong:
                 print(f"\n{paint.bold(kind)}")
                 for name, text in (("asked", prompt), ("answered", answer), ("reference", reference)):

@@ -132,10 +132,10 @@ def _train(
     device = clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     try:
         with ProgressBar() as progress:
-            found = train(out, plan, seed, device, progress)
+            measured = train(out, plan, seed, device, progress)
     except KeyboardInterrupt:
         sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
         raise
     if arguments.json:
-        print(json.dumps({"out": str(out), **found}))
+        print(json.dumps({"out": str(out), **measured}))
     return out

@@ -277,15 +277,15 @@ def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str,
         torch.set_num_threads(whole("--threads", arguments.threads, 1, 1024))
     try:
         with ProgressBar() as progress, memory_advice("for this training"):
-            found = train(progress)
+            measured = train(progress)
     except KeyboardInterrupt:
         sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
         raise
     out = Path(clean(arguments.out))
     if arguments.json:
-        print(json.dumps({"out": str(out), **found}))
+        print(json.dumps({"out": str(out), **measured}))
         return 0
-    for number, head in enumerate(found["heads"], start=1):
+    for number, head in enumerate(measured["heads"], start=1):
         top = ", ".join(f"top-{n} {share:.1%}" for n, share in enumerate(head["top"], start=1))
         print(f"guess {number}: {top}, expected acceptance {head['acceptance']:.1%}")
     print(f"The result is in {out}: its card is {out / 'README.md'}, its curves are {out / 'curves.svg'}")

@@ -25,8 +25,8 @@ class Disturbance:
         begin, end = self._begin, self._read()
         if begin is None or end is None or end[0] <= begin[0]:
             return None
-        wall, busy, own = (after - before for before, after in zip(begin, end, strict=True))
-        return busy - own > _MOST * wall * (os.cpu_count() or 1)
+        wall, busy, ours = (after - before for before, after in zip(begin, end, strict=True))
+        return busy - ours > _MOST * wall * (os.cpu_count() or 1)
 
     def _read(self) -> tuple[float, float, float] | None:
         """Return seconds: by the clock, of all cores at work or taken by a host, and of this process and its helper."""

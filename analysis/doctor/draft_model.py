@@ -82,20 +82,20 @@ class ExaminedDraft:
         return Check(name, flag, fine=False, sentence=sentence, given=given, better=better)
 
     def _check_marks(self) -> Check:
-        own, target = self._marks(self._codec), self._marks(self._target_codec)
-        if self._codec.tokenizer is None or own == target:
+        drafter, target = self._marks(self._codec), self._marks(self._target_codec)
+        if self._codec.tokenizer is None or drafter == target:
             return Check("marks", "bos", fine=True, sentence=f"texts begin with {_listed(target)} for both")
-        sentence = f"the drafter's texts begin with {_listed(own)}, the target's with {_listed(target)}"
-        return Check("marks", "bos", fine=False, sentence=sentence, given=own, better=target)
+        sentence = f"the drafter's texts begin with {_listed(drafter)}, the target's with {_listed(target)}"
+        return Check("marks", "bos", fine=False, sentence=sentence, given=drafter, better=target)
 
     def _check_template(self) -> Check:
         name, flag = "template", "chat_template"
         if not (self._codec.has_chat_template and self._target_codec.has_chat_template):
             return Check(name, flag, fine=True, sentence="one of the two has no chat template to compare")
-        own, target = (codec.encode_chat(_CHAT) for codec in (self._codec, self._target_codec))
-        if own == target:
+        drafter, target = (codec.encode_chat(_CHAT) for codec in (self._codec, self._target_codec))
+        if drafter == target:
             return Check(name, flag, fine=True, sentence="both write a chat in the same tokens")
-        at = next((i for i, pair in enumerate(zip(own, target, strict=False)) if pair[0] != pair[1]), -1)
+        at = next((i for i, pair in enumerate(zip(drafter, target, strict=False)) if pair[0] != pair[1]), -1)
         sentence = (
             f"the drafter's template writes a chat in other tokens than the target's, first at token {at}: "
             "take the target's chat_template, if the drafter was trained with it"
@@ -108,42 +108,46 @@ class ExaminedDraft:
 
     def probes(self, wiring: DraftWiring) -> Sequence[Probe]:
         """Try other ids, other prompts, and another rotary embedding or window."""
-        found = list[Probe]()
+        probes = list[Probe]()
         for by in (-1, 1):
             offset = wiring.offset + by
             remedy = f"give the drafter every id {offset:+d}, or move the rows of its embedding"
             changed = replace(wiring, offset=offset)
-            found.append(Probe(f"ids {offset:+d}", "id_offset", wiring.offset, offset, changed, remedy))
+            probes.append(Probe(f"ids {offset:+d}", "id_offset", wiring.offset, offset, changed, remedy))
         for marks in ("the target's", "none", "the drafter's", "repeated"):
             if marks != wiring.marks and self._differs(marks):
                 changed, remedy = replace(wiring, marks=marks), f"let the drafter's prompts begin with {marks}"
-                found.append(Probe(f"first marks: {marks}", "bos", wiring.marks, marks, changed, remedy))
+                probes.append(Probe(f"first marks: {marks}", "bos", wiring.marks, marks, changed, remedy))
         if not self._check_template().fine:
             other = "the drafter's" if wiring.template == "the target's" else "the target's"
             changed, remedy = replace(wiring, template=other), f"let the drafter read prompts in {other} template"
-            found.append(Probe(f"template: {other}", "chat_template", wiring.template, other, changed, remedy))
-        return [*found, *self._tables(wiring)] if isinstance(self._draft, Decoder) else found
+            probes.append(Probe(f"template: {other}", "chat_template", wiring.template, other, changed, remedy))
+        return [*probes, *self._tables(wiring)] if isinstance(self._draft, Decoder) else probes
 
     def _tables(self, wiring: DraftWiring) -> list[Probe]:
-        found = list[Probe]()
+        probes = list[Probe]()
         target = self._target.rope.base if isinstance(self._target, Decoder) else _BASE
         for base in sorted({target, _BASE} - {wiring.base}):
             remedy = f"set rope_theta to {base:g} in its config.json"
             changed = replace(wiring, base=base)
-            found.append(Probe(f"rotary base {base:g}", "rope_theta", wiring.base, base, changed, remedy))
+            probes.append(Probe(f"rotary base {base:g}", "rope_theta", wiring.base, base, changed, remedy))
         given = min((window for window in wiring.windows if window), default=None)
         window = None if given else self._target.window or _WINDOW
         changed = replace(wiring, windows=(window,) * len(wiring.windows))
         remedy = f"set sliding_window to {window or 'null'} in its config.json"
-        found.append(Probe(f"window {window or 'off'}", "window", given, window, changed, remedy))
-        return found
+        probes.append(Probe(f"window {window or 'off'}", "window", given, window, changed, remedy))
+        return probes
 
     @torch.inference_mode()
     def guess(self, wiring: DraftWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""
-        prompt, own, wanted = self._prompt(wiring, text), self._draft.card.vocabulary, self._target.card.vocabulary
+        prompt, drafted_ids, wanted = (
+            self._prompt(wiring, text),
+            self._draft.card.vocabulary,
+            self._target.card.vocabulary,
+        )
         ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
-        fed = [min(max(each + wiring.offset, 0), own - 1) for each in ids]
+        fed = [min(max(each + wiring.offset, 0), drafted_ids - 1) for each in ids]
         first = places[0] + moved  # rows in front of it answer for nothing
         rows = fed[first : places[-1] + moved + depth]
         model = self._model(wiring)
@@ -169,16 +173,18 @@ class ExaminedDraft:
         ids = [*text.ids[: text.prompt_length]]
         if wiring.template == "the drafter's" and not isinstance(text.prompt, str):
             ids = self._codec.encode_chat(text.prompt)  # type: ignore[arg-type]  # a chat, or ids that have no template
-        own, target = self._marks(self._codec), self._marks(self._target_codec)
+        drafter, target = self._marks(self._codec), self._marks(self._target_codec)
         bare = ids[len(target) :] if target and ids[: len(target)] == target else ids
-        marks = {"the target's": None, "none": [], "the drafter's": own, "repeated": [*target, *target]}[wiring.marks]
+        marks = {"the target's": None, "none": [], "the drafter's": drafter, "repeated": [*target, *target]}[
+            wiring.marks
+        ]
         return ids if marks is None else [*marks, *bare]
 
     def _differs(self, marks: str) -> bool:
-        own, target = self._marks(self._codec), self._marks(self._target_codec)
+        drafter, target = self._marks(self._codec), self._marks(self._target_codec)
         if marks in ("none", "repeated"):
             return bool(target)
-        return marks == "the target's" or (self._codec.tokenizer is not None and own != target)
+        return marks == "the target's" or (self._codec.tokenizer is not None and drafter != target)
 
     def _marks(self, codec: Codec) -> list[int]:
         return head_of(codec, self._target.card.vocabulary)

@@ -78,20 +78,20 @@ class ExaminedEagle:
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
         config, weights, model = self._stored.config, self._weights, self._model
-        found = [*self._refused]
-        if not any(check.name == "verifier" for check in found):
-            found.append(check_verifier(config.verifier, model.card.name))
+        checks = [*self._refused]
+        if not any(check.name == "verifier" for check in checks):
+            checks.append(check_verifier(config.verifier, model.card.name))
         kept = f"{config.draft_vocabulary:,} of {model.shape.vocabulary:,} tokens, each once and in range"
         kept = kept if self._ids is not None else "all tokens can be drafted"
         taps = ", ".join(map(str, self._stored.taps))
-        own = weights.get("embed_tokens.weight")
+        embedding = weights.get("embed_tokens.weight")
         return [
-            *found,
+            *checks,
             Check("shapes", "shapes", fine=True, sentence=f"{len(weights)} weights have the sizes of config.json"),
             Check("vocabulary map", "vocabulary_map", fine=True, sentence=kept),
             Check("tapped layers", "taps", fine=True, sentence=f"{taps} of {model.shape.layers}"),
             check_norms(weights),
-            check_embedding(own, self._embeddings[0]),
+            check_embedding(embedding, self._embeddings[0]),
             check_dtype(weights, model.dtype),
         ]
 
@@ -110,7 +110,7 @@ class ExaminedEagle:
         ]
 
     def _flags(self, wiring: EagleWiring) -> list[Probe]:
-        config, found = wiring.config, list[Probe]()
+        config, probes = wiring.config, list[Probe]()
         exclusive = ("norm_before_fc", "fc_norm")
         for flag in FLAGS:
             given = getattr(config, flag)
@@ -119,11 +119,11 @@ class ExaminedEagle:
             other: dict[str, Any] = {flag: not given}
             changed = replace(wiring, config=replace(config, **other))
             remedy = f"set {flag} to {str(not given).lower()} in config.json"
-            found.append(Probe(f"{flag} {on(not given)}", flag, given, not given, changed, remedy))
-        return found
+            probes.append(Probe(f"{flag} {on(not given)}", flag, given, not given, changed, remedy))
+        return probes
 
     def _taps(self, wiring: EagleWiring) -> list[Probe]:
-        found, given = list[Probe](), wiring.taps
+        probes, given = list[Probe](), wiring.taps
         moved = [tuple(tap + by for tap in given) for by in (-1, 1)]
         moved += [(*given[:at], given[at] + by, *given[at + 1 :]) for at in range(len(given)) for by in (-1, 1)]
         for taps in moved if len(given) > 1 else moved[:2]:
@@ -132,61 +132,61 @@ class ExaminedEagle:
                 listed = ", ".join(map(str, taps))
                 remedy = f"write [{listed}] into eagle_aux_hidden_state_layer_ids, counted in layers in front"
                 changed = replace(wiring, taps=taps)
-                found.append(Probe(f"tapped layers {listed}", "taps", [*given], [*taps], changed, remedy))
-        return found
+                probes.append(Probe(f"tapped layers {listed}", "taps", [*given], [*taps], changed, remedy))
+        return probes
 
     def _places(self, wiring: EagleWiring) -> list[Probe]:
         """Shift positions. Shifting those of all rows together makes no difference: a rotary embedding encodes
         distances.
         """
-        found = list[Probe]()
+        probes = list[Probe]()
         for by in (-1, 1):
             shift = wiring.draft_shift + by
             changed = replace(wiring, draft_shift=shift)
             name, remedy = f"places of guesses {shift:+d}", f"move the places of guesses behind the text by {by:+d}"
-            found.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
+            probes.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
         for shift in sorted({0, -1} - {wiring.feature_shift}):
             changed = replace(wiring, feature_shift=shift)
             name, remedy = f"features {shift:+d}", f"read every token with the feature {1 - shift} in front of it"
-            found.append(Probe(name, "feature_shift", wiring.feature_shift, shift, changed, remedy))
-        return found
+            probes.append(Probe(name, "feature_shift", wiring.feature_shift, shift, changed, remedy))
+        return probes
 
     def _tables(self, wiring: EagleWiring) -> list[Probe]:
         """Try another rotary embedding and another window."""
-        found, config = list[Probe](), wiring.config
+        probes, config = list[Probe](), wiring.config
         base = _base(config)
         for other in sorted({self._target_base(), _BASE} - {base}):
             whose = "the target's" if other == self._target_base() else "the usual"
             changed = replace(wiring, config=_with_base(config, other))
             remedy = f"set rope_theta to {other:g} in config.json"
-            found.append(Probe(f"rotary base {other:g}, {whose}", "rope_theta", base, other, changed, remedy))
+            probes.append(Probe(f"rotary base {other:g}, {whose}", "rope_theta", base, other, changed, remedy))
         other_window = None if config.window else self._model.window or _WINDOW
         changed = replace(wiring, config=replace(config, shape=replace(config.shape, windows=(other_window,))))
         given = config.window or None
         name = f"window {other_window}" if other_window else "window off"
         remedy = f"set sliding_window to {other_window}" if other_window else "take the sliding window out"
-        found.append(Probe(name, "window", given, other_window, changed, f"{remedy} in config.json"))
-        return found
+        probes.append(Probe(name, "window", given, other_window, changed, f"{remedy} in config.json"))
+        return probes
 
     def _numbers(self, wiring: EagleWiring) -> list[Probe]:
         """Try another embedding, vocabulary map and dtype."""
-        found, same_size = list[Probe](), wiring.config.shape.hidden == self._model.shape.hidden
+        probes, same_size = list[Probe](), wiring.config.shape.hidden == self._model.shape.hidden
         if "embed_tokens.weight" in self._weights and same_size:
             other = "target" if wiring.embedding == "own" else "own"
             changed, name = replace(wiring, embedding=other), f"embedding: {other}"
             remedy = "leave embed_tokens.weight out of the file" if other == "target" else "use embed_tokens.weight"
-            found.append(Probe(name, "embedding", wiring.embedding, other, changed, remedy))
+            probes.append(Probe(name, "embedding", wiring.embedding, other, changed, remedy))
         for by in (-1, 1) if self._ids is not None else ():
             shift = wiring.map_shift + by
             changed, remedy = replace(wiring, map_shift=shift), f"add {by} to every entry of d2t, and move t2d with it"
-            found.append(
+            probes.append(
                 Probe(f"vocabulary map {shift:+d}", "vocabulary_map", wiring.map_shift, shift, changed, remedy)
             )
         dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
         changed, name = replace(wiring, dtype=dtype), f"computed in {word(dtype)}"
         remedy = f"compute the drafter in {word(dtype)}"
-        found.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
-        return found
+        probes.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
+        return probes
 
     def guess(self, wiring: EagleWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""

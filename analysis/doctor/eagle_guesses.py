@@ -49,20 +49,20 @@ class EagleGuesses:
         rows = torch.arange(1, last + 1, device=roots.device)  # a row's place is that of its token
         final, feature = self._run(tokens, block.fuse(states), rows, rows)
         final, feature = final[roots - 1], feature[roots - 1]
-        found = torch.full((len(roots), depth), -1, device=roots.device)
+        guesses = torch.full((len(roots), depth), -1, device=roots.device)
         going = torch.arange(len(roots), device=roots.device)  # the chains that were right so far
         for ahead in range(depth):
             if ahead:
                 where = roots[going] + ahead
                 final, feature = self._run(self._ids[where], feature, where + wiring.draft_shift, roots[going])
-            found[going, ahead] = self._examined.say(wiring, final)
-            right = found[going, ahead] == self._ids[roots[going] + ahead + 1]
+            guesses[going, ahead] = self._examined.say(wiring, final)
+            right = guesses[going, ahead] == self._ids[roots[going] + ahead + 1]
             going, final, feature = going[right], final[right], feature[right]
             for level in (self._keys, self._values, self._at):
                 level[1:] = [each[right] for each in level[1:]]
             if not len(going):
                 break
-        return found
+        return guesses
 
     def _run(
         self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor
@@ -78,8 +78,8 @@ class EagleGuesses:
         self._keys.append(key)
         self._values.append(value)
         self._at.append(where)
-        own = torch.eye(len(where), dtype=torch.bool, device=where.device)
-        seen = torch.cat((self._at[0] <= roots[:, None], *[own] * (len(self._keys) - 1)), 1)
+        itself = torch.eye(len(where), dtype=torch.bool, device=where.device)
+        seen = torch.cat((self._at[0] <= roots[:, None], *[itself] * (len(self._keys) - 1)), 1)
         if window := self._wiring.config.window:
             seen &= torch.cat(self._at) > where[:, None] - window
         keys, values = torch.cat(self._keys), torch.cat(self._values)

@@ -52,9 +52,9 @@ class Examination:
     def verdict(self) -> str:
         """The result in plain words."""
         count = "One fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
-        found = "; ".join(fault.sentence for fault in self.faults)
+        sentences = "; ".join(fault.sentence for fault in self.faults)
         if self.given is None or self.best is None:
-            return f"{count}: {found}. Nothing could be measured."
+            return f"{count}: {sentences}. Nothing could be measured."
         given, best = self.given.tokens_per_step, self.best.tokens_per_step
         looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
         places = int(self.given.places.sum())
@@ -62,7 +62,7 @@ class Examination:
         if self.healthy:
             return f"Healthy: {given:.2f} tokens a step, and no change is better. This comes from {basis}."
         gain = f" All mended: {best:.2f} tokens a step instead of {given:.2f}." if best > given else ""
-        return f"{count}: {found}.{gain} This comes from {basis}."
+        return f"{count}: {sentences}.{gain} This comes from {basis}."
 
     def to_json(self) -> dict[str, JSON]:
         """Return the report as `--json` prints it."""
@@ -124,20 +124,20 @@ def examine(
             f"{len(texts)} of these texts are longer than the {depth} guesses of a step, but {FEWEST} are needed: "
             "ask for more prompts or tokens"
         )
-    checks, found = tuple(examined.checks()), list[Fault]()
+    checks, faults = tuple(examined.checks()), list[Fault]()
     wiring, given = examined.given, measure(examined, examined.given, texts, depth)
     rounds, best = list[tuple[ProbeOutcome, ...]](), given
     while len(rounds) < ROUNDS:
-        mended = {fault.flag for fault in found}
+        mended = {fault.flag for fault in faults}
         probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
         outcomes = yield from _round(examined, best, probes, texts, seed + len(rounds))
         rounds.append(outcomes)
         best_outcome = max((each for each in rounds[-1] if each.is_better), key=lambda each: each.gain, default=None)
         if best_outcome is None:
             break
-        found.append(Fault.measured(best_outcome))
+        faults.append(Fault.measured(best_outcome))
         wiring, best = best_outcome.probe.wiring, best_outcome.other
-    measured = {fault.flag for fault in found}
+    measured = {fault.flag for fault in faults}
     seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
     return Examination(
         examined.method,
@@ -145,7 +145,7 @@ def examine(
         examined.about,
         checks,
         rounds[0],
-        (*seen, *found),
+        (*seen, *faults),
         given,
         best,
         len(texts),

@@ -82,30 +82,30 @@ class ExaminedAdapter:
 
     def probes(self, wiring: KangarooWiring) -> Sequence[Probe]:
         """Flip every entry, or move it by one."""
-        found, config = list[Probe](), wiring.config
+        probes, config = list[Probe](), wiring.config
         for layer in self.layers():
             if layer != config.exit_layer:
                 changed = replace(wiring, config=replace(config, exit_layer=layer))
                 remedy = f"set exit_layer to {layer} in config.json"
-                found.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
+                probes.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
         normed = not wiring.normed
         name = f"final norm in front of the adapter {'on' if normed else 'off'}"
         remedy = f"give the adapter the states {'behind the final norm' if normed else 'as the layer leaves them'}"
-        found.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
+        probes.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
         base = config.rope_theta
         for other in sorted({self._sections[0].rope.base, _BASE} - {base}):
             changed = replace(wiring, config=replace(config, rope_theta=other))
             remedy = f"set rope_theta to {other:g} in config.json"
-            found.append(Probe(f"rotary base {other:g}", "rope_theta", base, other, changed, remedy))
+            probes.append(Probe(f"rotary base {other:g}", "rope_theta", base, other, changed, remedy))
         window = 0 if config.window else self._model.window or _WINDOW
         changed = replace(wiring, config=replace(config, window=window))
         name, remedy = f"window {window or 'off'}", f"set window to {window} in config.json"
-        found.append(Probe(name, "window", config.window, window, changed, remedy))
+        probes.append(Probe(name, "window", config.window, window, changed, remedy))
         dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
         name, changed = f"computed in {word(dtype)}", replace(wiring, dtype=dtype)
         remedy = f"compute the adapter in {word(dtype)}"
-        found.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
-        return found
+        probes.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
+        return probes
 
     def guess(
         self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int

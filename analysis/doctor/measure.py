@@ -49,5 +49,5 @@ def accepted(examined: Examined, wiring: Any, text: Text, depth: int) -> npt.NDA
     guesses = examined.guess(wiring, text, places, depth).cpu()
     ids = torch.tensor(text.ids)
     right = guesses == torch.stack([ids[place + 1 : place + 1 + depth] for place in places])
-    found: npt.NDArray[np.int64] = right.int().cumprod(1).sum(1).numpy().astype(np.int64)
-    return found
+    counts: npt.NDArray[np.int64] = right.int().cumprod(1).sum(1).numpy().astype(np.int64)
+    return counts

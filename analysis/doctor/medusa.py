@@ -48,10 +48,10 @@ class ExaminedHeads:
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
         mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
-        own = f"{len(weights.own)} of {self.depth} heads have an output layer of their own"
+        outputs = f"{len(weights.own)} of {self.depth} heads have an output layer of their own"
         return [
             check_verifier(self._named, name),
-            Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {own}"),
+            Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
             Check(
                 "weights",
                 "weights",
@@ -75,24 +75,24 @@ class ExaminedHeads:
 
     def probes(self, wiring: MedusaWiring) -> Sequence[Probe]:
         """Try other orders of the heads, and other hidden states."""
-        found, order = list[Probe](), wiring.order
+        probes, order = list[Probe](), wiring.order
         orders = {
             "heads moved by +1": (*order[-1:], *order[:-1]),
             "heads moved by -1": (*order[1:], *order[:1]),
             "heads reversed": order[::-1],
         }
         for name, other in orders.items():
-            if other != order and other not in [probe.wiring.order for probe in found]:
+            if other != order and other not in [probe.wiring.order for probe in probes]:
                 changed, remedy = replace(wiring, order=other), "number the heads in the file anew"
-                found.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
+                probes.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
         place = f"{'in front of' if wiring.normed else 'behind'} the final norm"
         changed, remedy = replace(wiring, normed=not wiring.normed), f"give the heads the hidden state {place}"
-        found.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
+        probes.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
         for shift in sorted({-1, 0} - {wiring.place}):
             remedy = f"give the heads the hidden state {1 - shift} in front of the root"
             changed = replace(wiring, place=shift)
-            found.append(Probe(f"hidden state {shift:+d}", "hidden_place", wiring.place, shift, changed, remedy))
-        return found
+            probes.append(Probe(f"hidden state {shift:+d}", "hidden_place", wiring.place, shift, changed, remedy))
+        return probes
 
     def guess(self, wiring: MedusaWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest token of every head."""

@@ -31,18 +31,18 @@ def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
     return Check("norms", "norms", fine=True, sentence=f"the scales of {len(scales)} norms look trained")
 
 
-def check_embedding(own: torch.Tensor | None, target: torch.Tensor) -> Check:
+def check_embedding(drafter: torch.Tensor | None, target: torch.Tensor) -> Check:
     """Compare the rows of a drafter's embedding with the target's by cosine, and look for a shift between them."""
     name = flag = "embedding"
-    if own is None:
+    if drafter is None:
         return Check(name, flag, fine=True, sentence="the target's embedding serves the drafter too")
-    if own.shape != target.shape:
+    if drafter.shape != target.shape:
         sentence = "the drafter has an embedding of its own, of another size than the target's"
         return Check(name, flag, fine=True, sentence=sentence)
-    count = min(_ROWS, len(own) - 2)
-    own, target = own[1 : count + 1].float(), target.float().to(own.device)
+    count = min(_ROWS, len(drafter) - 2)
+    drafter, target = drafter[1 : count + 1].float(), target.float().to(drafter.device)
     same, *shifted = (
-        float(cosine_similarity(own, target[1 + shift : count + 1 + shift]).mean()) for shift in (0, -1, 1)
+        float(cosine_similarity(drafter, target[1 + shift : count + 1 + shift]).mean()) for shift in (0, -1, 1)
     )
     if same < _SAME <= max(shifted):
         return Check(

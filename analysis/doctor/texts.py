@@ -46,7 +46,7 @@ class Text:
 
 def write_texts(engine: Engine, tasks: Sequence[Task], new_tokens: int, layers: Sequence[int]) -> Reporting[list[Text]]:
     """Write the target's text for the first turn of every task, and record the states entering those layers."""
-    found = list[Text]()
+    texts = list[Text]()
     for number, task in enumerate(tasks):
         yield "the target writes its own texts", number / len(tasks)
         prompt = engine.as_turn(task.turns[0])
@@ -54,10 +54,10 @@ def write_texts(engine: Engine, tasks: Sequence[Task], new_tokens: int, layers: 
         if len(ids) > _LONGEST or len(ids) + new_tokens > engine.model.card.context:
             continue
         written = engine.generate(prompt, max_new_tokens=new_tokens, record="off").ids
-        found.append(read_text(_decoder(engine), prompt, ids, written, layers))
-    if not found:
+        texts.append(read_text(_decoder(engine), prompt, ids, written, layers))
+    if not texts:
         raise ParamError("none of these prompts fits the model: name shorter ones with --tasks")
-    return found
+    return texts
 
 
 def read_text(

@@ -80,9 +80,9 @@ def report(folder: Path) -> dict[str, JSON]:
         .to_pylist()
     )
     entries = dict.fromkeys((run["method"], run["setting"]) for run in runs)
-    found = {entry: [run for run in runs if (run["method"], run["setting"]) == entry] for entry in entries}
-    base = found.get((BASE, DEFAULT), [])
-    rows = [_row(method, setting, found[method, setting], base) for method, setting in entries]
+    by_entry = {entry: [run for run in runs if (run["method"], run["setting"]) == entry] for entry in entries}
+    base = by_entry.get((BASE, DEFAULT), [])
+    rows = [_row(method, setting, by_entry[method, setting], base) for method, setting in entries]
     return {
         "folder": str(folder),
         "questions": len({run["question"] for run in runs}),
@@ -133,10 +133,10 @@ class _TimeLeft:
     def sentence(self) -> str:
         """Describe how far it is."""
         left, done = self._waiting - self.finished, self._questions - self._waiting + self.finished
-        found = f"{done} of {self._questions} questions"
+        progress = f"{done} of {self._questions} questions"
         if not self.finished or not left:
-            return found
-        return f"{found}, {duration((time.monotonic() - self._begun) / self.finished * left)} left"
+            return progress
+        return f"{progress}, {duration((time.monotonic() - self._begun) / self.finished * left)} left"
 
 
 def duration(seconds: float) -> str:

@@ -50,11 +50,11 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
         raise ParamError(f"there is no format {show(format)}: choose one of {', '.join(FORMATS)}")
     contents = read_contents(source, name)
     try:
-        found = _read(contents, format)
-        for rows, table in ((found.runs, RUNS), (found.steps, STEPS), (found.nodes, NODES)):
+        imported = _read(contents, format)
+        for rows, table in ((imported.runs, RUNS), (imported.steps, STEPS), (imported.nodes, NODES)):
             check_table(rows, table, table)
-        check_tables(*found[:3])
-        return found
+        check_tables(*imported[:3])
+        return imported
     except TraceError as error:
         raise TraceError(f"{show(contents.name)}: {error}") from None
 
@@ -63,8 +63,8 @@ def _read(contents: Contents, format: str | None) -> Imported:
     first = next(contents.records(), None)
     if first is None:
         raise TraceError("the file holds no record")
-    found = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
-    if found is None:
+    chosen = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
+    if chosen is None:
         titles = ", ".join(each.title for each in FORMATS.values())
         raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
-    return found.read(replace(contents, fits=found.recognises, title=found.title))
+    return chosen.read(replace(contents, fits=chosen.recognises, title=chosen.title))

@@ -55,12 +55,12 @@ def from_vllm(fields: Fields) -> Acceptance:
         fields.about("draft_acceptance_rate", "accepted and drafted tokens", accepted / drafts)
     if "per_step_accepted" in fields:
         return _every_step(fields, counts, drafts)
-    found = from_histogram(fields, "acceptance_histogram", counts)
+    acceptance = from_histogram(fields, "acceptance_histogram", counts)
     if "acceptance_histogram_by_draft_length" in fields:
         return _by_length(fields, counts, drafts)
     if most and drafts == most * steps:
-        return replace(found, drafted=(most,) * steps)
-    return replace(found, drafts=drafts)
+        return replace(acceptance, drafted=(most,) * steps)
+    return replace(acceptance, drafts=drafts)
 
 
 def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
@@ -89,12 +89,12 @@ def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance
     for name in lengths.names():
         if not (name.isascii() and name.isdigit() and len(name) <= 6):
             lengths.refuse(name, "must be a draft's length, a whole number below 1,000,000")
-        found = lengths.histogram(name)
-        if len(_trimmed(found)) > int(name) + 1:
-            lengths.refuse(name, f"counts steps that accepted {len(_trimmed(found)) - 1} of {name} guesses")
-        if len(pairs) + sum(found) > sum(counts):
+        counted = lengths.histogram(name)
+        if len(_trimmed(counted)) > int(name) + 1:
+            lengths.refuse(name, f"counts steps that accepted {len(_trimmed(counted)) - 1} of {name} guesses")
+        if len(pairs) + sum(counted) > sum(counts):
             lengths.refuse(name, f"makes more steps than the {sum(counts)} of acceptance_histogram")
-        pairs += [(int(name), hits) for hits, count in enumerate(found) for _ in range(count)]
+        pairs += [(int(name), hits) for hits, count in enumerate(counted) for _ in range(count)]
     pairs.sort()
     fields.agree("num_draft_tokens", drafts, "the draft lengths of all steps", sum(length for length, _ in pairs))
     if _trimmed(histogram([hits for _, hits in pairs])) != list(counts):

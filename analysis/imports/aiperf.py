@@ -57,12 +57,12 @@ def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
     if spec is None:
         tables.missing["steps"] = NO_STEPS
         return
-    found = from_vllm(spec)
+    acceptance = from_vllm(spec)
     if tokens is None:
         tables.missing["steps.start"] = "the record does not count the tokens"
-        tables.add_steps(spec.where, run, found.accepted, drafts=found.drafts, drafted=found.drafted)
+        tables.add_steps(spec.where, run, acceptance.accepted, drafts=acceptance.drafts, drafted=acceptance.drafted)
         return
-    add_steps(tables, spec, run, "completion_tokens", found, tokens, prompt)
+    add_steps(tables, spec, run, "completion_tokens", acceptance, tokens, prompt)
 
 
 def _count(metrics: Fields, name: str) -> int | None:

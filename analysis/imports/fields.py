@@ -31,38 +31,38 @@ class Fields:
 
     def at(self, *names: str) -> Fields | None:
         """Return the object nested under these names; None if there is none."""
-        found = self
+        inner = self
         for name in names:
-            value = found.plain.get(name)
+            value = inner.plain.get(name)
             if value is None:
                 return None
             if not isinstance(value, dict):
-                found.refuse(name, f"must be an object, not {show(value)}")
-            found = Fields(value, found._place(name))
-        return found
+                inner.refuse(name, f"must be an object, not {show(value)}")
+            inner = Fields(value, inner._place(name))
+        return inner
 
     def inside(self, name: str) -> Fields:
         """Return the object of this name; refuse the record if it is missing."""
-        found = self.at(name)
-        if found is None:
+        inner = self.at(name)
+        if inner is None:
             self.refuse(name, "must be an object, and is missing")
-        return found
+        return inner
 
     def only(self, name: str) -> Fields:
         """Return the one object in a list."""
-        found = self.objects(name)
-        if len(found) != 1:
-            self.refuse(name, f"must hold one object, not {len(found)}: write one record for each")
-        return found[0]
+        objects = self.objects(name)
+        if len(objects) != 1:
+            self.refuse(name, f"must hold one object, not {len(objects)}: write one record for each")
+        return objects[0]
 
     def objects(self, name: str) -> list[Fields]:
         """Return a list of objects."""
-        found = []
+        objects = []
         for index, value in enumerate(self._list(name)):
             if not isinstance(value, dict):
                 self.refuse(f"{name}[{index}]", f"must be an object, not {show(value)}")
-            found.append(Fields(value, self._place(f"{name}[{index}]")))
-        return found
+            objects.append(Fields(value, self._place(f"{name}[{index}]")))
+        return objects
 
     def count(self, name: str) -> int:
         """Return a whole number from 0."""
@@ -81,10 +81,10 @@ class Fields:
         """Return a list of token ids; None if it is missing."""
         if name not in self:
             return None
-        found = self.counts(name)
-        if max(found, default=0) > _LARGEST_ID:
-            self.refuse(name, f"holds {show(max(found))}, which is no token id")
-        return found
+        ids = self.counts(name)
+        if max(ids, default=0) > _LARGEST_ID:
+            self.refuse(name, f"holds {show(max(ids))}, which is no token id")
+        return ids
 
     def number(self, name: str) -> float:
         """Return a finite number from 0."""
@@ -124,12 +124,12 @@ class Fields:
         value = self.plain.get(name)
         if not isinstance(value, dict):
             return self.counts(name)
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for key, count in value.items():
             if not (key.isascii() and key.isdigit() and len(key) <= 6):
                 self.refuse(name, f"has the key {show(key)}, which must be a whole number below 1,000,000")
-            found[int(key)] = found.get(int(key), 0) + self._count(f"{name}[{key}]", count)
-        return [found.get(place, 0) for place in range(max(found, default=-1) + 1)]
+            counts[int(key)] = counts.get(int(key), 0) + self._count(f"{name}[{key}]", count)
+        return [counts.get(place, 0) for place in range(max(counts, default=-1) + 1)]
 
     def agree(self, name: str, value: float, what: str, expected: float, slack: float = 0.0) -> None:
         """Refuse the record if a field's number is not the one that `what` gives."""

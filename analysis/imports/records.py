@@ -41,8 +41,8 @@ class Contents:
 
     def records(self) -> Iterator[Fields]:
         """Yield the objects of the file, in their order."""
-        found = _objects(self.data) if self.is_json else _rows(self.data)
-        for number, fields in enumerate(found, start=1):
+        objects = _objects(self.data) if self.is_json else _rows(self.data)
+        for number, fields in enumerate(objects, start=1):
             if number > _RECORDS:
                 most = f"the {_RECORDS} records that are read"
                 raise TraceError(f"{fields.where} is one more than {most}: split the file")
@@ -95,8 +95,8 @@ def _objects(data: bytes) -> Iterator[Fields]:
     elif first.startswith(b"{"):
         yield Fields(_document(data, data, budget), "the file")
     else:
-        found = _document(b'{"all":' + data + b"}", data, budget)["all"]
-        for number, each in enumerate(found, start=1):
+        entries = _document(b'{"all":' + data + b"}", data, budget)["all"]
+        for number, each in enumerate(entries, start=1):
             if not isinstance(each, dict):
                 raise TraceError(f"entry {number} must be an object, not {show(each)}")
             yield Fields(each, f"entry {number}")

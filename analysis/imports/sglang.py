@@ -62,12 +62,12 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         new_tokens=tokens,
         tokens_per_second=tokens / seconds if seconds and tokens else None,
     )
-    found = _acceptance(spec, tokens) if spec else None
-    if found is None or tokens is None:
+    acceptance = _acceptance(spec, tokens) if spec else None
+    if acceptance is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
         return
     assert spec is not None
-    add_steps(tables, spec, run, "completion_tokens", found, tokens, prompt)
+    add_steps(tables, spec, run, "completion_tokens", acceptance, tokens, prompt)
 
 
 def _details(extra: Fields) -> Fields | None:
@@ -90,16 +90,16 @@ def _acceptance(spec: Fields, tokens: int | None) -> Acceptance | None:
     if name is None:
         return None
     counts = spec.histogram(name)
-    found = from_histogram(spec, name, counts)
+    acceptance = from_histogram(spec, name, counts)
     if steps is not None:
-        spec.agree("spec_verify_ct", steps, f"the counts of {name}", len(found.accepted))
+        spec.agree("spec_verify_ct", steps, f"the counts of {name}", len(acceptance.accepted))
     if correct is not None:
         label = next(each for each in _CORRECT if each in spec)
-        spec.agree(label, correct, f"the entries of {name}", sum(found.accepted))
+        spec.agree(label, correct, f"the entries of {name}", sum(acceptance.accepted))
     # SGLang verifies as many guesses in every step, unless it adapts their number.
-    if steps and proposed and proposed % steps == 0 and proposed // steps >= max(found.accepted):
-        return replace(found, drafted=(proposed // steps,) * steps)
-    return replace(found, drafts=proposed)
+    if steps and proposed and proposed % steps == 0 and proposed // steps >= max(acceptance.accepted):
+        return replace(acceptance, drafted=(proposed // steps,) * steps)
+    return replace(acceptance, drafts=proposed)
 
 
 def _finish(choice: Fields, info: Fields | None) -> str | None:

@@ -27,8 +27,8 @@ def read(contents: Contents) -> Imported:
     for fields in contents.records():
         choice = fields.only("choices")
         texts, tokens, seconds = choice.texts("turns"), choice.counts("new_tokens"), choice.numbers("wall_time")
-        for name, found in (("new_tokens", tokens), ("wall_time", seconds)):
-            choice.agree(name, len(found), "the entries of turns", len(texts))
+        for name, values in (("new_tokens", tokens), ("wall_time", seconds)):
+            choice.agree(name, len(values), "the entries of turns", len(texts))
         for turn, lengths in enumerate(_by_turn(choice, tokens)):
             run = tables.add_run(
                 fields.where,
@@ -58,17 +58,17 @@ def _by_turn(choice: Fields, tokens: list[int]) -> list[list[int]]:
         if length == 0:
             choice.refuse(f"accept_lengths[{step}]", "is 0: a step writes at least one token")
     ends = _ends(choice, lengths, tokens)
-    found, begun = [], 0
+    steps, begun = [], 0
     for turn, end in enumerate(ends):
         part = lengths[begun:end]
         begun, whole = end, sum(lengths[begun:end])
         # Some methods count the token that the prompt's own pass writes, some do not; an end may cut the last step.
         if not (whole in (tokens[turn], tokens[turn] - 1) or (part and whole - part[-1] < tokens[turn] < whole)):
             choice.refuse(f"new_tokens[{turn}]", f"is {tokens[turn]}, but accept_lengths of the turn make {whole}")
-        found.append(part)
+        steps.append(part)
     if begun != len(lengths):
         choice.refuse("accept_lengths", f"has {len(lengths)} steps, but the tokens of all turns need {begun}")
-    return found
+    return steps
 
 
 def _ends(choice: Fields, lengths: list[int], tokens: list[int]) -> list[int]:

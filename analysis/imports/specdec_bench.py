@@ -43,9 +43,9 @@ def read(contents: Contents) -> Imported:
             fields.refuse(
                 "acceptance_length_histogram", f"counts {lengths[0]} steps of no token: the target writes one"
             )
-        found = from_histogram(fields, "acceptance_length_histogram", lengths[1:])
+        acceptance = from_histogram(fields, "acceptance_length_histogram", lengths[1:])
         _check_rates(fields, lengths[1:], most)
-        tables.add_steps(fields.where, run, found.accepted)
+        tables.add_steps(fields.where, run, acceptance.accepted)
         named = fields.at("per_category")
         categories = dict(named.plain) if named else {}
     tables.missing |= SEVERAL_RUNS
@@ -77,5 +77,5 @@ def _checkpoint(fields: Fields, name: str) -> str | None:
     """Return a checkpoint's name, which may be in an object."""
     if not isinstance(fields.plain.get(name), dict):
         return fields.text(name)
-    found = fields.inside(name)
-    return next((found.text(key) for key in ("id", "name", "path") if key in found), None)
+    inner = fields.inside(name)
+    return next((inner.text(key) for key in ("id", "name", "path") if key in inner), None)

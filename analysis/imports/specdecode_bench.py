@@ -65,10 +65,10 @@ def _add(
 def _lengths(fields: Fields, name: str, tokens: int) -> list[int]:
     inner = fields if isinstance(fields.plain[name], list) else fields.inside(name)
     label = name if inner is fields else "acc_len"
-    found = inner.counts(label)
-    if not 0 <= tokens - len(found) <= _SHORT:
-        inner.refuse(label, f"has {len(found)} entries, but generated_token_ids has {tokens} tokens")
-    for place, length in enumerate(found):
+    lengths = inner.counts(label)
+    if not 0 <= tokens - len(lengths) <= _SHORT:
+        inner.refuse(label, f"has {len(lengths)} entries, but generated_token_ids has {tokens} tokens")
+    for place, length in enumerate(lengths):
         if not 1 <= length <= tokens - place:
             inner.refuse(f"{label}[{place}]", f"is {length}, but from 1 to {tokens - place} tokens can come there")
-    return found
+    return lengths

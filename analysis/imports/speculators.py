@@ -45,9 +45,9 @@ def read(contents: Contents) -> Imported:
                 "num_draft_tokens", f"is {drafts}, but {steps} drafts of {longest} positions accepted {accepted}"
             )
         counts = [here - there for here, there in zip(reached, [*reached[1:], 0], strict=True)]
-        found = from_histogram(fields, "num_drafts", counts)
+        acceptance = from_histogram(fields, "num_drafts", counts)
         each = longest if drafts == longest * steps else None
-        tables.add_steps(fields.where, run, found.accepted, drafted=[each] * steps)
+        tables.add_steps(fields.where, run, acceptance.accepted, drafted=[each] * steps)
     tables.missing |= SEVERAL_RUNS
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 

@@ -102,34 +102,34 @@ def summary(name: str, source: str, missing: Mapping[str, str], **more: JSON) ->
 
 def lacking(runs: pa.Table, steps: pa.Table, nodes: pa.Table, title: str) -> dict[str, str]:
     """Return a reason for every column that is null throughout, by "table.column"."""
-    found = {}
+    reasons = {}
     for table, rows, schema in ((RUNS, runs, RUNS_SCHEMA), (STEPS, steps, STEPS_SCHEMA)):
         for column in schema.names:
             if rows[column].null_count == len(rows):
-                found[f"{table}.{column}"] = f"{title} does not record it"
+                reasons[f"{table}.{column}"] = f"{title} does not record it"
     for column in NODES_SCHEMA.names:
         if nodes[column].null_count == len(nodes):
-            found[f"{NODES}.{column}"] = WITHOUT if len(nodes) else NO_NODES
-    return found
+            reasons[f"{NODES}.{column}"] = WITHOUT if len(nodes) else NO_NODES
+    return reasons
 
 
 def merged(parts: Iterable[Imported], name: str) -> Imported:
     """Merge several imports into one, with their runs renumbered."""
-    found: dict[str, list[pa.Table]] = {table: [] for table in SCHEMAS}
+    tables: dict[str, list[pa.Table]] = {table: [] for table in SCHEMAS}
     sources, missing, first = dict[str, None](), dict[str, str](), 0
     for part in parts:
         for table, rows in zip(SCHEMAS, part[:3], strict=True):
             numbers = pa.array([number + first for number in rows["run"].to_pylist()], pa.int64())
-            found[table].append(rows.set_column(0, SCHEMAS[table].field("run"), numbers))
+            tables[table].append(rows.set_column(0, SCHEMAS[table].field("run"), numbers))
         first += len(part.runs)
         sources[str(part.summary["source"])] = None
         missing |= part.summary["missing"]
-    runs, steps, nodes = whole = [pa.concat_tables(found[table]) for table in SCHEMAS]
-    known = {
+    runs, steps, nodes = whole = [pa.concat_tables(tables[table]) for table in SCHEMAS]
+    filled = {
         f"{table}.{column}"
         for table, rows in zip(SCHEMAS, whole, strict=True)
         for column in rows.column_names
         if rows[column].null_count < len(rows)
     }
-    left = {key: reason for key, reason in missing.items() if key not in known}
+    left = {key: reason for key, reason in missing.items() if key not in filled}
     return Imported(runs, steps, nodes, summary(name, ", ".join(sources), left))

@@ -62,14 +62,14 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
         new_tokens=tokens,
         **speed(tokens, *(None if each is None else each / 1000 for each in (first, later))),
     )
-    found = from_vllm(spec) if spec else None
+    acceptance = from_vllm(spec) if spec else None
     if ours:
-        columns = _own_steps(ours, found, tokens, prompt)
+        columns = _own_steps(ours, acceptance, tokens, prompt)
         tables.add_steps(fields.where, run, drafts=None, **columns)
-    elif found is None or tokens is None:
+    elif acceptance is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
     else:
-        add_steps(tables, spec or fields, run, "usage.completion_tokens", found, tokens, prompt)
+        add_steps(tables, spec or fields, run, "usage.completion_tokens", acceptance, tokens, prompt)
     return ours is not None
 
 
@@ -122,5 +122,5 @@ def usage_of(
 
 
 def _settings(ours: Fields | None, name: str) -> str | None:
-    found = ours.at(name) if ours else None
-    return json.dumps(found.plain) if found else None
+    settings = ours.at(name) if ours else None
+    return json.dumps(settings.plain) if settings else None

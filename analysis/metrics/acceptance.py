@@ -70,10 +70,10 @@ def counted(selection: Selection) -> tuple[Array, Array]:
     by_runs = ~by_steps & selection.complete & ~np.isnan(runs.maybe("drafted")) & ~np.isnan(runs.maybe("accepted"))
     if not (by_steps | by_runs).any():
         raise steps.lacking("drafted")
-    found = (selection.by_run(np.nan_to_num(values)) for values in (accepted, drafted))
+    summed = (selection.by_run(np.nan_to_num(values)) for values in (accepted, drafted))
     whole = (np.nan_to_num(runs.maybe(name)) for name in ("accepted", "drafted"))
     one, other = (
-        np.where(by_steps, sums, np.where(by_runs, counts, 0)) for sums, counts in zip(found, whole, strict=True)
+        np.where(by_steps, sums, np.where(by_runs, counts, 0)) for sums, counts in zip(summed, whole, strict=True)
     )
     return one, other
 
@@ -200,17 +200,17 @@ def positions(selection: Selection, place: Array, size: int) -> tuple[Array, Arr
     steps = selection.steps
     accepted = np.minimum(steps.number("accepted"), _LONGEST).astype(np.int64)
     deepest = np.where(selection.guessing, accepted, 0)
-    known = np.zeros(len(steps), bool)
+    recorded = np.zeros(len(steps), bool)
     if len(selection.nodes):
-        known[selection.step_of_node] = True
+        recorded[selection.step_of_node] = True
         judged = np.flatnonzero(selection.guesses & (selection.nodes.number("judged") > 0))
         depth = np.minimum(selection.nodes.number("depth")[judged], _LONGEST).astype(np.int64)
         np.maximum.at(deepest, selection.step_of_node[judged], depth)
     drafted = steps.maybe("drafted")
-    if np.isnan(drafted[~known]).any():
+    if np.isnan(drafted[~recorded]).any():
         raise steps.lacking("drafted")
     chain = np.minimum(accepted + 1, np.minimum(np.nan_to_num(drafted), _LONGEST).astype(np.int64))
-    deepest = np.where(known, deepest, np.maximum(chain, accepted))
+    deepest = np.where(recorded, deepest, np.maximum(chain, accepted))
     most, some = int(deepest.max(initial=0)), place >= 0
     place = place[some]
     return _reached(place, deepest[some], size, most), _reached(place, accepted[some], size, most)

@@ -77,8 +77,8 @@ class TableColumns:
     def unknown(self) -> dict[str, str]:
         """The reasons by column, the record's own before ours."""
         ours = {key.partition(".")[2]: text for key, text in REASONS.items() if key.startswith(f"{self.name}.")}
-        own = {key.removeprefix(f"{self.name}."): text for key, text in self.reasons.items()}
-        return ours | own
+        recorded = {key.removeprefix(f"{self.name}."): text for key, text in self.reasons.items()}
+        return ours | recorded
 
 
 class ChosenRows:
@@ -122,6 +122,6 @@ class ChosenRows:
     def lacking(self, column: str) -> UnknownError:
         """Make the error that explains why a column is empty; of an empty table, with the record's own reason."""
         if not len(self):
-            own = self.columns.reasons.get(f"{self.columns.name}.{column}") if not len(self.columns) else None
-            return UnknownError(own or EMPTY[self.columns.name])
+            reason = self.columns.reasons.get(f"{self.columns.name}.{column}") if not len(self.columns) else None
+            return UnknownError(reason or EMPTY[self.columns.name])
         return UnknownError(self.columns.unknown.get(column, f"this record does not know the column {column}"))

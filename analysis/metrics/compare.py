@@ -92,18 +92,18 @@ class _Side:
         """Return tokens and milliseconds of the later steps, then autoregressive ones; 0 where one side has none."""
         names, sums = speed_sums(self.selection)
         places = {name: place for place, name in enumerate(self.selection.questions)}
-        found = np.zeros((len(places), 4))
-        found[[places[name] for name in names]] = sums
-        return tuple(found[self._questions].T)
+        by_question = np.zeros((len(places), 4))
+        by_question[[places[name] for name in names]] = sums
+        return tuple(by_question[self._questions].T)
 
     def categories(self) -> list[str | None]:
         """Return the category of every question."""
-        found: list[str | None] = [None] * len(self.selection.questions)
+        names: list[str | None] = [None] * len(self.selection.questions)
         with suppress(UnknownError):
             codes, texts = self.selection.runs.codes("category")
             for place, code in zip(self.selection.question_of_run.tolist(), codes.tolist(), strict=True):
-                found[place] = texts[code] if code >= 0 else found[place]
-        return [found[place] for place in self._questions.tolist()]
+                names[place] = texts[code] if code >= 0 else names[place]
+        return [names[place] for place in self._questions.tolist()]
 
 
 def compared(before: Selection, after: Selection) -> MetricResult:
@@ -155,9 +155,9 @@ def noise(parts: Sequence[_Part]) -> list[float]:
     order = np.argsort(-size[0], kind="stable")
     largest = np.maximum.accumulate(size[:, order[::-1]], axis=1)[:, ::-1]  # of this part and all smaller ones
     shares = (largest >= largest[0] * (1 - 1e-9)).mean(0)
-    found = np.empty(len(parts))
-    found[order] = np.maximum.accumulate(np.where(size[0][order] > 0, shares, 1.0))
-    return [float(each) for each in found]
+    chances = np.empty(len(parts))
+    chances[order] = np.maximum.accumulate(np.where(size[0][order] > 0, shares, 1.0))
+    return [float(each) for each in chances]
 
 
 def _columns(parts: Sequence[_Part], side: str) -> Array:
@@ -168,11 +168,11 @@ def _columns(parts: Sequence[_Part], side: str) -> Array:
 def _ratios(parts: Sequence[_Part], sums: Array) -> Array:
     """Compute every part's ratio from sums in the order of `_columns`, along the last axis."""
     firsts = np.cumsum([0, *(len(part.before) for part in parts)])[:-1]
-    found = sums[..., firsts] / sums[..., firsts + 1]
+    ratios = sums[..., firsts] / sums[..., firsts + 1]
     for place, part in enumerate(parts):
         if len(part.before) == 4:
-            found[..., place] /= sums[..., firsts[place] + 2] / sums[..., firsts[place] + 3]
-    return np.asarray(found)
+            ratios[..., place] /= sums[..., firsts[place] + 2] / sums[..., firsts[place] + 3]
+    return np.asarray(ratios)
 
 
 def _tested(sides: Sequence[_Side]) -> list[_Part]:
@@ -194,8 +194,8 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
         parts.append(_part("category", str(name), both, [("runs", "category", "=", name)]))
     with suppress(UnknownError):
         before, after = (np.stack(side.speedups()) for side in sides)
-        known = before.all(0) & after.all(0)  # a question without a time on one side says nothing of the other
-        parts.append(_part(_SPEED, "speed-up", [tuple(before * known), tuple(after * known)], []))
+        timed = before.all(0) & after.all(0)  # a question without a time on one side says nothing of the other
+        parts.append(_part(_SPEED, "speed-up", [tuple(before * timed), tuple(after * timed)], []))
     return [part for part in parts if part.kind == "all" or part.testable]
 
 
@@ -261,10 +261,10 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
 
 def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
     """Describe how the speed-up has changed, if that is beyond noise."""
-    found = next((parts[place] for place in beyond if beyond[place] and parts[place].kind == _SPEED), None)
-    if found is None:
+    part = next((parts[place] for place in beyond if beyond[place] and parts[place].kind == _SPEED), None)
+    if part is None:
         return ""
-    was, now = _over(found.before), _over(found.after)
+    was, now = _over(part.before), _over(part.after)
     return f" The speed-up {_VERBS[-1 if now < was else 1]} from {was:.2f} to {now:.2f}."
 
 

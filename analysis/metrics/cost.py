@@ -85,18 +85,18 @@ class Pair:
 def costs(pair: Pair) -> Costs:
     """Compute the costs of a selection relative to the autoregressive runs of its folder."""
     drafting, plain = (side.sum(0) for side in pair.sums())
-    found = _costs(drafting, plain)
-    if not (found.total > 0 and np.isfinite(found.total) and np.isfinite(found.free)):
+    priced = _costs(drafting, plain)
+    if not (priced.total > 0 and np.isfinite(priced.total) and np.isfinite(priced.free)):
         raise UnknownError("the steps of this folder took no time at all")
-    return found
+    return priced
 
 
 def step_cost(selection: Selection) -> MetricResult:
     """Compute a step's cost in autoregressive steps of the same folder."""
     pair = Pair.of(selection)
-    found = costs(pair)
+    priced = costs(pair)
     names, slowest = ["the whole step"], [TOTAL]
-    if found.split:
+    if priced.split:
         names += ["an autoregressive step", "drafting", "verifying more rows than one", "more time outside of passes"]
         slowest += [TOTAL, "draft_ms", "forward_ms", "other_ms"]
 
@@ -105,15 +105,15 @@ def step_cost(selection: Selection) -> MetricResult:
 
     rows = [[name, *numbers] for name, numbers in zip(names, _resampled(pair, parts), strict=True)]
     sentence = (
-        f"After the first step, which reads the prompt, a step costs {found.total:.2f} steps of one token at a time "
-        f"and writes {found.tokens:.2f} tokens."
+        f"After the first step, which reads the prompt, a step costs {priced.total:.2f} steps of one token at a time "
+        f"and writes {priced.tokens:.2f} tokens."
     )
     columns = ("part", "autoregressive steps", "low", "high")
     interval, unit = rows[0][2:], "autoregressive steps"
     where = [LATER] * len(rows)
     return result(
         sentence,
-        value=found.total,
+        value=priced.total,
         interval=interval,
         unit=unit,
         columns=columns,
@@ -126,16 +126,16 @@ def step_cost(selection: Selection) -> MetricResult:
 def speedup(selection: Selection) -> MetricResult:
     """Explain the way from the speed-up of accepted tokens at no cost to the measured one."""
     pair = Pair.of(selection)
-    found = costs(pair)
+    priced = costs(pair)
     names, slowest = ["if a step cost no more than one of one token"], [TOTAL]
-    if found.split:
+    if priced.split:
         names += ["with the time for drafting", "and for verifying more rows than one"]
         slowest += ["draft_ms", "forward_ms"]
     names.append("measured: and with all time outside of passes")
 
     def speeds(each: Costs) -> list[Any]:
         split = []
-        if found.split:
+        if priced.split:
             split = [each.free / (1 + each.draft), each.free / (1 + each.draft + each.verification)]
         return [each.free, *split, each.speed]
 
@@ -143,22 +143,20 @@ def speedup(selection: Selection) -> MetricResult:
     low, high = rows[-1][2:]
     if (rates := _spec_bench(pair)) is not None:
         rows.append(["measured as Spec-Bench does, reading the prompt included", *rates])
-    sentence = f"{found.speed:.2f} times as fast as one token at a time"
+    sentence = f"{priced.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
-    sentence += (
-        f"; {found.tokens:.2f} tokens a step after the first would give {found.free:.2f} times if guesses cost nothing"
-    )
+    sentence += f"; at no cost, {priced.tokens:.2f} tokens a step after the first would give {priced.free:.2f} times"
     sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
-    reasons = _reasons(pair.drafting, found)
-    if not reasons and found.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
+    reasons = _reasons(pair.drafting, priced)
+    if not reasons and priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
         reasons = ["too few guesses come true"]
     sentence += f": {listed(reasons)}." if reasons else "."
     columns = ("speed-up", "times", "low", "high")
     slowest += [TOTAL] * (len(rows) - len(slowest))
     return result(
         sentence,
-        value=found.speed,
+        value=priced.speed,
         interval=(low, high),
         unit="times",
         columns=columns,
@@ -240,20 +238,20 @@ def _reasons(selection: Selection, found: Costs) -> list[str]:
     except UnknownError:
         pass
     rows = "" if np.isnan(found.rows) else f" of {found.rows:.0f} rows"
-    said = {
+    sentences = {
         draft: found.draft,
         f"verification{rows} costs {found.passes:.1f} passes": found.verification,
         f"the time outside of passes is {share(found.outside_share)}": found.outside,
     }
-    return [text for text, cost in sorted(said.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
+    return [text for text, cost in sorted(sentences.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
 
 
 def _sums(selection: Selection) -> Array:
     """Sum by question later steps, their tokens and milliseconds, then amounts and cases of what steps may lack."""
     steps, later = selection.steps, later_steps(selection)
-    known = [steps.maybe(column)[later] for column in ("draft_ms", "forward_ms", "fed")]
+    amounts = [steps.maybe(column)[later] for column in ("draft_ms", "forward_ms", "fed")]
     values = [np.ones(later.sum()), steps.number("written")[later], steps.number("total_ms")[later]]
-    values += [each for column in known for each in (np.nan_to_num(column), ~np.isnan(column))]
+    values += [each for column in amounts for each in (np.nan_to_num(column), ~np.isnan(column))]
     return np.stack([selection.by_question(each, later) for each in values], axis=1)
 
 

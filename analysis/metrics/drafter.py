@@ -53,10 +53,10 @@ def rank_histogram(selection: Selection) -> MetricResult:
     """Count the drafter's ranks of what the target chose, at every position where the target decided."""
     places = selection.places
     rank = selection.nodes.number("rank")[places]
-    known = ~np.isnan(rank) | ~np.isnan(selection.nodes.maybe("confidence")[places])
-    if not known.any():
+    ranked = ~np.isnan(rank) | ~np.isnan(selection.nodes.maybe("confidence")[places])
+    if not ranked.any():
         raise UnknownError("this record does not say how high the drafter ranked the target's choice")
-    rank = rank[known]
+    rank = rank[ranked]
     listed = rank[~np.isnan(rank)].astype(np.int64)
     counts, total = np.bincount(np.minimum(listed, _RANKS), minlength=1), len(rank)
     reached = counts.cumsum() / total

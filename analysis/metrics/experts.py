@@ -41,20 +41,20 @@ def _by_rows(selection: Selection, later: Array) -> tuple[list[list[JSON]], list
     """Make a row for every number of rows that passes had."""
     steps = selection.steps
     fed = steps.maybe("fed")
-    known = np.flatnonzero(later & ~np.isnan(fed))
-    sizes, group, seen = np.unique(fed[known], return_inverse=True, return_counts=True)
+    counted = np.flatnonzero(later & ~np.isnan(fed))
+    sizes, group, seen = np.unique(fed[counted], return_inverse=True, return_counts=True)
     most = np.sort(np.argsort(-seen, kind="stable")[:_MOST])
     place = np.full(len(sizes), -1)
     place[most] = np.arange(len(most))
     kept = place[group] >= 0
-    known, group = known[kept], place[group[kept]]
-    cells = selection.cluster_of_step[known] * len(most) + group
+    counted, group = counted[kept], place[group[kept]]
+    cells = selection.cluster_of_step[counted] * len(most) + group
 
     def sums(values: Array) -> Array:
-        found = np.bincount(cells, weights=values, minlength=selection.clusters * len(most))
-        return found.reshape(selection.clusters, len(most))
+        totals = np.bincount(cells, weights=values, minlength=selection.clusters * len(most))
+        return totals.reshape(selection.clusters, len(most))
 
-    value, low, high = intervals.ratio(sums(steps.maybe("experts")[known]), sums(np.ones(len(known))))
+    value, low, high = intervals.ratio(sums(steps.maybe("experts")[counted]), sums(np.ones(len(counted))))
     rows: list[list[JSON]] = [
         [int(sizes[size]), value[row], low[row], high[row], int(seen[size])] for row, size in enumerate(most.tolist())
     ]
@@ -66,8 +66,8 @@ def _by_rows(selection: Selection, later: Array) -> tuple[list[list[JSON]], list
 
 def _of_a_layer(selection: Selection) -> str:
     """Return the number of experts of a layer, where all runs have as many."""
-    found = selection.runs.maybe("experts")
-    return f" of a layer's {found[0]:.0f}" if len(found) and (found == found[0]).all() else ""
+    experts = selection.runs.maybe("experts")
+    return f" of a layer's {experts[0]:.0f}" if len(experts) and (experts == experts[0]).all() else ""
 
 
 def _beside_one_row(selection: Selection, value: float) -> str:

@@ -92,9 +92,9 @@ def _grouped(
     counts = sums(np.ones(len(steps)))
     value, low, high = intervals.ratio(sums(steps.number("written")), counts)
     with np.errstate(invalid="ignore", divide="ignore"):
-        known = ~np.isnan(steps.maybe("drafted"))
-        drafted = sums(np.where(known, steps.maybe("drafted"), 0)).sum(0)
-        rate = sums(np.where(known, steps.number("accepted"), 0)).sum(0) / drafted
+        counted = ~np.isnan(steps.maybe("drafted"))
+        drafted = sums(np.where(counted, steps.maybe("drafted"), 0)).sum(0)
+        rate = sums(np.where(counted, steps.number("accepted"), 0)).sum(0) / drafted
         rate[drafted == 0] = np.nan
     rate = rate if rates is None else rates
     shown = [place for place in range(width) if counts[:, place].any()]

@@ -34,10 +34,10 @@ def confusion(selection: Selection) -> MetricResult:
     counts = np.diff(np.append(starts, len(order)))
     best = np.argsort(-counts, kind="stable")[:_PAIRS]
     first = nodes.rows[rows[order[starts[best]]]]  # in the whole table
-    said, answer = (nodes.columns.table[name].take(first).to_pylist() for name in ("text", "wanted_text"))
+    drafted, answer = (nodes.columns.table[name].take(first).to_pylist() for name in ("text", "wanted_text"))
     ids = pairs[order[starts[best]]].astype(np.int64).tolist()
     table: list[list[JSON]] = [
-        [said[place], answer[place], int(counts[group]), counts[group] / len(rows), *ids[place]]
+        [drafted[place], answer[place], int(counts[group]), counts[group] / len(rows), *ids[place]]
         for place, group in enumerate(best.tolist())
     ]
     where = [
@@ -156,20 +156,20 @@ def _accuracies(selection: Selection) -> list[list[float]]:
     rank = nodes.maybe("rank")[places]
     listed = ~np.isnan(rank)
     if listed.any():
-        known = listed | ~np.isnan(nodes.maybe("confidence")[places])
-        depth = np.minimum(nodes.number("depth")[places[known]].astype(np.int64), _DEEPEST)
-        _, hits, _, _ = _grid(depth, np.nan_to_num(rank[known]), listed[known])
+        ranked = listed | ~np.isnan(nodes.maybe("confidence")[places])
+        depth = np.minimum(nodes.number("depth")[places[ranked]].astype(np.int64), _DEEPEST)
+        _, hits, _, _ = _grid(depth, np.nan_to_num(rank[ranked]), listed[ranked])
         cases = np.broadcast_to(np.bincount(depth, minlength=len(hits))[:, None], hits.shape)
     else:
         cases, hits, _, _ = _by_sibling(selection)
-    found: list[list[float]] = []
+    accuracies: list[list[float]] = []
     for row, seen in zip(hits[1:].tolist(), cases[1:].tolist(), strict=True):
         if seen[0] < _FEWEST:
             break
-        found.append([hit / count if count else 0.0 for hit, count in zip(row, seen, strict=True)])
-    if not found:
+        accuracies.append([hit / count if count else 0.0 for hit, count in zip(row, seen, strict=True)])
+    if not accuracies:
         raise UnknownError(f"fewer than {_FEWEST} places were judged: too few to grow a tree from")
-    return found
+    return accuracies
 
 
 def _grid(depth: Array, rank: Array, hit: Array) -> tuple[Array, Array, Array, Array]:

@@ -180,10 +180,10 @@ class Selection:
     @cached_property
     def judged(self) -> Array:
         """The guesses that the target decided over; UnknownError where the record has no nodes."""
-        found = self.guesses & (self.nodes.number("judged") > 0)
-        if not found.any():
+        judged = self.guesses & (self.nodes.number("judged") > 0)
+        if not judged.any():
             raise UnknownError("no guess of this selection was judged" if self.guessing.any() else NO_GUESS)
-        return found
+        return judged
 
     @cached_property
     def places(self) -> Array:
@@ -250,9 +250,9 @@ def _places(known: Array, asked: Array, what: str) -> Array:
     """Find each key among the sorted ones; raise TraceError where one is missing."""
     order = np.argsort(known, kind="stable")
     places = np.searchsorted(known, asked, sorter=order)
-    found = order[np.minimum(places, max(0, len(known) - 1))] if len(known) else np.zeros(len(asked), np.int64)
-    if len(asked) and (not len(known) or (known[found] != asked).any()):
+    indices = order[np.minimum(places, max(0, len(known) - 1))] if len(known) else np.zeros(len(asked), np.int64)
+    if len(asked) and (not len(known) or (known[indices] != asked).any()):
         raise TraceError(f"a row belongs to a {what} that the record lacks: this record is damaged")
     if len(known) > 1 and (np.diff(known[order]) == 0).any():
         raise TraceError(f"two rows describe the same {what}: this record is damaged")
-    return found.astype(np.int64)
+    return indices.astype(np.int64)

@@ -207,8 +207,8 @@ def spec_bench_rates(tokens: Array, seconds: Array) -> Array:
 
 
 def _known_sums(selection: Selection, tokens: Array, seconds: Array) -> tuple[Array, Array]:
-    known = np.isfinite(seconds) & (seconds > 0)
-    one, other = (selection.runs_by_question(np.where(known, values, 0)) for values in (tokens, seconds))
+    timed = np.isfinite(seconds) & (seconds > 0)
+    one, other = (selection.runs_by_question(np.where(timed, values, 0)) for values in (tokens, seconds))
     return one, other
 
 
@@ -222,10 +222,10 @@ def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:
     if not count:
         return [name, 0, None, None, None]
     ordered = np.sort(values)
-    found = []
+    percentiles = []
     for percentile in _PERCENTILES:
         place = percentile / 100 * (count - 1) - zeros  # among the values; zeros stand in front of them
         low = int(np.floor(place))
         below, above = (float(ordered[min(each, len(values) - 1)]) if each >= 0 else 0.0 for each in (low, low + 1))
-        found.append(below + (above - below) * (place - low))
-    return [name, int(count), *found]
+        percentiles.append(below + (above - below) * (place - low))
+    return [name, int(count), *percentiles]

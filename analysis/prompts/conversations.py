@@ -57,16 +57,16 @@ def _chat(key: str, messages: Any) -> list[dict[str, str]]:
     """Read messages with role and content, or from and value; bare texts alternate between user and assistant."""
     if not isinstance(messages, list):
         raise ParamError(f"{key} must be a list of messages")
-    found: list[dict[str, str]] = []
+    chat: list[dict[str, str]] = []
     for message in messages:
         if isinstance(message, str):
-            message = {"role": ("user", "assistant")[len(found) % 2], "content": message}
+            message = {"role": ("user", "assistant")[len(chat) % 2], "content": message}
         fields = message if isinstance(message, dict) else {}
         role, content = (_first(fields, *names) for names in (("role", "from"), ("content", "value")))
         if not isinstance(role, str):
             raise ParamError(f"every message of {key} must have a role and a content")
-        found.append(_message(_ROLES.get(role, role), f"the content of a message of {key}", content))
-    return found
+        chat.append(_message(_ROLES.get(role, role), f"the content of a message of {key}", content))
+    return chat
 
 
 def _turns(turns: Any, references: Any) -> list[dict[str, str]]:
@@ -76,12 +76,12 @@ def _turns(turns: Any, references: Any) -> list[dict[str, str]]:
     if not isinstance(turns, list) or not isinstance(references, list):
         raise ParamError("turns and reference must be lists of texts")
     answers = first_answers(references)
-    found: list[dict[str, str]] = []
+    chat: list[dict[str, str]] = []
     for place, turn in enumerate(turns):
-        found.append(_message("user", "every turn", turn))
+        chat.append(_message("user", "every turn", turn))
         if len(answers) == len(turns):
-            found.append(_message("assistant", "every reference", answers[place]))
-    return found
+            chat.append(_message("assistant", "every reference", answers[place]))
+    return chat
 
 
 def _first(fields: dict[str, Any], *names: str) -> Any:

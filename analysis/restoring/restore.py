@@ -55,7 +55,7 @@ def restore(
     by_run: dict[int, list[dict[str, Any]]] = {}
     for step in recorded:
         by_run.setdefault(step["run"], []).append(step)
-    rows, made, found = imported.runs.to_pylist(), list[RunTables](), list[Comparison]()
+    rows, made, comparisons = imported.runs.to_pylist(), list[RunTables](), list[Comparison]()
     for number, row in enumerate(rows):
         progress("drafting again", number / len(rows))
         settings = params
@@ -63,7 +63,7 @@ def restore(
             settings = json.loads(row["params"])
         tables, comparison = _restored(engine, row, by_run.get(row["run"], []), method or row["method"], settings)
         made.append(tables)
-        found.append(comparison)
+        comparisons.append(comparison)
     whole = joined(made)
     runs = as_table([_merged(row, ours) for row, ours in zip(rows, whole.runs.to_pylist(), strict=True)], RUNS)
     steps = as_table(_with_their_times(whole.steps.to_pylist(), by_run), STEPS)
@@ -71,7 +71,7 @@ def restore(
     missing = lacking(runs, steps, whole.nodes, "the engine")
     theirs = imported.summary["missing"].items()
     missing |= {key: why for key, why in theirs if not key.startswith(f"{NODES}.") and _is_missing(key, named)}
-    report = _report(engine, found, ", ".join(dict.fromkeys(runs["method"].to_pylist())))
+    report = _report(engine, comparisons, ", ".join(dict.fromkeys(runs["method"].to_pylist())))
     return Imported(runs, steps, whole.nodes, imported.summary | {"missing": missing, "restored": report})
 
 
@@ -90,14 +90,16 @@ def _restored(
     run = engine.decode(prompt, method, params, {"temperature": 0}, budget, record="full", memory={})
     with Sessions(engine, run.request) as loop:
         loop.ids = ids
-        found = loop.compare(row["run"], Cuts(row, steps))
+        comparison = loop.compare(row["run"], Cuts(row, steps))
     text = engine.codec.continuation(prompt, ids)
     texts = {
-        token: engine.codec.piece(token) for token in sorted({*prompt}.union(*(step.used for step in found.steps)))
+        token: engine.codec.piece(token) for token in sorted({*prompt}.union(*(step.used for step in comparison.steps)))
     }
-    trace = Trace(run.header, tuple(found.steps), summarise(found.steps, row["finish"] or "length", text), texts)
+    trace = Trace(
+        run.header, tuple(comparison.steps), summarise(comparison.steps, row["finish"] or "length", text), texts
+    )
     place = RunIdentity(row["run"], row["question"], row["category"], row["turn"], reconstructed=True)
-    return tables_of(trace, place), found
+    return tables_of(trace, place), comparison
 
 
 def _check(engine: Engine, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:

@@ -202,11 +202,11 @@ def part_files(folder: Path) -> list[dict[str, Path]]:
 
 def renumbered(tables: Mapping[str, pa.Table], first: int) -> dict[str, pa.Table]:
     """Return a part's tables, whose runs are numbered from 0, with `first` added to the numbers."""
-    found = {}
+    shifted = {}
     for name, table in tables.items():
         numbers = pa.array(table["run"].to_numpy() + first, pa.int64())
-        found[name] = table.set_column(table.schema.get_field_index("run"), SCHEMAS[name].field("run"), numbers)
-    return found
+        shifted[name] = table.set_column(table.schema.get_field_index("run"), SCHEMAS[name].field("run"), numbers)
+    return shifted
 
 
 def _with_types(table: pa.Table, name: str, where: str, limits: FolderLimits) -> pa.Table:
@@ -227,14 +227,14 @@ def _with_types(table: pa.Table, name: str, where: str, limits: FolderLimits) ->
 
 def _from_parts(folder: Path, limits: FolderLimits) -> list[pa.Table]:
     """Join the tables of an evaluation's finished questions."""
-    found: dict[str, list[pa.Table]] = {name: [as_table([], name)] for name in SCHEMAS}
+    parts: dict[str, list[pa.Table]] = {name: [as_table([], name)] for name in SCHEMAS}
     first = 0
     for files in part_files(folder):
         tables = renumbered({name: read_table(file, name, limits) for name, file in files.items()}, first)
         first += len(tables[RUNS])
         for name, table in tables.items():
-            found[name].append(table)
-    return [pa.concat_tables(found[name]) for name in SCHEMAS]
+            parts[name].append(table)
+    return [pa.concat_tables(parts[name]) for name in SCHEMAS]
 
 
 def _check_summary(summary: Mapping[str, JSON], where: str) -> None:
@@ -260,13 +260,13 @@ def _read_bytes(path: Path, most: int) -> bytes:
 
 def _check_file(path: Path, most: int) -> None:
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError) as error:
         raise ParamError(f"cannot read {show(path.name)} of the run folder: {_reason(error)}") from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise TraceError(f"{path.name} is no file: make the run folder again")
-    if found.st_size > most:
-        raise TraceError(f"{path.name} has {found.st_size:,} bytes, more than the {most:,} allowed")
+    if status.st_size > most:
+        raise TraceError(f"{path.name} has {status.st_size:,} bytes, more than the {most:,} allowed")
 
 
 def _is_kind(path: Path, kind: Any) -> bool:

@@ -107,13 +107,13 @@ def _texts(folder: RunFolder, run: dict[str, Any], tokens: set[int]) -> dict[int
     runs, nodes = folder.runs, folder.nodes
     same = runs["run"].filter(pc.equal(runs["model"], run["model"])) if run["model"] else pa.array([run["run"]])
     wanted = pa.array(sorted(tokens), pa.int64())
-    found = dict[int, str]()
+    texts = dict[int, str]()
     for token, text in (("token", "text"), ("wanted", "wanted_text")):
         rows = pc.and_(pc.is_in(nodes[token], value_set=wanted), pc.is_in(nodes["run"], value_set=same))
-        known = nodes.select([token, text]).filter(rows).drop_null()
-        for each in known.group_by(token).aggregate([(text, "min")]).to_pylist():
-            found.setdefault(each[token], each[f"{text}_min"])
-    return found
+        spelt = nodes.select([token, text]).filter(rows).drop_null()
+        for each in spelt.group_by(token).aggregate([(text, "min")]).to_pylist():
+            texts.setdefault(each[token], each[f"{text}_min"])
+    return texts
 
 
 def _step(
@@ -136,7 +136,7 @@ def _step(
     names = [f"{node['source']}:{node['detail']}" if node["detail"] else node["source"] for node in nodes]
     timing = {f"{phase}_ms": row[f"{phase}_ms"] or 0.0 for phase in ("draft", "forward", "accept", "commit", "total")}
     drafted = sum(node["role"] == "verify" for node in nodes)
-    known = any(node["p"] is not None for node in nodes)
+    detailed = any(node["p"] is not None for node in nodes)
     return Step(
         index=row["step"],
         start=start,
@@ -152,8 +152,8 @@ def _step(
         sources=tuple(names),
         path=tuple(path),
         choices=tuple(choices),
-        p=tuple(node["p"] for node in nodes) if known else (),
-        q=tuple(node["q"] for node in nodes) if known else (),
+        p=tuple(node["p"] for node in nodes) if detailed else (),
+        q=tuple(node["q"] for node in nodes) if detailed else (),
         experts=row["experts"],
     )
 

@@ -69,25 +69,25 @@ class Filter:
 
     def _conditions_of_steps(self) -> list[str]:
         named = {"question": self.question, "category": self.category, "method": self.method, "setting": self.setting}
-        found = [f"{name} = {quoted(value)}" for name, value in named.items() if value is not None]
+        conditions = [f"{name} = {quoted(value)}" for name, value in named.items() if value is not None]
         if self.accepted is not None:
-            found.append(f"steps.accepted >= {self.accepted}")
+            conditions.append(f"steps.accepted >= {self.accepted}")
         if self.slower is not None:
-            found.append(f"total_ms > {self.slower!r}")
-        return found + _between("start", self.context_from, self.context_to)
+            conditions.append(f"total_ms > {self.slower!r}")
+        return conditions + _between("start", self.context_from, self.context_to)
 
     def _conditions_of_nodes(self) -> list[str]:
-        found = []
+        conditions = []
         if self.text is not None:
-            found.append(f"contains(text, {quoted(self.text)})")
+            conditions.append(f"contains(text, {quoted(self.text)})")
         if self.wanted is not None:
-            found.append(f"contains(wanted_text, {quoted(self.wanted)})")
+            conditions.append(f"contains(wanted_text, {quoted(self.wanted)})")
         if self.depth is not None:
-            found.append(f"depth = {self.depth}")
+            conditions.append(f"depth = {self.depth}")
         if self.rejected_at is not None:
-            found.append(f"depth = {self.rejected_at} AND judged AND NOT accepted")
-        found += _between("p", self.p_from, self.p_to) + _between("q", self.q_from, self.q_to)
-        return ["parent >= 0", *found] if found else []
+            conditions.append(f"depth = {self.rejected_at} AND judged AND NOT accepted")
+        conditions += _between("p", self.p_from, self.p_to) + _between("q", self.q_from, self.q_to)
+        return ["parent >= 0", *conditions] if conditions else []
 
 
 def quoted(text: str) -> str:
@@ -141,12 +141,12 @@ ALL = Filter().sql()
 
 def answer(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
     """Run a query; return the steps that it chooses, or a table to be shown."""
-    found = run(tables, text, SELECTED)
-    if {"run", "step"} <= set(found.table.column_names):
-        if found.more:
+    result = run(tables, text, SELECTED)
+    if {"run", "step"} <= set(result.table.column_names):
+        if result.more:
             raise ParamError(f"the query selects more than {SELECTED.rows:,} rows: narrow it")
-        return _steps_in(found)
-    return QueryResult(found.table.slice(0, SHOWN.rows), found.more or len(found.table) > SHOWN.rows)
+        return _steps_in(result)
+    return QueryResult(result.table.slice(0, SHOWN.rows), result.more or len(result.table) > SHOWN.rows)
 
 
 def _steps_in(found: QueryResult) -> ChosenSteps:

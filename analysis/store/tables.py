@@ -79,9 +79,9 @@ def failed(place: RunIdentity, params: Mapping[str, JSON], sampling: Mapping[str
 
 def joined(tables: Iterable[RunTables]) -> RunTables:
     """Join the rows of several runs, as one chunk each."""
-    found = [*zip(*tables, strict=True)] or [(), (), ()]
+    columns = [*zip(*tables, strict=True)] or [(), (), ()]
     schemas = (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
-    pairs = zip(schemas, found, strict=True)
+    pairs = zip(schemas, columns, strict=True)
     return RunTables(*(pa.concat_tables([schema.empty_table(), *each]).combine_chunks() for schema, each in pairs))
 
 
@@ -189,7 +189,8 @@ def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Ma
         "p": step.p or unknown,
         "q": q,
         "confidence": [
-            own if share is None else share for share, own in zip(q, _confidences(step, greedy), strict=True)
+            confidence if share is None else share
+            for share, confidence in zip(q, _confidences(step, greedy), strict=True)
         ],
         "rank": [
             listed[at].index(token) if at >= 0 and listed and token in listed[at] else None
@@ -211,14 +212,14 @@ def _source(source: str) -> tuple[str, str | None]:
 
 def _confidences(step: Step, greedy: bool) -> list[float | None]:
     """Return the confidences in the method's own panel; a panel from a file may hold anything."""
-    found: list[float | None] = [None] * len(step.tokens)
+    confidences: list[float | None] = [None] * len(step.tokens)
     shares = next((step.panel[name] for name in _CONFIDENCES if step.panel.get(name)), ())
     if isinstance(shares, list):
-        for index, share in enumerate(shares[: len(found) - 1], start=1):
-            own = greedy or step.sources[index].startswith(_RANKED)
-            if own and type(share) in (int, float) and 0.0 <= share <= 1.0:
-                found[index] = float(share)
-    return found
+        for index, share in enumerate(shares[: len(confidences) - 1], start=1):
+            ranked = greedy or step.sources[index].startswith(_RANKED)
+            if ranked and type(share) in (int, float) and 0.0 <= share <= 1.0:
+                confidences[index] = float(share)
+    return confidences
 
 
 def _spelt(texts: Mapping[int, str], tokens: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ def measure_overlap(experiment: Experiment, temperature: float) -> Overlap:
     engine = experiment.engine
     if engine.draft is None:
         raise UnmeasuredError(f"draft_model needs {engine.lacks('draft_model')}")
-    found = Overlap()
+    overlap = Overlap()
     for number, question in enumerate(experiment.questions):
         experiment.progress(number / len(experiment.questions))
         sampling = Sampling(temperature=temperature, seed=number)
@@ -52,14 +52,14 @@ def measure_overlap(experiment: Experiment, temperature: float) -> Overlap:
         p, q = (_distributions(model, question.ids, answer, sampler) for model in (engine.model, engine.draft))
         if sampling.greedy:  # a draft is the likeliest token, and accepted where it is the target's
             agreed = [float(a == b) for a, b in zip(likeliest(p), likeliest(q), strict=True)]
-            found.betas.append(agreed)
-            found.chances.append(agreed)
+            overlap.betas.append(agreed)
+            overlap.chances.append(agreed)
         else:
             rows = torch.arange(len(answer), device=p.device)
             tokens = torch.tensor(answer, device=p.device)
-            found.betas.append(torch.minimum(p, q).sum(-1).tolist())
-            found.chances.append((q[rows, tokens] / p[rows, tokens]).clamp_max(1.0).tolist())
-    return found
+            overlap.betas.append(torch.minimum(p, q).sum(-1).tolist())
+            overlap.chances.append((q[rows, tokens] / p[rows, tokens]).clamp_max(1.0).tolist())
+    return overlap
 
 
 @torch.inference_mode()

@@ -46,15 +46,15 @@ def judge_forms(table: ResultTable) -> Judgement:
 
 def _ablation(experiment: Experiment, fact: str, other: str) -> ResultTable:
     """Return the drafters that differ in one fact alone, where the other is at its highest."""
-    found: dict[int, Setting] = {}
+    settings: dict[int, Setting] = {}
     variants = {name: each for name, each in experiment.variants.items() if each.part == "eagle"}
     highest = max((_number(each, other) for each in variants.values()), default=0)
     for name, variant in variants.items():
         if _number(variant, other) == highest:
-            found.setdefault(_number(variant, fact), using("eagle3", variant=name))
-    if len(found) < 2:
+            settings.setdefault(_number(variant, fact), using("eagle3", variant=name))
+    if len(settings) < 2:
         raise UnmeasuredError(f"this needs drafters with different {fact}: {_MORE}")
-    return compare_tokens(experiment, fact, {str(number): found[number] for number in sorted(found)})
+    return compare_tokens(experiment, fact, {str(number): settings[number] for number in sorted(settings)})
 
 
 def _number(variant: Variant, fact: str) -> int:

@@ -34,21 +34,21 @@ def judge_rates(table: ResultTable) -> Judgement:
 
 def _consistency(experiment: Experiment) -> ResultTable:
     kind = experiment.find_kind(*MATHS)
-    own, heads = experiment.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
+    adapter, heads = experiment.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
     windows = range(
         1, min(_GAMMA, count_heads(experiment)) + 1
     )  # of a longer one heads accept none, whatever they guess
-    rows = tuple((f"{w}", own.consistent(w, kind), heads.consistent(w, kind)) for w in windows)
+    rows = tuple((f"{w}", adapter.consistent(w, kind), heads.consistent(w, kind)) for w in windows)
     return ResultTable(("w", _OWN, _HEADS), rows)
 
 
 def judge_consistency(table: ResultTable) -> Judgement:
     """Judge whether the share of accepted windows falls with their length, and is Kangaroo's at every length."""
-    own, heads = table.column(_OWN), table.column(_HEADS)
-    above = [w for w, a, b in zip(table.names, own, heads, strict=True) if is_more(a, b)]
-    decay = falls("CTAR of Kangaroo over w", own)
-    ahead = f"Kangaroo's CTAR is above that of Medusa's best guesses at {len(above)} of {len(own)} lengths"
-    return combine(decay, Statement(ahead, len(above) == len(own)))
+    adapter, heads = table.column(_OWN), table.column(_HEADS)
+    above = [w for w, a, b in zip(table.names, adapter, heads, strict=True) if is_more(a, b)]
+    decay = falls("CTAR of Kangaroo over w", adapter)
+    ahead = f"Kangaroo's CTAR is above that of Medusa's best guesses at {len(above)} of {len(adapter)} lengths"
+    return combine(decay, Statement(ahead, len(above) == len(adapter)))
 
 
 def _eta_name(gamma: int, eta: float) -> str:

@@ -56,11 +56,11 @@ def _figure_4(experiment: Experiment) -> ResultTable:
     cells = [(N, b) for N in _SIZES for b in _WIDTHS]
     tallies = experiment.tally(*(using("lookahead", N=N, W=b, G=b) for N, b in cells))
     points = [ScalingPoint(N - 1, b, tally.per_step()) for (N, b), tally in zip(cells, tallies, strict=True)]
-    found = fit(points)
+    fitted = fit(points)
     rows = tuple(
-        (f"N={point.gamma + 1}, b={point.b}", point.gamma, point.b, point.S, _fitted(found, point)) for point in points
+        (f"N={point.gamma + 1}, b={point.b}", point.gamma, point.b, point.S, _fitted(fitted, point)) for point in points
     )
-    facts = {} if found is None else {"alpha": found.alpha, "f": found.f, "explained": found.explained}
+    facts = {} if fitted is None else {"alpha": fitted.alpha, "f": fitted.f, "explained": fitted.explained}
     return ResultTable(("setting", "gamma", "b", TOKENS, _FITTED), rows, facts)
 
 
@@ -94,14 +94,14 @@ def judge_logarithm(table: ResultTable) -> Judgement:
 
 def judge_scaling(table: ResultTable) -> Judgement:
     """Judge whether Equation 7 explains nearly all of the measured S."""
-    found = table.facts
-    if not found:
+    facts = table.facts
+    if not facts:
         return combine(Statement("no setting gives more than 1 token per step, so there is nothing to fit", False))
     says = (
-        f"alpha {found['alpha']:.3f} and f {found['f']:.3f} fit best and explain {found['explained']:.1%} of the "
+        f"alpha {facts['alpha']:.3f} and f {facts['f']:.3f} fit best and explain {facts['explained']:.1%} of the "
         "variance, where the paper draws its curve with 0.425 and 3.106"
     )
-    return combine(Statement(says, found["explained"] >= _CLOSE))
+    return combine(Statement(says, facts["explained"] >= _CLOSE))
 
 
 def _sampled(experiment: Experiment) -> ResultTable:

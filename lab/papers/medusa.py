@@ -102,10 +102,10 @@ def judge_thresholds(table: ResultTable) -> Judgement:
 
 
 def _joint(experiment: Experiment) -> ResultTable:
-    found = [name for name, variant in experiment.variants.items() if variant.part == "medusa-2"]
-    if not found:
+    joint = [name for name, variant in experiment.variants.items() if variant.part == "medusa-2"]
+    if not joint:
         raise UnmeasuredError("Medusa-2 changes the model too: name what `train medusa` made of both with --medusa-2")
-    return compare_tokens(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
+    return compare_tokens(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=joint[0])})
 
 
 def judge_joint(table: ResultTable) -> Judgement:

@@ -48,7 +48,7 @@ def _agreement(experiment: Experiment) -> ResultTable:
             if step.drafted == _LONG:
                 drafts += 1
                 prefixes += step.accepted
-                matches += sum(token == said for token, said in zip(step.tokens[1:], step.choices, strict=False))
+                matches += sum(token == choice for token, choice in zip(step.tokens[1:], step.choices, strict=False))
 
     experiment.watch(using("draft_model", gamma=_LONG), see)
     if drafts == 0:

@@ -12,10 +12,10 @@ _CHAT = ("chat", "mt_bench", "conversation")
 
 
 def _stores(experiment: Experiment) -> ResultTable:
-    found = {name: variant for name, variant in experiment.variants.items() if variant.part == "datastore"}
-    if not found:
+    stores = {name: variant for name, variant in experiment.variants.items() if variant.part == "datastore"}
+    if not stores:
         raise UnmeasuredError("stores of several sizes are made of the text that comes with pocket only")
-    return compare_tokens(experiment, "datastore", {name: using("rest", variant=name) for name in found})
+    return compare_tokens(experiment, "datastore", {name: using("rest", variant=name) for name in stores})
 
 
 def judge_stores(table: ResultTable) -> Judgement:

@@ -31,8 +31,8 @@ def judge_expected(table: ResultTable) -> Judgement:
     """Judge whether tokens per step grow with gamma, and as the equation says."""
     measured = table.column(TOKENS)
     off = [guess / real - 1 for guess, real in zip(table.column(_EQUATION), measured, strict=True)]
-    own = [guess / real - 1 for guess, real in zip(table.column(_OWN), measured, strict=True)]
-    worst, counted = max(off, key=abs), max(map(abs, own))
+    errors = [guess / real - 1 for guess, real in zip(table.column(_OWN), measured, strict=True)]
+    worst, counted = max(off, key=abs), max(map(abs, errors))
     alpha, neighbours = table.facts["alpha"], table.facts["correlation of neighbours"]
     near = Statement(
         f"equation 4 with the measured alpha of {alpha:.3f} is off by {worst:+.1%} where it is off most",

@@ -22,24 +22,24 @@ def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """Load a variant for every adapter in a folder of folders."""
     from decoding.parts.adapter_files import load_adapter
 
-    model, found = _decoder(engine), dict[str, Variant]()
+    model, variants = _decoder(engine), dict[str, Variant]()
     for place in _folders(folder, "--kangaroo-variants", "adapters"):
         adapter = load_adapter(str(place), model)
         facts = {"exit_layer": adapter.layer, "architecture": adapter.config.architecture}
-        found[f"kangaroo {place.name}"] = Variant("kangaroo", _with(engine, "kangaroo", adapter), facts)
-    return found
+        variants[f"kangaroo {place.name}"] = Variant("kangaroo", _with(engine, "kangaroo", adapter), facts)
+    return variants
 
 
 def load_drafters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """Load a variant for every EAGLE-3 drafter in a folder of folders."""
     from decoding.parts.eagle_files import learnt_guesses, load_eagle
 
-    model, found = _decoder(engine), dict[str, Variant]()
+    model, variants = _decoder(engine), dict[str, Variant]()
     for place in _folders(folder, "--eagle-variants", "drafters"):
         drafter = load_eagle(str(place), model)
         facts = {"tapped layers": len(drafter.layers), "guesses learnt": learnt_guesses(place)}
-        found[f"eagle {place.name}"] = Variant("eagle", _with(engine, "eagle", drafter), facts)
-    return found
+        variants[f"eagle {place.name}"] = Variant("eagle", _with(engine, "eagle", drafter), facts)
+    return variants
 
 
 def _decoder(engine: Engine) -> AnyDecoder:
@@ -73,7 +73,7 @@ def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Va
     from ..training.datastore import build_store
 
     documents = text.read_text(encoding="utf-8").splitlines(keepends=True)
-    found = {}
+    stores = {}
     with TemporaryDirectory() as folder:  # an open store no longer needs its file's name
         for name, part in _SHARES.items():
             progress(f"building datastores: {name}", 1 / (1 + part))
@@ -81,8 +81,8 @@ def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Va
             source.write_text("".join(documents[: len(documents) // part]), encoding="utf-8")
             build_store([source], engine.codec, out)
             store = load_store(out, fingerprint(engine.codec), engine.model.card.vocabulary)
-            found[name] = Variant("datastore", _with(engine, "datastore", store), {})
-    return found
+            stores[name] = Variant("datastore", _with(engine, "datastore", store), {})
+    return stores
 
 
 def _with(engine: Engine, name: str, part: MethodPart) -> Engine:

@@ -63,8 +63,8 @@ def write_cards(
     tasks = read_tasks(out / "tasks.jsonl")
     for role in ("target", "drafter"):
         engine = load(str(out / role), device="cpu", dtype=DTYPE)
-        found = measure(engine, tasks, progress)
-        kinds = {**found, "all": total(found)}
+        quality = measure(engine, tasks, progress)
+        kinds = {**quality, "all": total(quality)}
         measured[role] = {
             kind: {"right": row.right, "turns": row.turns, "entropy": row.entropy} for kind, row in kinds.items()
         }
@@ -72,7 +72,7 @@ def write_cards(
             _HEAD.format(role=role, about=_ABOUT[role]),
             _size(engine, out / role),
             _training(logs[role], device),
-            quality_table(found, DTYPE),
+            quality_table(quality, DTYPE),
         ]
         if role == "target":
             pair = load(str(out / role), draft=str(out / "drafter"), device="cpu", dtype=DTYPE)

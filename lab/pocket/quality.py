@@ -44,13 +44,13 @@ class Quality:
 
 def measure(engine: Engine, tasks: Sequence[Task], progress: ProgressCallback) -> dict[str, Quality]:
     """Answer every question greedily, judge the answers, and read them again for the entropies."""
-    found = {kind: Quality() for kind in KINDS}
+    by_kind = {kind: Quality() for kind in KINDS}
     for number, task in enumerate(tasks):
         progress(f"answering the suite: {task.category}", number / len(tasks))
         if task.category not in KINDS or len(task.reference) != len(task.turns):
             raise ParamError(f"question {task.id}: only the embedded family's own tasks can be judged")
-        _judge(engine, task, found[task.category])
-    return {kind: quality for kind, quality in found.items() if quality.turns}
+        _judge(engine, task, by_kind[task.category])
+    return {kind: quality for kind, quality in by_kind.items() if quality.turns}
 
 
 def total(found: Mapping[str, Quality]) -> Quality:

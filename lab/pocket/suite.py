@@ -28,8 +28,8 @@ def write_store(path: Path, seed: int, size: int = _STORE_BYTES) -> None:
     with path.open("w", encoding="utf-8") as file:
         while file.tell() < size:
             turns = training_sample(rng, 1.0).turns
-            said = [message for turn in turns for message in (("user", turn.prompt), ("assistant", turn.answer))]
-            messages = [{"role": role, "content": text} for role, text in said]
+            spoken = [message for turn in turns for message in (("user", turn.prompt), ("assistant", turn.answer))]
+            messages = [{"role": role, "content": text} for role, text in spoken]
             file.write(json.dumps({"messages": messages}) + "\n")
 
 

@@ -70,14 +70,14 @@ class Stages:
             "heads": self._heads,
             "eagle": self._eagle,
         }
-        found: dict[str, JSON] = json.loads(self._done.read_text()) if self._done.is_file() else {}
+        results: dict[str, JSON] = json.loads(self._done.read_text()) if self._done.is_file() else {}
         for name, make in stages.items():
-            if name not in found:
-                found[name] = make()
+            if name not in results:
+                results[name] = make()
                 fresh = self._done.with_suffix(".new")
-                fresh.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+                fresh.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
                 fresh.replace(self._done)
-        return found
+        return results
 
     @property
     def _conversations(self) -> Path:
@@ -124,16 +124,16 @@ class Stages:
         shape = self._open()[0].shape
         for layer in self._plan.exits:
             job = replace(self._drafting(self._job("", steps=self._plan.exit_steps)), out=self._work / f"exit-{layer}")
-            found: Any = train_kangaroo(job, layer, _ARCHITECTURE, _RATE, self._progress)
-            agreements[layer] = found["heads"][0]["top"][0]
+            measured: Any = train_kangaroo(job, layer, _ARCHITECTURE, _RATE, self._progress)
+            agreements[layer] = measured["heads"][0]["top"][0]
         chosen = best_exit(agreements, shape, self._plan.draft_vocabulary)
         return {"layer": chosen, "agreement": {str(layer): share for layer, share in agreements.items()}}
 
     def _adapter(self) -> JSON:
         """Train a Kangaroo adapter after that layer."""
-        found: Any = json.loads(self._done.read_text())
+        results: Any = json.loads(self._done.read_text())
         job = self._drafting(self._job("kangaroo", epochs=self._plan.adapter_epochs))
-        made = train_kangaroo(job, found["exit"]["layer"], _ARCHITECTURE, _RATE, self._progress)
+        made = train_kangaroo(job, results["exit"]["layer"], _ARCHITECTURE, _RATE, self._progress)
         # The hub's weights and those of the packaged file differ in their last digits: the adapter serves both.
         config = job.out / "config.json"
         settings = json.loads(config.read_text(encoding="utf-8")) | {"base_hash": ""}

@@ -83,11 +83,11 @@ class Backbone:
         try:
             with torch.set_grad_enabled(learning), self.cast():
                 # Without a mask, transformers keeps the rows of a line apart by their positions.
-                found = inner(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
+                outputs = inner(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
         finally:
             for hook in hooks:
                 hook.remove()
-        return HiddenStates(found.last_hidden_state, torch.cat(entering, -1) if entering else None)
+        return HiddenStates(outputs.last_hidden_state, torch.cat(entering, -1) if entering else None)
 
     @property
     def logit_rows(self) -> int:
@@ -177,7 +177,7 @@ def load_backbone(
     with TensorFiles(folder) as files:  # transformers would fill what is missing with chance
         tied = shape.tied and "lm_head.weight" not in files.shapes
         check_tensors(shape, tied, files.shapes)
-        known = _card_hash(raw, shape, tied, files)
+        card_hash = _card_hash(raw, shape, tied, files)
     if length > shape.reach:
         raise ModelError(f"--length {length} exceeds the model's context of {shape.reach}: shorten it")
     codec = _codec(folder)
@@ -185,7 +185,7 @@ def load_backbone(
     progress("reading weights", 0.5)
     with memory_advice("for the model", "name a smaller one, or on a GPU add --quantise"):
         model = _open(name, kind, attention, where) if quantised else _open(name, kind, attention).to(where)
-    return Backbone(model, name, quantised=quantised, card_hash=known), codec
+    return Backbone(model, name, quantised=quantised, card_hash=card_hash), codec
 
 
 def _card_hash(raw: dict[str, JSON], shape: Shape, tied: bool, files: TensorFiles) -> str:

@@ -40,22 +40,22 @@ def read_conversations(path: str | Path, progress: Progress) -> list[Conversatio
     """Read all conversations of a file of JSON lines; ParamError names the first line that is none, and counts the
     rest.
     """
-    found: list[Conversation] = []
+    conversations: list[Conversation] = []
     bad: list[str] = []
     for number, line, share in _lines(Path(path)):
         if number % 500 == 1:
             progress("reading conversations", share)
         if line.strip():
             try:
-                found.append(_conversation(line))
+                conversations.append(_conversation(line))
             except ParamError as error:
                 bad.append(f"line {number}: {error}")
     if bad:
         others = f" (and {len(bad) - 1} more such lines)" if len(bad) > 1 else ""
         raise ParamError(f"{path}, {bad[0]}{others}")
-    if not found:
+    if not conversations:
         raise ParamError(f"{path} holds no conversations: write one JSON object a line, with {FORMS}")
-    return found
+    return conversations
 
 
 def split(conversations: Sequence[Conversation]) -> tuple[list[Conversation], list[Conversation]]:
@@ -101,21 +101,23 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, float]]:
 
 def _conversation(line: bytes) -> Conversation:
     """Read one line, stricter than `read_line`: an answer is learnt as the assistant's to what the user asked."""
-    found = read_line(line)
-    if isinstance(found, str):
-        return Conversation(text=_filled("a text", found))
-    system = found.pop(0)["content"] if found and found[0]["role"] == "system" else ""
-    if found and found[0]["role"] == "assistant":  # some collections cut long conversations, not all at a question
-        del found[0]
-    roles = [message["role"] for message in found]
+    conversation = read_line(line)
+    if isinstance(conversation, str):
+        return Conversation(text=_filled("a text", conversation))
+    system = conversation.pop(0)["content"] if conversation and conversation[0]["role"] == "system" else ""
+    if (
+        conversation and conversation[0]["role"] == "assistant"
+    ):  # some collections cut long conversations, not all at a question
+        del conversation[0]
+    roles = [message["role"] for message in conversation]
     prompts_alone = set(roles) == {"user"}  # whose answers are still to come
     if not prompts_alone and any(role != ("user", "assistant")[place % 2] for place, role in enumerate(roles)):
         raise ParamError("the messages must be an optional system message, then user and assistant in turns")
     if not roles:
         raise ParamError("holds no prompt of a user")
     return Conversation(
-        tuple(_filled("a prompt", message["content"]) for message in found if message["role"] == "user"),
-        tuple(_filled("an answer", message["content"]) for message in found if message["role"] == "assistant"),
+        tuple(_filled("a prompt", message["content"]) for message in conversation if message["role"] == "user"),
+        tuple(_filled("an answer", message["content"]) for message in conversation if message["role"] == "assistant"),
         system,
     )
 

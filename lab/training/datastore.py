@@ -220,15 +220,15 @@ def _json_lines(path: Path, tokenizer: Any) -> TextPieces:
 def _document(line: bytes, where: str, tokenizer: Any) -> str:
     """Return the text of a JSON line: a plain one, or a conversation as the model would be shown it."""
     try:
-        found = read_line(line)
+        conversation = read_line(line)
     except ParamError as error:
         raise ParamError(f"{where}: {error}") from None
-    if isinstance(found, str):
-        return found
+    if isinstance(conversation, str):
+        return conversation
     try:
-        return str(tokenizer.apply_chat_template(found, tokenize=False))
+        return str(tokenizer.apply_chat_template(conversation, tokenize=False))
     except Exception:  # no template, or one that wants other roles: a program that may raise anything
-        return "\n".join(message["content"] for message in found)
+        return "\n".join(message["content"] for message in conversation)
 
 
 def _tokenised(texts: Iterator[tuple[str, bool]], tokenizer: Any) -> TokenPieces:

@@ -91,11 +91,11 @@ def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
     if not state.is_file():
         return 0, 0
     try:
-        found = json.loads(state.read_text(encoding="utf-8"))
-        done, size = int(found["done"]), int(found["size"])
+        stored = json.loads(state.read_text(encoding="utf-8"))
+        done, size = int(stored["done"]), int(stored["size"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ParamError(f"{state} is damaged: delete it to answer the prompts anew") from None
-    if found.get("about") != about:
+    if stored.get("about") != about:
         raise ParamError(f"{state} is of another model, other prompts or settings: delete it, or name another folder")
     return done, size
 
@@ -130,8 +130,8 @@ def _answer(
             if text.strip():
                 answers[at].append(text)
     return [
-        replace(one, prompts=one.prompts[: len(own)], answers=tuple(own))
-        for one, own in zip(prompts, answers, strict=True)
+        replace(one, prompts=one.prompts[: len(written)], answers=tuple(written))
+        for one, written in zip(prompts, answers, strict=True)
     ]
 
 

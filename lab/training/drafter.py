@@ -64,20 +64,20 @@ class DrafterLearner:
 
     def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
         """Leave the gradients of a batch: of the cross-entropy with what the model holds likely."""
-        said, (places, _) = self._teacher.say(batch), batch.labels(1)
+        likeliest, (places, _) = self._teacher.say(batch), batch.labels(1)
         made = self._read(batch)[places]
 
         def loss_of(hidden: Tensor, piece: slice) -> Tensor:
-            chances: Tensor = self.model.lm_head(hidden).log_softmax(-1).gather(1, said.tokens[piece])
-            return -(said.shares[piece] * chances).sum() / counts[0]
+            chances: Tensor = self.model.lm_head(hidden).log_softmax(-1).gather(1, likeliest.tokens[piece])
+            return -(likeliest.shares[piece] * chances).sum() / counts[0]
 
         total, gradient = learn_in_pieces(made, max(1, _LOGITS // self.backbone.shape.vocabulary), loss_of)
         made.backward(gradient)  # type: ignore[no-untyped-call]
         return {"loss": total}
 
     def _read(self, batch: Batch) -> Tensor:  # (lines * length, H) behind the final norm
-        found = self.model.model(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
-        hidden: Tensor = found.last_hidden_state
+        outputs = self.model.model(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
+        hidden: Tensor = outputs.last_hidden_state
         return hidden.flatten(0, 1)
 
     @torch.no_grad()
@@ -139,9 +139,9 @@ def _reduced(embedding: Tensor, size: int) -> Tensor:  # (V, H) -> (V, size)
     wide = wide - wide.mean(0)
     _, directions = torch.linalg.eigh(wide.T @ wide)  # in rising order
     count = min(size, wide.shape[1])
-    found = wide.new_zeros(len(wide), size)
-    found[:, :count] = wide @ directions[:, -count:].flip(1)
-    return (found * (SPREAD / found.std())).float()
+    reduced = wide.new_zeros(len(wide), size)
+    reduced[:, :count] = wide @ directions[:, -count:].flip(1)
+    return (reduced * (SPREAD / reduced.std())).float()
 
 
 def parameters(model: nn.Module) -> int:

@@ -183,8 +183,8 @@ def _look(
     (batch, rows, heads, size), kv_heads = query.shape, key.shape[2]
     packed = query.view(batch, rows, kv_heads, -1, size)
     scores = torch.einsum("btkrd,bpkd->btkrp", packed, keys[0]).masked_fill(~seen[:, :, None, None], -torch.inf)
-    own = torch.stack([(packed * each[:, :, :, None]).sum(-1) for each in keys[1:]], -1)
-    weights = (torch.cat((scores, own), -1).float() * size**-0.5).softmax(-1).to(value.dtype)
+    later = torch.stack([(packed * each[:, :, :, None]).sum(-1) for each in keys[1:]], -1)
+    weights = (torch.cat((scores, later), -1).float() * size**-0.5).softmax(-1).to(value.dtype)
     mixed = torch.einsum("btkrp,bpkd->btkrd", weights[..., :rows], values[0])
     for step, each in enumerate(values[1:]):
         mixed = mixed + weights[..., rows + step, None] * each[:, :, :, None]

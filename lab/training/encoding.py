@@ -21,12 +21,12 @@ class ChatEncoder:
     def rows(self, conversation: Conversation) -> list[TrainingRow]:
         """Return the rows of one conversation that teach something, cut at the length."""
         if conversation.text:
-            found = self._pieces(self._codec.encode(conversation.text))
+            rows = self._pieces(self._codec.encode(conversation.text))
         else:
             whole = self._whole(conversation) if self.has_template and self._tokenizer.is_fast else None
             turns = range(len(conversation.answers)) if whole is None else ()
-            found = [self._alone(conversation, turn) for turn in turns] if whole is None else [whole]
-        cut = [TrainingRow(row.ids[: self._length], row.learnt[: self._length]) for row in found]
+            rows = [self._alone(conversation, turn) for turn in turns] if whole is None else [whole]
+        cut = [TrainingRow(row.ids[: self._length], row.learnt[: self._length]) for row in rows]
         return [row for row in cut if any(row.learnt)]
 
     def prompt(self, conversation: Conversation, turn: int, answers: Sequence[str] | None = None) -> list[int]:
@@ -69,9 +69,9 @@ class ChatEncoder:
         """Make a row of one turn's answer after its prompt, just as it would be generated."""
         prompt = self.prompt(conversation, turn)
         answer = self._tokenizer.encode(conversation.answers[turn], add_special_tokens=False)
-        own = self._tokenizer.eos_token_id
+        end = self._tokenizer.eos_token_id
         ends = self._codec.end_tokens
-        answer += [own] if own in ends else sorted(ends)[:1]
+        answer += [end] if end in ends else sorted(ends)[:1]
         first = max(1, len(prompt))  # a row's first token stands behind nothing
         return TrainingRow(prompt + answer, [place >= first for place in range(len(prompt) + len(answer))])
 

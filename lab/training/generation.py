@@ -51,8 +51,8 @@ class Generation:
         active: dict[int, _Text] = {}
         while True:
             for place in range(self._at_once):
-                if place not in active and (found := next(left, None)) is not None:
-                    number, prompt = found
+                if place not in active and (waiting := next(left, None)) is not None:
+                    number, prompt = waiting
                     self._texts.clear(place)
                     active[place] = _Text(number, Draws(prompt.seed), list(prompt.ids), len(prompt.ids))
             if not active:

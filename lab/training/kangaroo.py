@@ -97,8 +97,8 @@ class KangarooLearner:
         return made.flatten(0, 1)[places], final.flatten(0, 1)[places], labels[:, 0]
 
     def _logits(self, made: Tensor) -> Tensor:  # (N, H) -> (N, n)
-        own = self._weights.get("lm_head.weight")
-        return self._drafted.logits(made, None if own is None else self._drafted.narrow(own, 0))
+        head = self._weights.get("lm_head.weight")
+        return self._drafted.logits(made, None if head is None else self._drafted.narrow(head, 0))
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:

@@ -66,11 +66,11 @@ class MedusaLearner:
         self._weight = nn.Parameter(torch.zeros(layers, count, size, size, **to))
         self._bias = nn.Parameter(torch.zeros(layers, count, size, **to))
         head = backbone.model.get_output_embeddings().weight.detach()
-        own = count if settings.own_output else 0
-        self._output = nn.Parameter(head.to(**to).expand(own, -1, -1).clone())
-        self._weights = HeadWeights(self._weight, self._bias, self._output, tuple(range(own)))
+        outputs = count if settings.own_output else 0
+        self._output = nn.Parameter(head.to(**to).expand(outputs, -1, -1).clone())
+        self._weights = HeadWeights(self._weight, self._bias, self._output, tuple(range(outputs)))
         self.distances = count + 1
-        named = {"weight": self._weight, "bias": self._bias} | ({"output": self._output} if own else {})
+        named = {"weight": self._weight, "bias": self._bias} | ({"output": self._output} if outputs else {})
         groups = {"heads": Group(named, settings.rate)}
         if settings.joint is not None:
             backbone.adapt(settings.joint.lora, seed)
@@ -123,15 +123,15 @@ class MedusaLearner:
 
     def _losses(self, hidden: Tensor, labels: Tensor, original: Tensor | None, together: bool) -> Tensor:
         """Return the summed losses of the model and of every head, (K + 1,); the model's is 0 while it is frozen."""
-        own = torch.zeros((), device=self.device)
+        model_loss = torch.zeros((), device=self.device)
         if together and original is not None:
             with torch.no_grad(), self.backbone.original():
                 wanted = self.backbone.logits(original).log_softmax(-1)
-            said = self.backbone.logits(hidden).log_softmax(-1)
-            own = functional.kl_div(said, wanted, reduction="sum", log_target=True)
+            predicted = self.backbone.logits(hidden).log_softmax(-1)
+            model_loss = functional.kl_div(predicted, wanted, reduction="sum", log_target=True)
         elif together:
-            own = functional.cross_entropy(self.backbone.logits(hidden), labels[:, 0], reduction="sum")
-        losses = [own]
+            model_loss = functional.cross_entropy(self.backbone.logits(hidden), labels[:, 0], reduction="sum")
+        losses = [model_loss]
         for k, inner in enumerate(self._features(hidden), start=1):
             inside = labels[:, k] != IGNORED
             losses.append(functional.cross_entropy(self._logits(k, inner[inside]), labels[inside, k], reduction="sum"))
@@ -148,10 +148,10 @@ class MedusaLearner:
             return functional.linear(inner, self._output[k - 1]).float()
 
     def _report(self, means: Tensor, loss: float, together: bool) -> dict[str, float]:
-        own, *heads = means.tolist()
+        model_loss, *heads = means.tolist()
         return {
             "loss": loss,
-            **({"model": own} if together else {}),
+            **({"model": model_loss} if together else {}),
             **{f"head {k}": x for k, x in enumerate(heads, 1)},
         }
 
@@ -161,7 +161,7 @@ class MedusaLearner:
         distance, and how likely a draft from its whole distribution would be accepted: the sum of min(p, q).
         """
         count = self.settings.heads
-        loss, found = torch.zeros(count + 1), torch.zeros(count + 1)
+        loss, judged = torch.zeros(count + 1), torch.zeros(count + 1)
         ranks, accepted = torch.zeros(count, RANKS), torch.zeros(count)
         for batch in batches:
             place = batch.to(self.device)
@@ -171,17 +171,17 @@ class MedusaLearner:
             for begin in range(0, len(places), rows):
                 # Heads are judged by what the model says further on: each piece reads that much of the next.
                 ahead = slice(begin, begin + rows + count)
-                self._judge(hidden[ahead], labels[ahead], rows, (loss, found, ranks, accepted))
-        found = found.clamp(min=1)
-        losses = (loss / found).tolist()
-        accuracies = (ranks / found[1:, None]).tolist()
+                self._judge(hidden[ahead], labels[ahead], rows, (loss, judged, ranks, accepted))
+        judged = judged.clamp(min=1)
+        losses = (loss / judged).tolist()
+        accuracies = (ranks / judged[1:, None]).tolist()
         return {
             "model": losses[0],
             "heads": [
                 {
                     "loss": losses[k + 1],
                     "top": _cumulated(accuracies[k]),
-                    "acceptance": float(accepted[k] / found[k + 1]),
+                    "acceptance": float(accepted[k] / judged[k + 1]),
                 }
                 for k in range(count)
             ],
@@ -190,16 +190,16 @@ class MedusaLearner:
 
     def _judge(self, hidden: Tensor, labels: Tensor, rows: int, sums: tuple[Tensor, ...]) -> None:
         """Add what the first `rows` positions of a piece show."""
-        loss, found, ranks, accepted = sums
-        own = self.backbone.logits(hidden)  # (rows + K, V)
-        loss[0] += float(functional.cross_entropy(own[:rows], labels[:rows, 0], reduction="sum"))
-        found[0] += len(own[:rows])
-        choices, distributions = own.argmax(-1), own.softmax(-1)
+        loss, judged, ranks, accepted = sums
+        model_logits = self.backbone.logits(hidden)  # (rows + K, V)
+        loss[0] += float(functional.cross_entropy(model_logits[:rows], labels[:rows, 0], reduction="sum"))
+        judged[0] += len(model_logits[:rows])
+        choices, distributions = model_logits.argmax(-1), model_logits.softmax(-1)
         for k, inner in enumerate(self._features(hidden[:rows]), start=1):
             at = (labels[:rows, k] != IGNORED).nonzero().flatten()
             logits = self._logits(k, inner[at])
             loss[k] += float(functional.cross_entropy(logits, labels[at, k], reduction="sum"))
-            found[k] += len(at)
+            judged[k] += len(at)
             ranks[k - 1] += torch.bincount(rank_of(logits, choices[at + k]), minlength=RANKS)[:RANKS].cpu()
             accepted[k - 1] += overlap(logits, distributions[at + k])
 

@@ -32,9 +32,9 @@ def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: in
     if not TextBatch.suit(model, length):
         raise ModelError("prompts are written in compiled code, which cannot run this model here: name a file of them")
     generation = Generation(model, codec.end_tokens, at_once=_AT_ONCE, length=length, temperature=1.0)
-    found: dict[str, None] = {}  # in the order of their seeds, whatever ends first
+    texts: dict[str, None] = {}  # in the order of their seeds, whatever ends first
     first = 0
-    while len(found) < count:
+    while len(texts) < count:
         prompts = [
             SeededPrompt(opening, crc32(f"{seed}/{number}".encode())) for number in range(first, first + 2 * _AT_ONCE)
         ]
@@ -43,9 +43,9 @@ def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: in
         for number in range(len(prompts)):
             text = _ended(codec, written[number])
             if len(text) >= _SHORTEST:
-                found.setdefault(text)
-        progress("the model writes prompts", min(1.0, len(found) / count))
-    lines = [json.dumps({"prompt": text}) + "\n" for text in list(found)[:count]]
+                texts.setdefault(text)
+        progress("the model writes prompts", min(1.0, len(texts) / count))
+    lines = [json.dumps({"prompt": text}) + "\n" for text in list(texts)[:count]]
     fresh = path.with_suffix(".new")
     fresh.write_text("".join(lines), encoding="utf-8")
     fresh.replace(path)
@@ -56,8 +56,8 @@ def opening_of_a_turn(codec: Codec) -> list[int]:
     if not codec.has_chat_template:
         raise ModelError("this model has no chat template, so it expects no user: name a file of prompts")
     text = codec.tokenizer.apply_chat_template([{"role": "user", "content": _MARK}], tokenize=False)
-    before, found, _ = text.partition(_MARK)
-    if not found:
+    before, mark, _ = text.partition(_MARK)
+    if not mark:
         raise ModelError("this model's chat template leaves out what a user says: name a file of prompts")
     ids: list[int] = codec.tokenizer.encode(before, add_special_tokens=False)
     return ids

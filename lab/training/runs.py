@@ -221,5 +221,5 @@ def _held_out(job: TrainingJob, source: Source) -> list[Batch]:
 def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], progress: Progress) -> Mapping[str, float]:
     """Return the share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
     dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
-    found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)
-    return {**{kind: quality.share for kind, quality in found.items()}, "all": total(found).share}
+    quality = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)
+    return {**{kind: quality.share for kind, quality in quality.items()}, "all": total(quality).share}

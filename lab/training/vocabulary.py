@@ -30,5 +30,5 @@ def common_tokens(batches: Iterable[Batch], count: int, vocabulary: int) -> Tens
 
 def coverage(batches: Iterable[Batch], ids: Tensor) -> float:
     """Return the share of the answers' tokens that are among these."""
-    found = torch.cat([batch.ids[batch.learnt].long() for batch in batches])
-    return float(torch.isin(found, ids).float().mean())
+    tokens = torch.cat([batch.ids[batch.learnt].long() for batch in batches])
+    return float(torch.isin(tokens, ids).float().mean())

@@ -54,8 +54,8 @@ def make(rng: Random) -> Sample:
 def right(prompt: str, answer: str, reference: str) -> bool:
     """Return whether the answer fits what the user says here, and recalls what the reference recalls."""
     wanted = expected(prompt, reference)
-    found = None if wanted is None else read(*wanted, answer.strip())
-    return found is not None and _distinct(found)
+    values = None if wanted is None else read(*wanted, answer.strip())
+    return values is not None and _distinct(values)
 
 
 def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:

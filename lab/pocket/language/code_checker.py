@@ -90,9 +90,9 @@ def _expected(reference: str) -> tuple[Op, Operands, Any] | None:
     if code is None:
         return None
     for op in OPS.values():
-        found = read(DOC, {**_SLOTS, "what": op.what}, code.doc)
-        if found is not None:
-            return op, dict(found), code.arguments if op.takes == "pair" else code.arguments[0]
+        values = read(DOC, {**_SLOTS, "what": op.what}, code.doc)
+        if values is not None:
+            return op, dict(values), code.arguments if op.takes == "pair" else code.arguments[0]
     return None
 
 

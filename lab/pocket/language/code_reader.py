@@ -109,5 +109,5 @@ def _comment(code: str) -> str | None:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (tokenize.TokenError, *BROKEN):
         return None
-    found = [token for token in tokens if token.type == tokenize.COMMENT]
-    return found[0].string if len(found) == 1 and found[0].line.startswith("print(") else None
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    return comments[0].string if len(comments) == 1 and comments[0].line.startswith("print(") else None

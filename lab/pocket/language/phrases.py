@@ -200,31 +200,31 @@ def _ends(phrase: Template, values: OpenValues, text: str, starts: dict[int, Bou
         return _ends(phrase.phrase, phrase.values, text, starts)
     if isinstance(phrase, ValueSlot):
         return _slot_ends(phrase.name, values, text, starts)
-    found: dict[int, Bound] = {}
+    ends_here: dict[int, Bound] = {}
     if isinstance(phrase, Choice):
         for option in phrase.options:
             for end, bound in _ends(option, values, text, starts).items():
-                found.setdefault(end, bound)
-        return found
+                ends_here.setdefault(end, bound)
+        return ends_here
     for at, bound in starts.items():
         letter = text[at : at + 1]
         if letter.lower().upper() == letter:
             for version in (text, text[:at] + letter.lower() + text[at + 1 :]):
                 for end, more in _ends(phrase.phrase, values, version, {at: bound}).items():
-                    found.setdefault(end, more)
-    return found
+                    ends_here.setdefault(end, more)
+    return ends_here
 
 
 def _slot_ends(name: str, values: OpenValues, text: str, starts: dict[int, Bound]) -> dict[int, Bound]:
     value = values.get(name, ())
     if not isinstance(value, (tuple, re.Pattern)):
         return _ends(value, values, text, starts)
-    found: dict[int, Bound] = {}
+    ends_here: dict[int, Bound] = {}
     for at, bound in starts.items():
         if isinstance(value, tuple):
             fitting = [option for option in value if text.startswith(option, at)]
         else:
             fitting = [match[0]] if (match := value.match(text, at)) else []
         for one in fitting:
-            found.setdefault(at + len(one), (*bound, (name, one)))
-    return found
+            ends_here.setdefault(at + len(one), (*bound, (name, one)))
+    return ends_here

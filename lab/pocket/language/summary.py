@@ -36,9 +36,9 @@ def expected(prompt: str, reference: str) -> tuple[Template, dict[str, tuple[str
     if not any(read(RULES["ask"], {}, part.removesuffix(".")) is not None for part in parts):
         return None
     for kind in STORIES:
-        known = read(RULES[kind], _open_values(kind), reference.strip())
-        if known is not None:
-            return RULES[kind], {slot: (value,) for slot, value in known}
+        values = read(RULES[kind], _open_values(kind), reference.strip())
+        if values is not None:
+            return RULES[kind], {slot: (value,) for slot, value in values}
     return None
 
 

@@ -97,10 +97,10 @@ def _meaning(answer: str, to: str) -> tuple[bool, list[Clause]] | None:
     """Return the layout and the clauses of an answer in a language; None where any part of it is anything else."""
     if len(answer) > _LONGEST:
         return None
-    found = read(_ANSWER, {"to": to, "text": _TEXT}, answer.strip())
-    if found is None:
+    values = read(_ANSWER, {"to": to, "text": _TEXT}, answer.strip())
+    if values is None:
         return None
-    text = dict(found)["text"]
+    text = dict(values)["text"]
     numbered = text.startswith("1. ")
     sentences = re.sub(r"(?m)^\d\. ", "", text).split("\n") if numbered else re.split(r"(?<=\.) ", text)
     if _set(sentences, numbered) != text:
