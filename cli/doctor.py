@@ -32,7 +32,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prompts", default=str(PROMPTS), metavar="N", help=f"prompts to try (default: {PROMPTS})")
     parser.add_argument(
-        "--max-new-tokens", default=str(TOKENS), metavar="N", help=f"tokens behind each (default: {TOKENS})"
+        "--max-new-tokens", default=str(TOKENS), metavar="N", help=f"tokens after each (default: {TOKENS})"
     )
     parser.add_argument("--seed", default="0", metavar="N", help="another choice of prompts")
     add_json_flag(parser)

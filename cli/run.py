@@ -83,7 +83,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     other.add_argument("--node", metavar="K", help="this guess of the step's tree")
     other.add_argument("--token", metavar="TEXT", help="this text, at the place of the step's last token")
     other.add_argument("--token-id", metavar="ID", help="the same by its id")
-    branch.add_argument("--keep", metavar="K", help="with a token: behind the step's first K tokens")
+    branch.add_argument("--keep", metavar="K", help="with a token: after the step's first K tokens")
     record = parser.add_argument_group("record")
     record.add_argument("--trace", metavar="FILE", help="write every step to FILE; compressed if its name ends in .gz")
     record.add_argument("--force", action="store_true", help="replace FILE where it exists")

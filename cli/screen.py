@@ -1,4 +1,4 @@
-"""What `run` shows on a terminal while a text is written, and behind it."""
+"""What `run` shows on a terminal while a text is written, and after it."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from .progress import ProgressBar
 if TYPE_CHECKING:
     from lab.training.runs import TrainingJob
 
-HELP_MEDUSA = "train Medusa heads: behind a frozen model, or together with it"
-HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen model"
+HELP_MEDUSA = "train Medusa heads: after a frozen model, or together with it"
+HELP_KANGAROO = "train a Kangaroo adapter after the first layers of a frozen model"
 HELP_EAGLE3 = "train an EAGLE-3 drafter beside a frozen model, and write it in the format of speculators"
 HELP_DRAFTER = "train a small model to draft for a large one, from what that one says"
 EXAMPLE_MEDUSA = "python -m decoding train medusa --model org/model --data chats.jsonl --out heads"
@@ -229,7 +229,7 @@ def _job(arguments: argparse.Namespace) -> TrainingJob:
 
     model, out = clean(arguments.model), Path(clean(arguments.out))
     if model == "toy":
-        raise ParamError("the toy is a table, which has nothing to train behind: name a model folder with --model")
+        raise ParamError("the toy is a table, which nothing can be trained for: name a model folder with --model")
     if out.is_file():
         raise ParamError(f"--out must name a folder, not the file {str(out)[:200]!r}")
     tasks = getattr(arguments, "tasks", None)

@@ -38,7 +38,7 @@ class EagleWiring:
     embedding: str = "own"  # or "target"
     map_shift: int = 0  # added to the ids of the draft vocabulary
     feature_shift: int = 0  # places between a token and its feature, beside the one of training
-    draft_shift: int = 0  # places between the text and the guesses behind it, beside none
+    draft_shift: int = 0  # places between the text and the guesses after it, beside none
 
 
 class ExaminedEagle:
@@ -143,7 +143,7 @@ class ExaminedEagle:
         for by in (-1, 1):
             shift = wiring.draft_shift + by
             changed = replace(wiring, draft_shift=shift)
-            name, remedy = f"places of guesses {shift:+d}", f"move the places of guesses behind the text by {by:+d}"
+            name, remedy = f"places of guesses {shift:+d}", f"move the places of guesses after the text by {by:+d}"
             probes.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
         for shift in sorted({0, -1} - {wiring.feature_shift}):
             changed = replace(wiring, feature_shift=shift)

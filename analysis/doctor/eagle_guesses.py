@@ -40,7 +40,7 @@ class EagleGuesses:
         self._at = list[torch.Tensor]()  # the places of those rows
 
     def guess(self, depth: int) -> torch.Tensor:  # (P, depth)
-        """Write a chain behind every place."""
+        """Write a chain after every place."""
         block, wiring, roots = self._block, self._wiring, self._roots
         last = int(roots[-1])
         tokens, states = self._ids[1 : last + 1], self._states[:last]

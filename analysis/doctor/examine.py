@@ -1,4 +1,4 @@
-"""An examination: the files, then the wiring as given against each change of it, and again behind the best change.
+"""An examination: the files, then the wiring as given against each change of it, and again after the best change.
 
 Where a change is better, the next round starts from it: so a second fault is found as well, and what had only made up
 for the first one is better no more.

@@ -1,4 +1,4 @@
-"""A Kangaroo adapter under examination: the layer behind which it stands, and how its rows are rotated and seen."""
+"""A Kangaroo adapter under examination: the layer that it follows, and how its rows are rotated and seen."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ExaminedAdapter:
         return [
             *(self._refused or [fits]),
             Check("shapes", "shapes", fine=True, sentence=f"{len(stored.weights)} weights have the model's sizes"),
-            Check("exit layer", "exit_layer", fine=True, sentence=f"behind {config.exit_layer} of {shape.layers}"),
+            Check("exit layer", "exit_layer", fine=True, sentence=f"after {config.exit_layer} of {shape.layers}"),
             Check("vocabulary", "vocabulary_map", fine=True, sentence=f"drafts {kept}"),
             check_norms(stored.weights),
             check_dtype(stored.weights, self._model.dtype),
@@ -90,7 +90,7 @@ class ExaminedAdapter:
                 probes.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
         normed = not wiring.normed
         name = f"final norm in front of the adapter {'on' if normed else 'off'}"
-        remedy = f"give the adapter the states {'behind the final norm' if normed else 'as the layer leaves them'}"
+        remedy = f"give the adapter the states {'after the final norm' if normed else 'as the layer leaves them'}"
         probes.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
         base = config.rope_theta
         for other in sorted({self._sections[0].rope.base, _BASE} - {base}):

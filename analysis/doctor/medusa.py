@@ -85,7 +85,7 @@ class ExaminedHeads:
             if other != order and other not in [probe.wiring.order for probe in probes]:
                 changed, remedy = replace(wiring, order=other), "number the heads in the file anew"
                 probes.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
-        place = f"{'in front of' if wiring.normed else 'behind'} the final norm"
+        place = f"{'in front of' if wiring.normed else 'after'} the final norm"
         changed, remedy = replace(wiring, normed=not wiring.normed), f"give the heads the hidden state {place}"
         probes.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
         for shift in sorted({-1, 0} - {wiring.place}):

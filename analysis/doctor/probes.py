@@ -42,7 +42,7 @@ class Examined(Protocol):
 
     method: str
     about: str
-    depth: int  # guesses one behind the other, at most
+    depth: int  # guesses one after the other, at most
     given: Any  # the wiring that its files ask for
 
     def checks(self) -> Sequence[Check]:
@@ -60,7 +60,7 @@ class Examined(Protocol):
     def guess(self, wiring: Any, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth) ids
         """Return the likeliest chain at every position, whose token the target has chosen but not read.
 
-        What stands behind the first guess that is not the text's means nothing.
+        Guesses after the first wrong one mean nothing.
         """
         ...
 
@@ -73,7 +73,7 @@ def on(flag: bool) -> str:
 def chains(best: torch.Tensor, rows: Sequence[int], depth: int) -> torch.Tensor:  # (T,) -> (P, depth)
     """Collect the guesses of a drafter that reads its guesses as it reads the text.
 
-    `best` holds what it says behind every row of the text. As long as its guesses are right they are the text, so what
-    it says behind them stands in the next rows.
+    `best` holds what it says after every row of the text. As long as its guesses are right they are the text, so what
+    it says after them stands in the next rows.
     """
     return torch.stack([best[row : row + depth] for row in rows])

@@ -27,12 +27,12 @@ _LONGEST = 1024  # tokens of a prompt; a longer one is left out, since every pro
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt, the target's text behind it, and what the target made of every token."""
+    """A prompt, the target's text after it, and what the target made of every token."""
 
     prompt: Prompt
     ids: tuple[int, ...]
     prompt_length: int
-    hidden: torch.Tensor  # (T, H) behind the final norm
+    hidden: torch.Tensor  # (T, H) after the final norm
     states: Mapping[int, torch.Tensor] = field(default_factory=dict)  # (T, H) entering a layer
 
     def places(self, depth: int) -> range:

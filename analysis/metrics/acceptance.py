@@ -39,11 +39,11 @@ def mean_acceptance_length(selection: Selection) -> MetricResult:
     macro = [float(bound[0]) for bound in intervals.ratio(means, np.ones_like(means))]
     rows.append(["tokens written per step, mean of the questions' means (REST, macro)", *macro])
     questions = len(selection.questions)
-    sentence = f"A step{' with guesses' if alone else ''} writes {value[0]:.2f} tokens, the target's own one included"
+    sentence = f"A step{' with guesses' if alone else ''} writes {value[0]:.2f} tokens, including the target's own"
     if np.isfinite(low[0]):
         sentence += f" ({low[0]:.2f} to {high[0]:.2f} over {questions} questions)"
     if f"{value[1]:.2f}" != f"{value[0]:.2f}" and guessing.any():
-        sentence += f"; as vLLM counts, by the steps with guesses alone, {value[1]:.2f}"
+        sentence += f"; as vLLM counts, over steps with guesses only, {value[1]:.2f}"
     interval = (float(low[0]), float(high[0]))
     columns = ("counted as", "tokens", "low", "high")
     return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)
@@ -58,7 +58,7 @@ def draft_acceptance_rate(selection: Selection) -> MetricResult:
     value, low, high = (float(number) for number in intervals.ratio(above, below))
     sentence = f"{above.sum():,.0f} of {below.sum():,.0f} guesses were accepted."
     if branches(selection):
-        sentence += " Trees offer several guesses for one place, of which one can be right: compare trees by length."
+        sentence += " A tree has several guesses for a position, of which at most one is right: compare trees by acceptance length."
     return result(sentence, value=value, interval=(low, high), unit="share")
 
 
@@ -96,8 +96,8 @@ def survival(selection: Selection) -> MetricResult:
     columns = ("position", "accepted", "steps", "share", "low", "high")
     where = [[("steps", "accepted", ">=", row[0])] for row in rows]
     half = next((row[0] for row in rows if row[3] < 0.5), None)
-    sentence = f"The first guess came true in {share(rows[0][3])} of {rows[0][2]:,} steps"
-    sentence += f"; from position {half} on fewer than half of the steps get that far." if half else "."
+    sentence = f"The first guess was accepted in {share(rows[0][3])} of {rows[0][2]:,} steps"
+    sentence += f"; fewer than half of the steps reach position {half}." if half else "."
     return result(sentence, columns=columns, rows=rows, where=where)
 
 
@@ -118,7 +118,7 @@ def conditional_acceptance(selection: Selection) -> MetricResult:
     first, last = rows[0], rows[-1]
     sentence = f"Guess 1 is right in {share(first[3])} of {first[2]:,} steps"
     if last is not first:
-        sentence += f", guess {last[0]} in {share(last[3])} of the {last[2]:,} in which all before it were"
+        sentence += f", guess {last[0]} in {share(last[3])} of the {last[2]:,} in which all earlier ones were"
     return result(f"{sentence}.", columns=columns, rows=rows, where=where)
 
 
@@ -134,7 +134,8 @@ def consistent_token_acceptance(selection: Selection) -> MetricResult:
     for row in rows:
         row += [float(bound) for bound in intervals.wilson(np.array(row[2]), written.sum())]
     where = [[("steps", "written", ">", row[0])] for row in rows]
-    sentence = f"{share(rows[0][1])} of all passes wrote more than one token; CR is {compression_rate(passes):.2f}."
+    rate = compression_rate(passes)
+    sentence = f"{share(rows[0][1])} of all passes wrote more than one token; the compression rate is {rate:.2f}."
     return result(sentence, columns=("w", "share", "steps", "low", "high"), rows=rows, where=where)
 
 
@@ -174,7 +175,7 @@ def histogram_by_draft_length(selection: Selection) -> MetricResult:
         f"Drafts have {lengths} lengths, up to {rows[-1][0]}" if lengths > 1 else f"Drafts have {rows[0][0]} guesses"
     )
     unknown = int((np.isnan(drafted) & (accepted > 0)).sum())
-    sentence += f"; of {unknown:,} more steps nobody says." if unknown else "."
+    sentence += f"; {unknown:,} more steps are not recorded." if unknown else "."
     return result(sentence, columns=("drafted", "accepted", "steps"), rows=rows, where=where)
 
 
@@ -187,7 +188,7 @@ def fed_per_token(selection: Selection) -> MetricResult:
         raise UnknownError("no step but the first of this selection says what the target read")
     above, below = (selection.by_question(values[later], later) for values in (fed, written))
     value, low, high = (float(number) for number in intervals.ratio(above, below))
-    sentence = f"The target reads {value:.2f} rows for each token; what it costs depends on how full its passes are."
+    sentence = f"The target reads {value:.2f} rows for each token; their cost depends on how full its passes are."
     return result(sentence, value=value, interval=(low, high), unit="rows per token")
 
 

@@ -14,32 +14,32 @@ from .result import UnknownError
 
 Array = np.ndarray[Any, Any]
 
-# What a reader is told where a column is null throughout.
+# What is shown where a column is null throughout.
 REASONS = {
-    "runs.prefill_seconds": "this record does not say how long the first step took",
-    "runs.decode_seconds": "this record does not say how long the later steps took",
+    "runs.prefill_seconds": "this record has no time of the first step",
+    "runs.decode_seconds": "this record has no time of the later steps",
     "runs.new_tokens": "this record does not count the new tokens",
     "runs.category": "the questions of this record have no categories",
-    "steps.start": "this record does not say how long the text was before each step",
-    "steps.drafted": "this record does not say how many guesses a step had",
-    "steps.fed": "this record does not say how many rows the target read",
+    "steps.start": "this record has no text lengths before its steps",
+    "steps.drafted": "this record does not count the guesses of a step",
+    "steps.fed": "this record does not count the rows that the target read",
     "steps.experts": "this record does not count the experts that a step's pass read",
-    "steps.entropy": "this record does not say how sure the target was",
-    "steps.total_ms": "this record does not say how long a step took",
+    "steps.entropy": "this record has no entropy of the target",
+    "steps.total_ms": "this record has no times of steps",
     "steps.draft_ms": "this record does not split a step's time into its phases",
-    "nodes.wanted": "this record does not say what the target chose in the place of a guess",
-    "nodes.confidence": "this record does not say how likely the drafter found its guesses",
-    "nodes.p": "this record does not say how likely the target found the guesses",
-    "nodes.rank": "this record does not say how high the drafter ranked the target's choice",
-    "nodes.overlap": "this record does not hold both distributions, the target's and the drafter's",
-    "nodes.sibling": "this record does not say which guesses stood beside each other",
-    "nodes.token": "this record does not hold the guesses' tokens",
+    "nodes.wanted": "this record lacks the tokens that the target chose instead of guesses",
+    "nodes.confidence": "this record lacks the drafter's probabilities",
+    "nodes.p": "this record lacks the target's probabilities",
+    "nodes.rank": "this record lacks the rank of the target's choice",
+    "nodes.overlap": "this record lacks the distributions of target and drafter",
+    "nodes.sibling": "this record does not tell which guesses are siblings",
+    "nodes.token": "this record lacks the tokens of the guesses",
 }
 NO_GUESS = "no step of this selection had a guess"
 EMPTY = {
     "runs": "no run is chosen",
     "steps": "no step is chosen",
-    "nodes": "this record does not hold its guesses one by one",
+    "nodes": "this record lacks the single guesses",
 }
 
 

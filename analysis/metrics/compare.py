@@ -255,8 +255,8 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
     named = [f"it {_VERBS[sign]} {clauses[sign]}" for sign in (-1, 1) if clauses[sign]]
     if not named:
         of = " in acceptance" if speed else ""
-        return f"There is no difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions).{speed}"
-    return f"As a whole acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}.{speed}"
+        return f"No difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions).{speed}"
+    return f"Overall, acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}.{speed}"
 
 
 def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:

@@ -87,7 +87,7 @@ def costs(pair: Pair) -> Costs:
     drafting, plain = (side.sum(0) for side in pair.sums())
     priced = _costs(drafting, plain)
     if not (priced.total > 0 and np.isfinite(priced.total) and np.isfinite(priced.free)):
-        raise UnknownError("the steps of this folder took no time at all")
+        raise UnknownError("the steps of this folder took no time")
     return priced
 
 
@@ -97,7 +97,7 @@ def step_cost(selection: Selection) -> MetricResult:
     priced = costs(pair)
     names, slowest = ["the whole step"], [TOTAL]
     if priced.split:
-        names += ["an autoregressive step", "drafting", "verifying more rows than one", "more time outside of passes"]
+        names += ["an autoregressive step", "drafting", "verifying more rows than one", "more time outside passes"]
         slowest += [TOTAL, "draft_ms", "forward_ms", "other_ms"]
 
     def parts(each: Costs) -> list[Any]:
@@ -127,11 +127,11 @@ def speedup(selection: Selection) -> MetricResult:
     """Explain the way from the speed-up of accepted tokens at no cost to the measured one."""
     pair = Pair.of(selection)
     priced = costs(pair)
-    names, slowest = ["if a step cost no more than one of one token"], [TOTAL]
+    names, slowest = ["if a step cost as much as an autoregressive one"], [TOTAL]
     if priced.split:
         names += ["with the time for drafting", "and for verifying more rows than one"]
         slowest += ["draft_ms", "forward_ms"]
-    names.append("measured: and with all time outside of passes")
+    names.append("measured: and with all time outside passes")
 
     def speeds(each: Costs) -> list[Any]:
         split = []
@@ -146,11 +146,11 @@ def speedup(selection: Selection) -> MetricResult:
     sentence = f"{priced.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
-    sentence += f"; at no cost, {priced.tokens:.2f} tokens a step after the first would give {priced.free:.2f} times"
+    sentence += f"; at no cost, {priced.tokens:.2f} tokens per step after the first would give {priced.free:.2f} times"
     sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
     reasons = _reasons(pair.drafting, priced)
     if not reasons and priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
-        reasons = ["too few guesses come true"]
+        reasons = ["too few guesses are accepted"]
     sentence += f": {listed(reasons)}." if reasons else "."
     columns = ("speed-up", "times", "low", "high")
     slowest += [TOTAL] * (len(rows) - len(slowest))
@@ -185,7 +185,7 @@ def best_gamma(selection: Selection) -> MetricResult:
         rows.append([gamma, tokens, 1 + cost * gamma, tokens / (1 + cost * gamma)])
     best = max(rows, key=lambda row: row[3])
     sentence = (
-        f"A guess comes true with the chance {rate:.2f} and costs {cost:.2f} of a target step to draft and verify: "
+        f"A guess is accepted with probability {rate:.2f} and costs {cost:.2f} of a target step to draft and verify: "
     )
     more = " or more" if best[0] == _LONGEST else ""
     sentence += (
@@ -241,7 +241,7 @@ def _reasons(selection: Selection, found: Costs) -> list[str]:
     sentences = {
         draft: found.draft,
         f"verification{rows} costs {found.passes:.1f} passes": found.verification,
-        f"the time outside of passes is {share(found.outside_share)}": found.outside,
+        f"the time outside passes is {share(found.outside_share)}": found.outside,
     }
     return [text for text, cost in sorted(sentences.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
 

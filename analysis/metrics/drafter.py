@@ -41,8 +41,8 @@ def reliability(selection: Selection) -> MetricResult:
     ]
     error = float(np.abs(sums - hits).sum() / counts.sum())
     gap = float((sums.sum() - hits.sum()) / counts.sum())
-    sentence = f"The expected calibration error is {error:.3f}: on the whole the drafter is "
-    sentence += "as sure as it should be." if abs(gap) < _SAME else f"too {'sure' if gap > 0 else 'doubtful'}, "
+    sentence = f"The expected calibration error is {error:.3f}: overall the drafter is "
+    sentence += "well calibrated." if abs(gap) < _SAME else f"too {'confident' if gap > 0 else 'cautious'}, "
     if abs(gap) >= _SAME:
         sentence += f"by {abs(gap):.2f}."
     columns = ("from", "to", "guesses", "confidence", "accepted", "low", "high")
@@ -55,7 +55,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
     rank = selection.nodes.number("rank")[places]
     ranked = ~np.isnan(rank) | ~np.isnan(selection.nodes.maybe("confidence")[places])
     if not ranked.any():
-        raise UnknownError("this record does not say how high the drafter ranked the target's choice")
+        raise UnknownError("this record lacks the rank of the target's choice")
     rank = rank[ranked]
     listed = rank[~np.isnan(rank)].astype(np.int64)
     counts, total = np.bincount(np.minimum(listed, _RANKS), minlength=1), len(rank)
@@ -68,7 +68,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
     if total > len(listed):
         rows.append([None, total - len(listed), 1 - len(listed) / total, 1.0])
         where.append([*one, ("nodes", "rank", "is", None), ("nodes", "confidence", "is not", None)])
-    sentence = f"The target's choice is the drafter's first in {share(reached[0])} of {total:,} places"
+    sentence = f"The target's choice is the drafter's first in {share(reached[0])} of {total:,} positions"
     if len(counts) > 1:
         sentence += f", and among its first {len(counts)} in {share(reached[-1])}"
     columns = ("rank", "places", "share", "share up to it")
@@ -133,7 +133,7 @@ def alpha(selection: Selection) -> MetricResult:
     ]
     one = [*_one_a_place(selection), ("nodes", "overlap", "is not", None)]
     where = [[*one, ("nodes", "depth", "=", row[0])] for row in rows]
-    sentence = f"A guess that is drawn from the drafter's distribution is accepted with the chance {value:.2f}"
+    sentence = f"A guess drawn from the drafter's distribution is accepted with probability {value:.2f}"
     sentence += _beside(overlap[sampled], hit[sampled])
     columns = ("position", "places", "alpha", "sampled", "accepted", "low", "high")
     return result(sentence, value=value, interval=(low, high), columns=columns, rows=rows, where=where)
@@ -145,10 +145,10 @@ def _beside(overlap: Array, hit: Array) -> str:
         return "; none of these guesses was drawn: they are the drafter's first choices."
     spread = math.sqrt(float((overlap * (1 - overlap)).sum()))
     off = abs(float(hit.sum() - overlap.sum()))
-    sentence = f"; of {len(hit):,} that were drawn, {hit.mean():.2f} were accepted"
+    sentence = f"; {hit.mean():.2f} of the {len(hit):,} drawn ones were accepted"
     if off > max(_ALARM * spread, 0.5):
-        return f"{sentence}, which chance does not explain: they were not drawn from the recorded distribution."
-    return f"{sentence}, as chance explains."
+        return f"{sentence}, more or fewer than by chance: they were not drawn from the recorded distribution."
+    return f"{sentence}, which is within chance."
 
 
 def _known(selection: Selection, column: str) -> tuple[Array, Array]:

@@ -108,7 +108,7 @@ def _grouped(
         for place in shown
     ]
     best, worst = (choose(rows, key=lambda row: row[3]) for choose in (max, min))
-    sentence = f"Most tokens a step at {head} {best[0]} ({best[3]:.2f}), fewest at {worst[0]} ({worst[3]:.2f})."
+    sentence = f"Most tokens per step at {head} {best[0]} ({best[3]:.2f}), fewest at {worst[0]} ({worst[3]:.2f})."
     if best is worst:
-        sentence = f"All steps are of one group, {head} {best[0]}: {best[3]:.2f} tokens a step."
+        sentence = f"All steps are in one group, {head} {best[0]}: {best[3]:.2f} tokens per step."
     return result(sentence, columns=(head, *_COLUMNS), rows=rows, where=[where[place] for place in shown])

@@ -48,7 +48,7 @@ def confusion(selection: Selection) -> MetricResult:
         for row in table
     ]
     top = table[0]
-    sentence = f"{len(rows):,} guesses were rejected; the most frequent pair makes {share(top[3])} of them."
+    sentence = f"{len(rows):,} guesses were rejected; the most frequent pair makes up {share(top[3])} of them."
     columns = ("drafter said", "target said", "times", "share", "token", "wanted")
     return result(sentence, columns=columns, rows=table, where=where)
 
@@ -69,7 +69,7 @@ def hit_ranks(selection: Selection) -> MetricResult:
     ]
     others = int(hits[:, 1:].sum())
     sentence = f"{share(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
-    sentence += f" {'were' if others else 'was'} behind the first of the guesses for their place."
+    sentence += f" {'were' if others else 'was'} after the first guess for their position."
     columns = ("depth", "sibling", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 
@@ -92,10 +92,8 @@ def suggested_tree(selection: Selection) -> MetricResult:
         raise UnknownError("no guess of this selection was accepted")
     chosen = min(rows, key=lambda row: (abs(row[0] - now), row[0]))
     written = selection.steps.number("written")[selection.guessing].mean()
-    sentence = (
-        f"The best tree of {chosen[0]} guesses expects {chosen[1]:.2f} tokens a step, if depths err independently"
-    )
-    sentence += f"; now steps with guesses have {now} and write {written:.2f}."
+    sentence = f"The best tree of {chosen[0]} guesses is expected to write {chosen[1]:.2f} tokens per step"
+    sentence += f", if depths err independently; steps with guesses now have {now} and write {written:.2f}."
     columns = ("guesses", "tokens per step", "gain per guess", "choices")
     return result(sentence, value=chosen[1], unit="tokens", columns=columns, rows=rows)
 
@@ -122,7 +120,7 @@ def by_source(selection: Selection) -> MetricResult:
     ]
     where = [[("nodes", "source", "=", row[0]), ("nodes", "role", "=", "verify")] for row in rows]
     best = rows[0]
-    sentence = f"{best[0]} brought {best[3]:,} of {int(hits.sum()):,} accepted guesses with {best[1]:,} proposed."
+    sentence = f"{best[0]} brought {best[3]:,} of {int(hits.sum()):,} accepted guesses, out of {best[1]:,} proposed."
     columns = ("source", "proposed", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 
@@ -168,7 +166,7 @@ def _accuracies(selection: Selection) -> list[list[float]]:
             break
         accuracies.append([hit / count if count else 0.0 for hit, count in zip(row, seen, strict=True)])
     if not accuracies:
-        raise UnknownError(f"fewer than {_FEWEST} places were judged: too few to grow a tree from")
+        raise UnknownError(f"fewer than {_FEWEST} positions were judged: too few to grow a tree from")
     return accuracies
 
 

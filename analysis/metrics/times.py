@@ -105,13 +105,13 @@ def latency(selection: Selection) -> MetricResult:
         rows.append(_row("between tokens", gaps[some], float((written[some] - 1).sum())))
     if not np.isnan(each).all():
         rows.append(_row("for each token of a run (TPOT)", 1000 * each[~np.isnan(each)]))
-        sentences.append(f"a token takes {rows[-1][2]:.2f} ms behind the first step")
+        sentences.append(f"a token takes {rows[-1][2]:.2f} ms after the first step")
     if not rows:
         raise steps.lacking("total_ms")
     sentence = ", ".join(sentences)
     columns = ("time", "count", *(f"p{percentile}" for percentile in _PERCENTILES))
     return result(
-        f"In the median {sentence}.",
+        f"At the median, {sentence}.",
         value=rows[-1][2],
         unit="ms",
         columns=columns,

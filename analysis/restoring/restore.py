@@ -27,7 +27,7 @@ from ..store.schema import NODES, RUNS, STEPS
 from ..store.tables import RunIdentity, RunTables, joined, tables_of
 from .restoring_loop import Comparison, Cuts, Sessions
 
-_SPARE = 256  # tokens of budget behind a text that did not end at its budget, so that drafts have their full length
+_SPARE = 256  # tokens of budget after a text that did not end at its budget, so that drafts have their full length
 _LISTED = 1000  # findings that a summary lists
 _RECORDED = ("run", "step", "start", "drafted", "accepted", "written", "total_ms")
 # Of a run, these stay as recorded even where they are null: here they would be of another machine, or of no use.

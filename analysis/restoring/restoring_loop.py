@@ -137,11 +137,11 @@ class RestoringLoop(Loop):
 
     def _catch_up(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,)
         """Read the emitted tokens that were not guesses; return the hidden state before the new root."""
-        behind = self._text[self._session.length : -1]
-        if not behind:
+        missing = self._text[self._session.length : -1]
+        if not missing:
             return hidden
-        catch_up(self._session, behind[:-1], 0, self._chunk)
-        reading = self._session.read(behind[-1:], (-1,))
+        catch_up(self._session, missing[:-1], 0, self._chunk)
+        reading = self._session.read(missing[-1:], (-1,))
         self._session.commit([0])
         return reading.hidden[0]
 

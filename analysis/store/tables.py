@@ -161,7 +161,7 @@ def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Ma
     """Add a row a node; what was recorded of the distributions at a node is in the rows of its children."""
     count, parents = len(step.tokens), step.parents
     verify = [role is Role.VERIFY for role in step.roles]
-    judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written behind it
+    judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written after it
     unknown = [None] * count
     choices = [judged_at.get(node, choice) for node, choice in enumerate(step.choices or unknown)]
     wanted = [None if at < 0 else choices[at] for at in parents]

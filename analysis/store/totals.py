@@ -83,7 +83,7 @@ def _check_steps(steps: _Rows, runs: _Rows, run_of_step: _Array) -> None:
     begun = np.where(steps["step"] == 0, runs["prompt_tokens"][run_of_step], np.nan)
     begun[1:] = np.where(later, start[:-1] + written[:-1], begun[1:])
     both = ~np.isnan(begun) & ~np.isnan(start)
-    steps.refuse(both & (start != begun), "starts behind {} tokens, but {} were written before", start, begun)
+    steps.refuse(both & (start != begun), "starts after {} tokens, but {} were written before", start, begun)
 
 
 def _check_runs(runs: _Rows, steps: _Rows, run_of_step: _Array) -> None:

@@ -130,7 +130,7 @@ def beats(table: ResultTable, head: str, margin: float = CLEAR) -> Judgement:
         Statement(f"{name} comes to {number:.3f}", is_more(best, number, margin))
         for name, number in zip(others, numbers, strict=True)
     )
-    return combine(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
+    return combine(*parts, lead=f"{first} comes to {best:.3f}")  # in front: after "unlike it" it would read as one
 
 
 def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:

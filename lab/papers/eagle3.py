@@ -76,7 +76,7 @@ def _rising(what: str) -> Callable[[ResultTable], Judgement]:
 
 
 def _claims() -> tuple[Claim, ...]:
-    grid = "A tree of 60 guesses, 10 behind a token, 6 deep"
+    grid = "A tree of 60 guesses, 10 after a token, 6 deep"
     return (
         Claim(
             "Table 1",
@@ -92,7 +92,7 @@ def _claims() -> tuple[Claim, ...]:
             "Figure 6 of EAGLE-2",
             "a dynamic tree accepts more than a chain",
             "Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
-            f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 behind a token, 6 deep, and a chain of 6.",
+            f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 after a token, 6 deep, and a chain of 6.",
             f"Tokens per step rise with the guesses, and the tree of {_SIZES[-1]} writes more than the chain.",
             _forms,
             judge_forms,

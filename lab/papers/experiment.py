@@ -74,7 +74,7 @@ class Tally:
     written: dict[str, Counter[int]] = field(default_factory=dict)  # by kind of question: steps that wrote n tokens
     drafted: int = 0
     accepted: int = 0
-    later: int = 0  # tokens written behind the first steps
+    later: int = 0  # tokens written after the first steps
     rows: int = 0
     seconds: float = 0.0
     answers: int = 0

@@ -99,7 +99,7 @@ def _depths(experiment: Experiment) -> ResultTable:
         by_architecture[variant.facts["architecture"]].setdefault(variant.facts["exit_layer"], setting)
     architecture, layers = max(by_architecture.items(), key=lambda found: len(found[1]))
     if len(layers) < 2:
-        raise UnmeasuredError(f"this needs adapters of one architecture behind several layers: {_MORE}")
+        raise UnmeasuredError(f"this needs adapters of one architecture after several layers: {_MORE}")
     return compare_speeds(
         experiment, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)}
     )
@@ -110,8 +110,8 @@ def judge_depths(table: ResultTable) -> Judgement:
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
     speeds_in_words = (
-        f"the fastest exit, behind layer {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive "
-        f"speed, the deepest, behind {table.names[-1]}, at {speeds[-1]:.2f}"
+        f"the fastest exit, after layer {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive "
+        f"speed, the deepest, after {table.names[-1]}, at {speeds[-1]:.2f}"
     )
     return combine(
         rises("the exit moved deeper", table.column(TOKENS)),
@@ -126,7 +126,7 @@ def _architectures(experiment: Experiment) -> ResultTable:
         by_layer[variant.facts["exit_layer"]].setdefault(variant.facts["architecture"], setting)
     fitting = [settings for settings in by_layer.values() if len(settings) > 1 and _PAPERS in settings]
     if not fitting:
-        raise UnmeasuredError(f"this needs adapters of several architectures behind one layer: {_MORE}")
+        raise UnmeasuredError(f"this needs adapters of several architectures after one layer: {_MORE}")
     most = max(fitting, key=len)
     table = compare_speeds(experiment, "architecture", {_PAPERS: most.pop(_PAPERS)} | most)
     return table.beside("speed in the paper", _TABLE_2)
@@ -190,7 +190,7 @@ PAPER = Paper(
             "Figure 3a",
             "a shallow exit is the best bargain",
             "A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
-            f"An adapter behind each of several layers, {_TRAINED}, raced against autoregressive decoding.",
+            f"An adapter after each of several layers, {_TRAINED}, raced against autoregressive decoding.",
             "Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
             _depths,
             judge_depths,
@@ -200,7 +200,7 @@ PAPER = Paper(
             "attention alone, with the target's own head, is enough",
             "The adapter of one attention and two norms is faster than one with a head of its own, than a whole layer, "
             "and than an MLP.",
-            f"Adapters of several architectures behind one layer, {_TRAINED}, raced against autoregressive decoding.",
+            f"Adapters of several architectures after one layer, {_TRAINED}, raced against autoregressive decoding.",
             "The paper's adapter is faster than each of the others.",
             _architectures,
             judge_architectures,

@@ -31,7 +31,7 @@ _STRATEGIES: dict[str, dict[str, JSON]] = {
     "extended, w=3": {"strategy": "extended", "w": 3},
 }
 _KS, _WS = (1, 5, 10, 25), (2, 6, 10)
-_TAIL = 3  # ranks behind this one are the tail
+_TAIL = 3  # ranks after this one are the tail
 _HALF = 0.5
 _ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE = (
     "rows/step",
@@ -157,7 +157,7 @@ def judge_ablation(table: ResultTable) -> Judgement:
     return combine(
         more("a won context row", table.number("context", _LENGTH), "a bigram row", table.number("bigram", _LENGTH)),
         Statement(f"{short:.0%} of the won bigram rows are of one or two tokens", short >= _HALF),
-        Statement(f"{deep:.0%} of them and {flat:.0%} of the context's stood behind rank {_TAIL}", is_more(deep, flat)),
+        Statement(f"{deep:.0%} of them and {flat:.0%} of the context's ranked below {_TAIL}", is_more(deep, flat)),
         Statement(f"whole context rows were accepted on {whole:.0f} of {kinds:.0f} kinds of questions", whole == kinds),
     )
 
@@ -197,7 +197,7 @@ PAPER = Paper(
             "The mixed strategy with (k, w) = (10, 10): the longest accepted row of every step, the source it came "
             "from, and its rank among the rows of that source.",
             "Won context rows are longer; at least half of the won bigram rows are of 1 or 2 tokens; more of them than "
-            f"of the context's stood behind rank {_TAIL}; whole context rows are accepted on every kind of question.",
+            f"of the context's ranked below {_TAIL}; whole context rows are accepted on every kind of question.",
             _ablation,
             judge_ablation,
         ),

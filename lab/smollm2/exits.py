@@ -29,7 +29,7 @@ def expected_speedup(agreement: float, draft: float) -> float:
 def cost(layer: int, shape: Shape, drafted: int) -> float:
     """Return what a drafted token costs, as a share of the weights that a pass reads; `drafted` tokens may be drafted.
 
-    Its layers in front of the exit run alone, for every drafted token and for the last of the text; those behind it run
+    Its layers in front of the exit run alone, for every drafted token and for the last of the text; those after it run
     once for all.
     """
     attention = shape.hidden * shape.head_dim * 2 * (shape.heads + shape.kv_heads)

@@ -15,7 +15,7 @@ class PartsPlan:
     draft_vocabulary: int  # tokens that heads, adapter and drafter may draft
     heads: int
     heads_epochs: float
-    exits: tuple[int, ...]  # layers behind which an adapter is tried
+    exits: tuple[int, ...]  # layers after which an adapter is tried
     exit_steps: int  # of each of them
     adapter_epochs: float
     drafter_epochs: float

@@ -1,4 +1,4 @@
-"""The model behind heads and adapters: frozen, or learning through LoRA, with its original still inside."""
+"""the model of heads and adapters: frozen, or learning through LoRA, with its original still inside."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Lora:
 class HiddenStates(NamedTuple):
     """What the model made of a batch."""
 
-    final: Tensor  # (lines, length, H) behind the final norm
+    final: Tensor  # (lines, length, H) after the final norm
     # What entered the layers that were asked about, side by side and not normed: (lines, length, layers * H).
     entering: Tensor | None
 
@@ -94,7 +94,7 @@ class Backbone:
         """Count the rows of logits that are in memory at a time."""
         return max(1, _LOGITS // self.shape.vocabulary)
 
-    def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
+    def logits(self, hidden: Tensor) -> Tensor:  # (..., H) after the final norm -> (..., V) in float32
         """Apply the model's output layer."""
         with self.cast():
             logits: Tensor = self.model.get_output_embeddings()(hidden)

@@ -123,7 +123,7 @@ class _Writer:
             self._filled += len(here)
 
     def finish(self, tokenizer: str) -> Built:
-        """Write what is left, then the header in front and the digest behind."""
+        """Write what is left, then the header in front and the digest after it."""
         if self._filled:
             self._write_chunk()
         if not self._chunks:

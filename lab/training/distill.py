@@ -1,7 +1,7 @@
 """Self-distillation's data: the model's own answers to prompts, as JSON lines to learn from.
 
-Section 3.3.2 of the Medusa paper. Conversations of several turns are asked turn by turn, each behind the model's own
-earlier answers. An answer that does not end is left out, with all that would have come behind it.
+Section 3.3.2 of the Medusa paper. Conversations of several turns are asked turn by turn, each after the model's own
+earlier answers. An answer that does not end is left out, with all that would have come after it.
 """
 
 from __future__ import annotations

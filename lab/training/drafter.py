@@ -75,7 +75,7 @@ class DrafterLearner:
         made.backward(gradient)  # type: ignore[no-untyped-call]
         return {"loss": total}
 
-    def _read(self, batch: Batch) -> Tensor:  # (lines * length, H) behind the final norm
+    def _read(self, batch: Batch) -> Tensor:  # (lines * length, H) after the final norm
         outputs = self.model.model(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
         hidden: Tensor = outputs.last_hidden_state
         return hidden.flatten(0, 1)

@@ -41,7 +41,7 @@ class EagleSettings:
     """What the drafter is, and how it learns."""
 
     taps: tuple[int, ...] | None = None  # the model's layers whose inputs it reads; None: `usual_taps`
-    guesses: int = 3  # one behind the other, of training-time test
+    guesses: int = 3  # one after the other, of training-time test
     intermediate: int | None = None  # width of its feed-forward part; None: the model's
     norm_before_residual: bool = True
     norm_before_fc: bool = False

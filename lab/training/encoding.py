@@ -51,10 +51,10 @@ class ChatEncoder:
         spans = []
         for turn in range(len(answers)):
             before = self._render(conversation.messages(turn), answer_next=True)
-            behind = self._answered(conversation, turn)
-            if not (text.startswith(behind) and behind.startswith(before)):
+            answered = self._answered(conversation, turn)
+            if not (text.startswith(answered) and answered.startswith(before)):
                 return None
-            spans.append((len(before), len(behind)))
+            spans.append((len(before), len(answered)))
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         learnt = [False] * len(encoded["input_ids"])
         for begin, end in spans:
@@ -62,7 +62,7 @@ class ChatEncoder:
                 if begin <= first < end and place > 0:
                     learnt[place] = True
                     if encoded["input_ids"][place] in self._codec.end_tokens:
-                        break  # generation stops here, whatever the template writes behind it
+                        break  # generation stops here, whatever the template writes after it
         return TrainingRow(encoded["input_ids"], learnt)
 
     def _alone(self, conversation: Conversation, turn: int) -> TrainingRow:
@@ -72,7 +72,7 @@ class ChatEncoder:
         end = self._tokenizer.eos_token_id
         ends = self._codec.end_tokens
         answer += [end] if end in ends else sorted(ends)[:1]
-        first = max(1, len(prompt))  # a row's first token stands behind nothing
+        first = max(1, len(prompt))  # a row's first token has no context
         return TrainingRow(prompt + answer, [place >= first for place in range(len(prompt) + len(answer))])
 
     def _answered(self, conversation: Conversation, turn: int) -> str:

@@ -1,4 +1,4 @@
-"""Texts that a model writes behind many prompts at once."""
+"""Texts that a model writes after many prompts at once."""
 
 from __future__ import annotations
 

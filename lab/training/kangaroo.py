@@ -1,4 +1,4 @@
-"""A Kangaroo adapter as it learns, behind a shallow part of a frozen model.
+"""A Kangaroo adapter as it learns, after a shallow part of a frozen model.
 
 From the hidden state with which the token at place t leaves layer l, the adapter guesses what the whole model says at
 the same place: soft cross-entropy against the model's distribution over the tokens that may be drafted, and no

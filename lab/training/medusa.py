@@ -1,4 +1,4 @@
-"""Medusa heads as they learn: alone behind a frozen model, or together with it.
+"""Medusa heads as they learn: alone after a frozen model, or together with it.
 
 Cai et al., 2024, arXiv 2401.10774, sections 3.2 and 3.3.2. At place t the model says token t + 1; head k (1..K) learns
 token t + k + 1. Its loss counts lambda_k = 0.8^k; together with the model, all heads count lambda_0 times that beside

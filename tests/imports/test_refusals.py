@@ -69,7 +69,7 @@ WRONG: list[tuple[str, Change, str]] = [
     ("vllm_vcr.jsonl", one_more(of(), "output_tokens"), "output_tokens is"),
     ("vllm_vcr.jsonl", lambda row: row["itl_ms"].pop(), "itl_tokens is"),
     ("vllm_vcr.jsonl", lambda row: row["itl_tokens"].__setitem__(0, 0), "writes at least one token"),
-    ("vllm_vcr.jsonl", lambda row: row["itl_tokens"].__setitem__(0, 500), "the chunks behind the first hold"),
+    ("vllm_vcr.jsonl", lambda row: row["itl_tokens"].__setitem__(0, 500), "the chunks after the first hold"),
     ("specdecode_bench.jsonl", lambda row: row["acc_eagle"]["acc_len"].__setitem__(0, 900), "is 900, but from 1 to"),
     ("specdecode_bench.jsonl", lambda row: row["generated_token_ids"].extend([1] * 9), "but generated_token_ids has"),
     ("spec_bench.jsonl", lambda row: row["choices"][0].update(new_tokens=[3]), "but accept_lengths of the turn make"),

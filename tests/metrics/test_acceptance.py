@@ -108,7 +108,7 @@ def test_some_records_count_guesses_by_run_alone() -> None:
     assert measure("draft_acceptance_rate", whole.where(runs=[0]))["value"] == pytest.approx(3 / 8)
     assert measure("draft_acceptance_rate", whole)["value"] == pytest.approx(3 / 8)  # of the second run it is not known
     part = whole.masked(whole.steps.maybe("accepted") > 0).where(runs=[0])
-    assert measure("draft_acceptance_rate", part)["reason"] == "this record does not say how many guesses a step had"
+    assert measure("draft_acceptance_rate", part)["reason"] == "this record does not count the guesses of a step"
     lengths = measure("histogram_by_draft_length", whole)
     assert lengths["rows"] == [[4, 2, 1]] and "of 3 more steps nobody says" in lengths["sentence"]
     assert measure("by_category", whole)["rows"][0][6] == pytest.approx(3 / 8)

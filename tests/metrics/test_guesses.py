@@ -47,7 +47,7 @@ def test_hits_by_rank() -> None:
     ]
     found = measure("hit_ranks", selection(steps=[step(1, 2, 3), step(2, 1, 3)], nodes=nodes))
     assert [row[:5] for row in found["rows"]] == [[1, 0, 2, 1, 0.5], [1, 1, 2, 1, 0.5], [2, 0, 2, 1, 0.5]]
-    assert "33% of the accepted guesses were behind the first" in found["sentence"]
+    assert "33% of the accepted guesses were after the first" in found["sentence"]
 
 
 def ranked(ranks: list[int | None]) -> list[dict]:

@@ -50,7 +50,7 @@ def test_expected_and_measured_speed() -> None:
     assert found["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
     assert "the draft costs 0.42 of a target step (at acceptance 0.67" in found["sentence"]
     assert "verification of 16 rows costs 1.1 passes" in found["sentence"]
-    assert "the time outside of passes is 19%" in found["sentence"]
+    assert "the time outside passes is 19%" in found["sentence"]
 
 
 def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "") -> Selection:
@@ -197,4 +197,4 @@ def test_times_of_whole_runs() -> None:
     assert gaps == {"to the first token": [1, 100.0], "for each token of a run (TPOT)": [1, 100.0]}
     part = record.masked(record.steps.maybe("step") > 0)  # the time of a run is not that of some of its steps
     assert measure("throughput", part)["reason"] and len(measure("latency", part)["rows"]) == 1
-    assert measure("step_time", record)["reason"] == "this record does not say how long a step took"
+    assert measure("step_time", record)["reason"] == "this record has no times of steps"

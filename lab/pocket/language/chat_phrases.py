@@ -180,7 +180,7 @@ _ASKED = {
     " *2]{mild}*3|{Subject} is too {harsh} for me*3].",
     "end_view": "[How about you?*5|What is your view?*3|What do your friends think?*2]",
 }
-# What is recalled stands behind the same words as where it was said first.
+# What is recalled follows the same words as where it was said first.
 _RECALL = {
     "said": "[You [said*5|told me*3|mentioned*2] [*6|earlier *4]that*8|As you said,*2]",
     "fact_name": "<said> your name is {name}.",

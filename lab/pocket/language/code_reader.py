@@ -26,7 +26,7 @@ class Code:
     function: ast.FunctionDef
     doc: str
     arguments: tuple[Any, ...]
-    comment: str  # the only one, behind the call
+    comment: str  # the only one, after the call
 
 
 def parses(answer: str) -> bool:

@@ -45,7 +45,7 @@ def held_out(sample: Sample) -> bool:
 def training_sample(rng: Random, share: float) -> Sample:
     """Draw a conversation to learn from, given the share of the training that is done: drills first, then kinds.
 
-    Copying and looking up come suddenly, and far sooner from drills alone; every kind is quick to learn behind them.
+    Copying and looking up come suddenly, and far sooner from drills alone; every kind is quick to learn after them.
     """
     if rng.random() < max(_LEAST_DRILLS, 1.3 - 1.26 * share / DRILLED):
         return drills.make(rng)

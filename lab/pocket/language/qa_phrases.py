@@ -48,7 +48,7 @@ VERDICTS: Mapping[str, Template] = {
 }
 CLAIM = form("[is it true that |am I right that ]")
 
-# Never empty, so that a name is always behind a space, and so the same token.
+# Never empty, so that a name always follows a space, and so the same token.
 OPENING = form("[Of course|Certainly|Gladly|Let me see|Here it is|Thank you for asking]. ")
 LEAD = form("[|as we all know, |I believe that |the books say that ]")
 JOIN = form("[, and |, while ]")

@@ -44,7 +44,7 @@ READ = Capital(form("[[read|use|look at] [these|my] [three |][passages|notes|tex
 ASK = form("[|please tell me: |answer this: |I want to know: ]")
 PLEA = form("[| Quote the sentence.| Cite the passage.| Thank you.| Thanks.]")
 
-# No quotation marks: behind a space, the sentence has the very tokens that it has in its passage.
+# No quotation marks: after a space, the sentence has the very tokens that it has in its passage.
 OPENING = form("[|Of course. |Certainly. |Gladly. |Let me look. ][Here is the sentence|I found this|We read|Look]: ")
 FOUND = form("{q} ")
 SHORT = form("[so|therefore|in short,|this means that|we learn that] [{n}|it|this {t}] ")
