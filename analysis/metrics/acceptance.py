@@ -58,7 +58,7 @@ def draft_acceptance_rate(selection: Selection) -> MetricResult:
     value, low, high = (float(number) for number in intervals.ratio(above, below))
     sentence = f"{above.sum():,.0f} of {below.sum():,.0f} guesses were accepted."
     if branches(selection):
-        sentence += " A tree has several guesses for a position, of which at most one is right: compare trees by acceptance length."
+        sentence += " In a tree at most one guess per position is right: compare trees by acceptance length."
     return result(sentence, value=value, interval=(low, high), unit="share")
 
 
