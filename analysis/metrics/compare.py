@@ -255,7 +255,7 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
     named = [f"it {_VERBS[sign]} {clauses[sign]}" for sign in (-1, 1) if clauses[sign]]
     if not named:
         of = " in acceptance" if speed else ""
-        return f"No difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions).{speed}"
+        return f"There is no difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions).{speed}"
     return f"Overall, acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}.{speed}"
 
 

@@ -110,13 +110,13 @@ def test_some_records_count_guesses_by_run_alone() -> None:
     part = whole.masked(whole.steps.maybe("accepted") > 0).where(runs=[0])
     assert measure("draft_acceptance_rate", part)["reason"] == "this record does not count the guesses of a step"
     lengths = measure("histogram_by_draft_length", whole)
-    assert lengths["rows"] == [[4, 2, 1]] and "of 3 more steps nobody says" in lengths["sentence"]
+    assert lengths["rows"] == [[4, 2, 1]] and "3 more steps are not recorded" in lengths["sentence"]
     assert measure("by_category", whole)["rows"][0][6] == pytest.approx(3 / 8)
 
 
 def test_a_record_says_itself_why_it_has_no_guesses() -> None:
     tables = tables_of([run()], [step(0, 0), step(1, 2)])
     record = Selection.of(*tables.values(), {"nodes.rank": "no engine records them"})
-    assert measure("rank_histogram", record)["reason"] == "this record does not hold its guesses one by one"
+    assert measure("rank_histogram", record)["reason"] == "this record lacks the single guesses"
     record = Selection.of(*tables.values(), {"nodes.judged": "no engine records its rejected guesses"})
     assert measure("rank_histogram", record)["reason"] == "no engine records its rejected guesses"

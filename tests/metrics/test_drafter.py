@@ -35,13 +35,13 @@ def test_reliability() -> None:
         [0.9, 1.0, 2, pytest.approx(0.925), 1.0],
     ]
     assert found["value"] == pytest.approx((0.7 + 1.05 + 0.15) / 5)
-    assert "too sure, by 0.04" in found["sentence"]  # 3.2 expected, 3 came: 0.2 / 5
+    assert "too confident, by 0.04" in found["sentence"]  # 3.2 expected, 3 came: 0.2 / 5
 
 
 def test_a_calibrated_drafter_has_no_error() -> None:
     nodes = [root(), *(guess(i + 1, 0, 1, sibling=i, confidence=0.25, accepted=i == 0) for i in range(4))]
     found = measure("reliability", selection(steps=[step(1, 1, 4)], nodes=nodes))
-    assert found["value"] == pytest.approx(0.0) and "as it should be" in found["sentence"]
+    assert found["value"] == pytest.approx(0.0) and "well calibrated" in found["sentence"]
 
 
 def test_ranks_are_counted_once_a_place() -> None:
@@ -85,7 +85,7 @@ def test_alpha_beside_what_was_accepted() -> None:
         [2, 1, pytest.approx(0.7), 1, 1.0],
         [3, 1, pytest.approx(0.3), 1, 0.0],
     ]
-    assert "of 3 that were drawn, 0.67 were accepted, as chance explains" in found["sentence"]
+    assert "0.67 of the 3 drawn ones were accepted, which is within chance" in found["sentence"]
 
 
 def drawn(accepted: float, overlap: float) -> Selection:
@@ -102,7 +102,7 @@ def drawn(accepted: float, overlap: float) -> Selection:
 def test_a_wrong_q_is_found() -> None:
     """The fault: q is recorded before the filters, or rounded otherwise than it was sampled."""
     assert "not drawn from the recorded distribution" in measure("alpha", drawn(0.5, 0.7))["sentence"]
-    assert "as chance explains" in measure("alpha", drawn(0.7, 0.7))["sentence"]
+    assert "within chance" in measure("alpha", drawn(0.7, 0.7))["sentence"]
 
 
 def test_greedy_guesses_are_not_drawn() -> None:
@@ -118,4 +118,4 @@ def test_greedy_guesses_are_not_drawn() -> None:
 def test_a_drafter_without_a_distribution_has_a_reason(key: str) -> None:
     nodes = [root(), guess(1, 0, 1)]
     found = measure(key, selection(steps=[step(1, 0, 1)], nodes=nodes))
-    assert found["reason"] and found["reason"].startswith("this record does not")
+    assert found["reason"] and found["reason"].startswith("this record lacks")
