@@ -83,7 +83,7 @@ def shown(paint: Paint, report: Examination) -> str:
                 f"{each.probe.name:44} {each.other.tokens_per_step:11.2f} {each.gain:+7.2f}  {low:+.2f} to {high:+.2f}"
             )
             lines.append(paint.bold(row) if each.is_better else row)
-        lines += ["", paint.bold("accepted, by the guess's place in the step")]
+        lines += ["", paint.bold("accepted, by the guess's position in the step")]
         curves = {"as given": report.given, "mended": report.best}
         for name, measured in curves.items() if report.faults else [("as given", report.given)]:
             lines.append(f"{name:10} " + "  ".join(f"{share:4.0%}" for share in measured.survival))

@@ -56,10 +56,10 @@ def test_the_commands_lead_from_the_complaint_to_the_cure(place: Path, capsys: p
     plain = re.sub(r"\s+", " ", said)
     for quoted in (
         "eagle3 default 9 0 1.25",
-        "Guess 1 is right in 27% of 258 steps, guess 2 in 0% of the 66 in which all before it were.",
-        "the drafter's first in 21% of 324 places, and among its first 5 in 45%",
+        "Guess 1 is right in 27% of 258 steps, guess 2 in 0% of the 66 in which all earlier ones were.",
+        "the drafter's first in 21% of 324 positions, and among its first 5 in 45%",
         "mended 92% 83% 76% 71% 65%",
-        "One fault: with norm_before_residual on, 4.87 tokens a step instead of 1.21: "
+        "One fault: with norm_before_residual on, 4.87 tokens per step instead of 1.21: "
         "set norm_before_residual to true in config.json.",
         "Acceptance rose from 1.25 to 4.24, at every position.",
     ):

@@ -67,7 +67,7 @@ class ExaminedDraft:
     def _check_tokenizer(self) -> Check:
         name = flag = "tokenizer"
         if self._codec.tokenizer is None or self._target_codec.tokenizer is None:
-            return Check(name, flag, fine=True, sentence="one of the two has no tokenizer of its own to compare")
+            return Check(name, flag, fine=True, sentence="one of the two has no tokenizer to compare")
         want, have = (codec.tokenizer.get_vocab() for codec in (self._target_codec, self._codec))
         differing = sorted(want.items() ^ have.items(), key=lambda entry: (entry[1], entry[0]))
         if not differing:
@@ -76,16 +76,16 @@ class ExaminedDraft:
         given, better = (_token(codec, index) for codec in (self._codec, self._target_codec))
         count = len({index for _, index in differing})
         sentence = (
-            f"{count:,} ids stand for other tokens than the target's, first {index}: {given} instead of {better}; "
-            "take the target's tokenizer files, if the drafter was trained with them"
+            f"{count:,} ids are other tokens than in the target, first {index}: {given} instead of {better}; "
+            "use the target's tokenizer files, if the drafter was trained with them"
         )
         return Check(name, flag, fine=False, sentence=sentence, given=given, better=better)
 
     def _check_marks(self) -> Check:
         drafter, target = self._marks(self._codec), self._marks(self._target_codec)
         if self._codec.tokenizer is None or drafter == target:
-            return Check("marks", "bos", fine=True, sentence=f"texts begin with {_listed(target)} for both")
-        sentence = f"the drafter's texts begin with {_listed(drafter)}, the target's with {_listed(target)}"
+            return Check("marks", "bos", fine=True, sentence=f"both begin texts with {_listed(target)}")
+        sentence = f"the drafter begins texts with {_listed(drafter)}, the target with {_listed(target)}"
         return Check("marks", "bos", fine=False, sentence=sentence, given=drafter, better=target)
 
     def _check_template(self) -> Check:
@@ -94,11 +94,11 @@ class ExaminedDraft:
             return Check(name, flag, fine=True, sentence="one of the two has no chat template to compare")
         drafter, target = (codec.encode_chat(_CHAT) for codec in (self._codec, self._target_codec))
         if drafter == target:
-            return Check(name, flag, fine=True, sentence="both write a chat in the same tokens")
+            return Check(name, flag, fine=True, sentence="both encode a chat in the same tokens")
         at = next((i for i, pair in enumerate(zip(drafter, target, strict=False)) if pair[0] != pair[1]), -1)
         sentence = (
-            f"the drafter's template writes a chat in other tokens than the target's, first at token {at}: "
-            "take the target's chat_template, if the drafter was trained with it"
+            f"the two templates encode a chat differently, first at token {at}: "
+            "use the target's chat_template, if the drafter was trained with it"
         )
         return Check(name, flag, fine=False, sentence=sentence, given="the drafter's", better="the target's")
 

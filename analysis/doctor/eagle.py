@@ -130,7 +130,7 @@ class ExaminedEagle:
             rising = all(one < other for one, other in zip(taps, taps[1:], strict=False))
             if rising and all(map(self._has, taps)) and set(taps) <= {*self.layers()}:
                 listed = ", ".join(map(str, taps))
-                remedy = f"write [{listed}] into eagle_aux_hidden_state_layer_ids, counted in layers in front"
+                remedy = f"write [{listed}] into eagle_aux_hidden_state_layer_ids, counted from the layers before"
                 changed = replace(wiring, taps=taps)
                 probes.append(Probe(f"tapped layers {listed}", "taps", [*given], [*taps], changed, remedy))
         return probes
@@ -143,11 +143,11 @@ class ExaminedEagle:
         for by in (-1, 1):
             shift = wiring.draft_shift + by
             changed = replace(wiring, draft_shift=shift)
-            name, remedy = f"places of guesses {shift:+d}", f"move the places of guesses after the text by {by:+d}"
+            name, remedy = f"positions of guesses {shift:+d}", f"move the positions of guesses by {by:+d}"
             probes.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
         for shift in sorted({0, -1} - {wiring.feature_shift}):
             changed = replace(wiring, feature_shift=shift)
-            name, remedy = f"features {shift:+d}", f"read every token with the feature {1 - shift} in front of it"
+            name, remedy = f"features {shift:+d}", f"read every token with the feature {1 - shift} before it"
             probes.append(Probe(name, "feature_shift", wiring.feature_shift, shift, changed, remedy))
         return probes
 
@@ -164,7 +164,7 @@ class ExaminedEagle:
         changed = replace(wiring, config=replace(config, shape=replace(config.shape, windows=(other_window,))))
         given = config.window or None
         name = f"window {other_window}" if other_window else "window off"
-        remedy = f"set sliding_window to {other_window}" if other_window else "take the sliding window out"
+        remedy = f"set sliding_window to {other_window}" if other_window else "remove the sliding window"
         probes.append(Probe(name, "window", given, other_window, changed, f"{remedy} in config.json"))
         return probes
 

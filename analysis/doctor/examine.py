@@ -58,11 +58,11 @@ class Examination:
         given, best = self.given.tokens_per_step, self.best.tokens_per_step
         looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
         places = int(self.given.places.sum())
-        basis = f"{looked}, measured at {places:,} places of {self.prompts} texts in {self.seconds:.0f} s"
+        basis = f"{looked}, measured at {places:,} positions of {self.prompts} texts in {self.seconds:.0f} s"
         if self.healthy:
-            return f"Healthy: {given:.2f} tokens a step, and no change is better. This comes from {basis}."
-        gain = f" All mended: {best:.2f} tokens a step instead of {given:.2f}." if best > given else ""
-        return f"{count}: {sentences}.{gain} This comes from {basis}."
+            return f"Healthy: {given:.2f} tokens per step, and no change improves it. Based on {basis}."
+        gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
+        return f"{count}: {sentences}.{gain} Based on {basis}."
 
     def to_json(self) -> dict[str, JSON]:
         """Return the report as `--json` prints it."""

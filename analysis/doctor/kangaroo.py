@@ -89,8 +89,8 @@ class ExaminedAdapter:
                 remedy = f"set exit_layer to {layer} in config.json"
                 probes.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
         normed = not wiring.normed
-        name = f"final norm in front of the adapter {'on' if normed else 'off'}"
-        remedy = f"give the adapter the states {'after the final norm' if normed else 'as the layer leaves them'}"
+        name = f"final norm before the adapter {'on' if normed else 'off'}"
+        remedy = f"give the adapter the states {'after the final norm' if normed else 'as they leave the layer'}"
         probes.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
         base = config.rope_theta
         for other in sorted({self._sections[0].rope.base, _BASE} - {base}):

@@ -48,7 +48,7 @@ class ExaminedHeads:
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
         mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
-        outputs = f"{len(weights.own)} of {self.depth} heads have an output layer of their own"
+        outputs = f"{len(weights.own)} of {self.depth} heads have their own output layer"
         return [
             check_verifier(self._named, name),
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
@@ -56,7 +56,7 @@ class ExaminedHeads:
                 "weights",
                 "weights",
                 fine=not spoilt,
-                sentence=f"{spoilt[0]} hold what is no number" if spoilt else "all weights are numbers",
+                sentence=f"{spoilt[0]} hold values that are not numbers" if spoilt else "all weights are numbers",
                 given=spoilt,
                 better=[],
             ),
@@ -83,13 +83,13 @@ class ExaminedHeads:
         }
         for name, other in orders.items():
             if other != order and other not in [probe.wiring.order for probe in probes]:
-                changed, remedy = replace(wiring, order=other), "number the heads in the file anew"
+                changed, remedy = replace(wiring, order=other), "renumber the heads in the file"
                 probes.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
-        place = f"{'in front of' if wiring.normed else 'after'} the final norm"
+        place = f"{'before' if wiring.normed else 'after'} the final norm"
         changed, remedy = replace(wiring, normed=not wiring.normed), f"give the heads the hidden state {place}"
         probes.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
         for shift in sorted({-1, 0} - {wiring.place}):
-            remedy = f"give the heads the hidden state {1 - shift} in front of the root"
+            remedy = f"give the heads the hidden state {1 - shift} before the root"
             changed = replace(wiring, place=shift)
             probes.append(Probe(f"hidden state {shift:+d}", "hidden_place", wiring.place, shift, changed, remedy))
         return probes

@@ -27,7 +27,7 @@ def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
             return Check("norms", name, fine=False, sentence=f"{name} reaches {worst}", given=worst, better="about 1")
     ones = [name for name, scale in scales.items() if bool((scale == 1).all())]
     if ones:
-        return Check("norms", "norms", fine=True, sentence=f"all scales of {', '.join(ones)} are 1: untrained, maybe")
+        return Check("norms", "norms", fine=True, sentence=f"all scales of {', '.join(ones)} are 1: perhaps untrained")
     return Check("norms", "norms", fine=True, sentence=f"the scales of {len(scales)} norms look trained")
 
 
@@ -35,9 +35,9 @@ def check_embedding(drafter: torch.Tensor | None, target: torch.Tensor) -> Check
     """Compare the rows of a drafter's embedding with the target's by cosine, and look for a shift between them."""
     name = flag = "embedding"
     if drafter is None:
-        return Check(name, flag, fine=True, sentence="the target's embedding serves the drafter too")
+        return Check(name, flag, fine=True, sentence="the drafter uses the target's embedding")
     if drafter.shape != target.shape:
-        sentence = "the drafter has an embedding of its own, of another size than the target's"
+        sentence = "the drafter has its own embedding, of another size than the target's"
         return Check(name, flag, fine=True, sentence=sentence)
     count = min(_ROWS, len(drafter) - 2)
     drafter, target = drafter[1 : count + 1].float(), target.float().to(drafter.device)
@@ -65,7 +65,7 @@ def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Chec
 def check_verifier(named: str, name: str) -> Check:
     """Check that the model named by a configuration may be the one at hand."""
     if named and not same_model(named, name):
-        sentence = f"config.json says that it was made for {named[:80]}, not for {name[:80]}"
+        sentence = f"config.json names the model {named[:80]}, not {name[:80]}"
         return Check("verifier", "verifier", fine=False, sentence=sentence, given=named[:80], better=name[:80])
     sentence = f"config.json names {named}" if named else "config.json names no model"
     return Check("verifier", "verifier", fine=True, sentence=sentence)

@@ -76,7 +76,7 @@ class Fault:
         """Make a fault of a better probe."""
         probe, given, better = outcome.probe, outcome.given.tokens_per_step, outcome.other.tokens_per_step
         low, high = (round(end, 4) for end in outcome.interval)
-        sentence = f"with {probe.name}, {better:.2f} tokens a step instead of {given:.2f}: {probe.remedy}"
+        sentence = f"with {probe.name}, {better:.2f} tokens per step instead of {given:.2f}: {probe.remedy}"
         values = probe.given, probe.other, round(given, 4), round(better, 4)
         return cls(probe.name, probe.flag, *values, (low, high), sentence)
 

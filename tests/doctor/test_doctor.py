@@ -138,7 +138,7 @@ def check(size: tuple[int, int], kind: str, change: Break, flag: str, better: JS
     if fault.interval is not None:
         assert fault.interval[0] > 0 and fault.tokens_per_step_better is not None
         assert fault.tokens_per_step_better > 1.02 * (fault.tokens_per_step_given or 0)
-        assert f"{fault.tokens_per_step_better:.2f} tokens a step" in fault.sentence
+        assert f"{fault.tokens_per_step_better:.2f} tokens per step" in fault.sentence
 
 
 # An examination of pocket's EAGLE drafter takes a second or two: these show each kind of finding.
