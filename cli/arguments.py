@@ -52,7 +52,7 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
         group.add_argument(f"--{name}", metavar=metavar, help=f"{part.title}: {part.source}")
     group.add_argument(
         "--device",
-        help="cpu, cuda, or several such as cuda:0,cuda:1 to split the layers over (default: cuda where there is one)",
+        help="cpu, cuda, or several devices for the layers, such as cuda:0,cuda:1 (default: cuda if available)",
     )
     group.add_argument(
         "--draft-device", metavar="DEVICE", help="where the drafter runs (default: the model's last device)"
@@ -60,7 +60,7 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
     group.add_argument(
         "--dtype", help="float32, bfloat16, float16, or int8 for the weights (default: depends on model and device)"
     )
-    group.add_argument("--threads", metavar="N", help="threads of the processor to use")
+    group.add_argument("--threads", metavar="N", help="CPU threads")
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:

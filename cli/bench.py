@@ -24,7 +24,7 @@ from .arguments import add_json_flag, add_model_flags, check_place, clean, load_
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
-HELP = "measure methods against autoregressive decoding, greedily, on the same prompts in turn"
+HELP = "measure methods and autoregressive decoding on the same prompts, greedily and in turn"
 EXAMPLE = "python -m decoding bench --methods lookahead,prompt_lookup --limit 20 --peers transformers"
 DEFAULT_OUT = "bench.json"
 _HEADS = ("method", "tokens/step", "tokens/s", "speedup", "step cost", "prefill ms", "same text")
@@ -33,25 +33,31 @@ _HEADS = ("method", "tokens/step", "tokens/s", "speedup", "step cost", "prefill 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser)
-    parser.add_argument("--methods", metavar="A,B", help="default: all that the engine can run")
+    parser.add_argument("--methods", metavar="A,B", help="methods (default: all that can run)")
     parser.add_argument(
-        "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+        "--param",
+        action="append",
+        default=[],
+        metavar="METHOD.NAME=VALUE",
+        help="a setting, such as lookahead.W=8; repeatable",
     )
     parser.add_argument(
-        "--tuned", action="store_true", help="with the settings that are fastest on a CPU, where --param sets no others"
+        "--tuned", action="store_true", help="use the settings that are fastest on a CPU, unless --param sets others"
     )
     parser.add_argument(
         "--tasks",
         metavar="FILE",
         help='"english", or a file: Spec-Bench questions, or JSON lines with a prompt or turns',
     )
-    parser.add_argument("--limit", metavar="N", help="N tasks only, of every kind as many as possible")
+    parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
-    parser.add_argument("--ignore-end", action="store_true", help="continue after the end of the text")
+    parser.add_argument("--ignore-end", action="store_true", help="continue after an end-of-text token")
     parser.add_argument(
         "--peers", default="", metavar="A,B", help=f"other implementations to measure: {', '.join(PEERS)}"
     )
-    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the JSON (default: {DEFAULT_OUT})")
+    parser.add_argument(
+        "--out", default=DEFAULT_OUT, metavar="FILE", help=f"file for the JSON (default: {DEFAULT_OUT})"
+    )
     add_json_flag(parser)
 
 

@@ -31,14 +31,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         'and "answer", "completion", "response" or "output"',
     )
     parser.add_argument(
-        "--model", default=TARGET, metavar="NAME", help='whose tokenizer: "pocket", a folder or a hub id'
+        "--model", default=TARGET, metavar="NAME", help='model whose tokenizer is used: "pocket", a folder or a hub id'
     )
-    parser.add_argument("--out", required=True, metavar="FILE", help="the datastore, such as store.safetensors")
-    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    parser.add_argument("--out", required=True, metavar="FILE", help="file to write, such as store.safetensors")
+    parser.add_argument("--force", action="store_true", help="replace an existing FILE")
     parser.add_argument(
         "--border",
         metavar="TEXT",
-        help='in text files, lines that read TEXT stand between documents; "" for empty lines (default: none do)',
+        help='line that separates documents in text files; "" for empty lines (default: one document a file)',
     )
     add_json_flag(parser)
 

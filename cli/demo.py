@@ -20,11 +20,11 @@ from .progress import ProgressBar
 from .stream import Piece, PieceCutter
 from .window import window_and_mask
 
-HELP = "watch every method write the same text, on SmolLM2 where it is on this machine, else on pocket"
+HELP = "watch every method write the same text, with SmolLM2 if it is on this machine, else with pocket"
 EXAMPLE = "python -m decoding demo"
 _READ = (
-    "How to read it: │ ends a step, one forward pass of the target. All tokens of a step but the last were guessed "
-    "beforehand, and the target agreed with them. The texts are equal, token by token: guesses change how fast a "
+    "How to read it: │ ends a step, one forward pass of the target. All but the last token of a step were guessed "
+    "beforehand and confirmed by the target. The texts are equal, token by token: guesses change how fast a "
     "text comes, never what it is."
 )
 _POCKET_PROMPT = (

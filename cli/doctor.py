@@ -18,7 +18,7 @@ from .bench import read_questions
 from .paint import Paint
 from .progress import ProgressBar
 
-HELP = "find faults in the wiring of a drafter: its files are checked, then each flag is tried as given and changed"
+HELP = "find faults in a drafter's wiring: check its files, then try each flag as given and changed"
 EXAMPLE = "python -m decoding doctor --model pocket --eagle assets/pocket/eagle"
 PROMPTS, TOKENS = 24, 48
 _FAULTY = 1
@@ -30,11 +30,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks", metavar="FILE", help='prompts, or "english" (pocket and smollm2 have their own); first turns only'
     )
-    parser.add_argument("--prompts", default=str(PROMPTS), metavar="N", help=f"prompts to try (default: {PROMPTS})")
+    parser.add_argument("--prompts", default=str(PROMPTS), metavar="N", help=f"number of prompts (default: {PROMPTS})")
     parser.add_argument(
-        "--max-new-tokens", default=str(TOKENS), metavar="N", help=f"tokens after each (default: {TOKENS})"
+        "--max-new-tokens",
+        default=str(TOKENS),
+        metavar="N",
+        help=f"tokens to write after each prompt (default: {TOKENS})",
     )
-    parser.add_argument("--seed", default="0", metavar="N", help="another choice of prompts")
+    parser.add_argument("--seed", default="0", metavar="N", help="seed for the choice of prompts")
     add_json_flag(parser)
 
 

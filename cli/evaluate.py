@@ -24,7 +24,7 @@ from .progress import ProgressBar
 if TYPE_CHECKING:
     from analysis.evaluate.evaluation import Answers
 
-HELP = "run methods over a prompt set, and write every run, step and node as Parquet"
+HELP = "run methods on a set of prompts, and write every run, step and node as Parquet"
 EXAMPLE = "python -m decoding evaluate --methods lookahead,draft_model --limit 7 --out runs/first"
 _HEADS = ("method", "setting", "runs", "failed", "tokens/step", "tokens/s", "speedup", "same text")
 _LOCAL = "local"
@@ -33,46 +33,50 @@ _LOCAL = "local"
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser)
-    parser.add_argument("--methods", required=True, metavar="A,B", help="beside autoregressive, which always runs")
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="the run folder, new or begun by this command")
+    parser.add_argument("--methods", required=True, metavar="A,B", help="methods to run besides autoregressive")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="run folder: a new one, or one to resume")
     parser.add_argument(
         "--tasks",
         metavar="FILE",
         help='"english", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
     )
-    parser.add_argument("--limit", metavar="N", help="N tasks only, of every kind as many as possible")
+    parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
     parser.add_argument(
-        "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+        "--param",
+        action="append",
+        default=[],
+        metavar="METHOD.NAME=VALUE",
+        help="a setting, such as lookahead.W=8; repeatable",
     )
     parser.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="NAME:METHOD.P=V,...",
-        help="one more setting of a method under a name of its own, such as short:draft_model.gamma=2; repeatable",
+        help="another setting of a method, with a name, such as short:draft_model.gamma=2; repeatable",
     )
     parser.add_argument(
-        "--tuned", action="store_true", help="with the settings that are fastest on a CPU, where --param sets no others"
+        "--tuned", action="store_true", help="use the settings that are fastest on a CPU, unless --param sets others"
     )
-    parser.add_argument("--no-baseline", action="store_true", help="without autoregressive decoding")
+    parser.add_argument("--no-baseline", action="store_true", help="leave out autoregressive decoding")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
-    parser.add_argument("--temperature", default="0", metavar="T", help="0 takes the likeliest token")
+    parser.add_argument("--temperature", default="0", metavar="T", help="sampling temperature (default: 0, greedy)")
     parser.add_argument("--top-p", default="1", metavar="P")
     parser.add_argument("--seed", default="0", metavar="N")
     parser.add_argument(
-        "--record", default="full", metavar="LEVEL", help="light or full, which has probabilities (default)"
+        "--record", default="full", metavar="LEVEL", help="light, or full with probabilities (default: full)"
     )
-    parser.add_argument("--traces", action="store_true", help="write a trace file of every run too")
+    parser.add_argument("--traces", action="store_true", help="also write a trace file for every run")
     group = parser.add_argument_group("several processes or machines")
     group.add_argument(
         "--ray",
         nargs="?",
         const=_LOCAL,
         metavar="ADDRESS",
-        help="with Ray Data: on this machine, or on the cluster at this address (the extra [scale])",
+        help="use Ray Data: on this machine, or on the cluster at this address (needs the extra [scale])",
     )
-    group.add_argument("--workers", metavar="N", help="processes that hold the model each (default: 2)")
-    group.add_argument("--num-gpus", metavar="X", help="GPUs that each takes, such as 1 or 0.5 (default: 0)")
+    group.add_argument("--workers", metavar="N", help="worker processes, each with its own model (default: 2)")
+    group.add_argument("--num-gpus", metavar="X", help="GPUs per worker, such as 1 or 0.5 (default: 0)")
     add_json_flag(parser)
 
 

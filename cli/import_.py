@@ -26,31 +26,35 @@ if TYPE_CHECKING:
 
     from analysis.imports import Imported
 
-HELP = "make a run folder of other engines' records"
+HELP = "convert other engines' records to a run folder"
 EXAMPLE = "python -m decoding import assets/samples/vllm.jsonl --out imported"
 _METHODS = {"draft": "draft_model"} | {name: part.method for name, part in NAMED_PARTS.items()}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="records or traces; compressed ones too")
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="the folder to make")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="records or traces, compressed or not")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write")
     parser.add_argument(
         "--format",
         metavar="NAME",
-        help="what the files are, such as vllm (default: as their first record looks; a wrong name lists them all)",
+        help="format of the files, such as vllm (default: recognised by the first record; a wrong name lists all)",
     )
-    parser.add_argument("--name", metavar="TEXT", help="what the folder is called (default: the first file's name)")
+    parser.add_argument("--name", metavar="TEXT", help="name of the folder (default: the first file's name)")
     again = parser.add_argument_group("rejected guesses")
     again.add_argument(
-        "--restore", action="store_true", help="draft them again with --model and a drafter; greedy runs with token ids"
+        "--restore",
+        action="store_true",
+        help="draft them again with --model and a drafter (greedy runs with token ids only)",
     )
     again.add_argument(
         "--method",
         metavar="NAME",
-        help="that drafts (default: the record's, or the one that --draft, --eagle, ... is for)",
+        help="method that drafts (default: the record's, or the one that uses --draft, --eagle, ...)",
     )
-    again.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="of the method; repeatable")
+    again.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="setting of the method; repeatable"
+    )
     add_model_flags(parser, model=None)
     add_json_flag(parser)
 

@@ -19,7 +19,7 @@ from .paint import Paint, visible
 from .progress import ProgressBar
 from .recorded import engine_of
 
-HELP = "for every place of a text, how many guesses of each method the target would accept there"
+HELP = "show how many guesses of each method the target would accept at every position of a text"
 EXAMPLE = 'python -m decoding landscape --prompt "Who wrote Hamlet?" --write 40 --methods prompt_lookup,medusa'
 _MOST = 9  # accepted guesses that a digit can say
 _SHADES = ("", "24", "31", "37", "43", "42", "41", "40", "46", "118")  # of 256 colours, by the digit
@@ -31,13 +31,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(model=None)  # with --from it is the trace's
     text = parser.add_argument_group("text").add_mutually_exclusive_group(required=True)
     text.add_argument("--prompt", metavar="TEXT")
-    text.add_argument("--prompt-file", metavar="FILE", help="a text of at most 1 MB")
-    text.add_argument("--from", dest="origin", metavar="TRACE", help="the new text of a run that run --trace wrote")
-    parser.add_argument(
-        "--write", metavar="N", help="answer the prompt with N tokens, and measure on those; else on the prompt itself"
+    text.add_argument("--prompt-file", metavar="FILE", help="text file of at most 1 MB")
+    text.add_argument(
+        "--from", dest="origin", metavar="TRACE", help="use the new text of a trace written by run --trace"
     )
-    parser.add_argument("--methods", metavar="A,B", help="default: all that the engine can run")
-    parser.add_argument("--max-new-tokens", default="128", metavar="N", help="that the run of a step may write")
+    parser.add_argument(
+        "--write",
+        metavar="N",
+        help="answer the prompt with N tokens and measure these (default: measure the prompt itself)",
+    )
+    parser.add_argument("--methods", metavar="A,B", help="methods (default: all that can run)")
+    parser.add_argument("--max-new-tokens", default="128", metavar="N", help="tokens that a step may write at most")
     add_json_flag(parser)
 
 

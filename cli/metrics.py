@@ -18,7 +18,7 @@ from .paint import Paint, one_line
 if TYPE_CHECKING:
     from analysis.metrics import MetricResult, Selection
 
-HELP = "say what a run folder shows: acceptance, the drafter, its guesses, time, and what differs from another folder"
+HELP = "report on a run folder: acceptance, drafter, guesses, time, and differences from another folder"
 EXAMPLE = "python -m decoding metrics runs --against runs-before"
 _MOST_METHODS = 200  # with settings, of one report
 _MOST_ROWS = 20  # printed of a metric
@@ -31,15 +31,13 @@ Named = tuple[str, str]  # method and setting
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument(
-        "folder", nargs="?", metavar="FOLDER", help="a run folder, as `evaluate` and `import` make them"
-    )
-    parser.add_argument("--list", action="store_true", help="name every metric, its formula and what to look for")
-    parser.add_argument("--against", metavar="FOLDER", help="an earlier run folder on the same questions")
-    parser.add_argument("--only", metavar="KEYS", help="these metrics, with their rows; --list names them")
-    parser.add_argument("--method", metavar="NAME", help="runs of this method only")
-    parser.add_argument("--setting", metavar="NAME", help="runs of this setting only")
-    parser.add_argument("--category", metavar="NAME", help="questions of this category only")
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="run folder written by `evaluate` or `import`")
+    parser.add_argument("--list", action="store_true", help="list every metric with its formula and how to read it")
+    parser.add_argument("--against", metavar="FOLDER", help="compare with another run folder on the same questions")
+    parser.add_argument("--only", metavar="KEYS", help="show only these metrics (see --list), with their rows")
+    parser.add_argument("--method", metavar="NAME", help="use only runs of this method")
+    parser.add_argument("--setting", metavar="NAME", help="use only runs of this setting")
+    parser.add_argument("--category", metavar="NAME", help="use only questions of this category")
     add_json_flag(parser)
 
 

@@ -22,7 +22,7 @@ from .bench import read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
-HELP = "put the papers' central tables and figures to the test, and write down what holds here"
+HELP = "test the papers' central tables and figures, and report what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
 _REPORTED = (
@@ -36,15 +36,15 @@ _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction",
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser, embedded.TARGET)
-    parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
+    parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead (default: all)")
     parser.add_argument("--tasks", metavar="FILE", help='"english", or a file of questions in the form of Spec-Bench')
-    parser.add_argument("--limit", default="6", metavar="N", help="questions of every kind (default: 6)")
-    parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
-    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")
-    parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="adapters for ablations, a folder each")
-    parser.add_argument("--eagle-variants", metavar="FOLDER", help="EAGLE-3 drafters for ablations, a folder each")
+    parser.add_argument("--limit", default="6", metavar="N", help="questions per kind (default: 6)")
+    parser.add_argument("--max-new-tokens", default="256", metavar="N", help="tokens per answer (default: 256)")
+    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"page to write (default: {DEFAULT_OUT})")
+    parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="folder of adapters for ablations")
+    parser.add_argument("--eagle-variants", metavar="FOLDER", help="folder of EAGLE-3 drafters for ablations")
     parser.add_argument(
-        "--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them (pocket has its own)"
+        "--medusa-2", metavar="FOLDER", help="heads and the model trained together with them (pocket has its own)"
     )
     add_json_flag(parser)
 

@@ -12,7 +12,7 @@ from .arguments import add_model_flags, clean, load_engine
 from .paint import one_line
 from .progress import ProgressBar
 
-HELP = "fetch or convert a model and build what its methods need, so that its first run starts at once"
+HELP = "fetch or convert a model and build what its methods need, so that the first run starts at once"
 EXAMPLE = "python -m decoding prepare --model smollm2"
 
 

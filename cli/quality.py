@@ -14,16 +14,16 @@ from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
-HELP = "answer the embedded family's held-out questions greedily and judge the answers"
+HELP = "answer the embedded family's held-out questions greedily, and grade the answers"
 EXAMPLE = "python -m decoding quality --limit 20"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser, TARGET)
-    parser.add_argument("--tasks", metavar="FILE", help="other tasks of the family's language, with references")
-    parser.add_argument("--limit", metavar="N", help="the first N tasks only")
-    parser.add_argument("--show-wrong", action="store_true", help="print every answer that was judged wrong")
+    parser.add_argument("--tasks", metavar="FILE", help="other tasks in the family's language, with references")
+    parser.add_argument("--limit", metavar="N", help="use only the first N tasks")
+    parser.add_argument("--show-wrong", action="store_true", help="print every wrong answer")
     add_json_flag(parser)
 
 

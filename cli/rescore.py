@@ -22,7 +22,7 @@ _VIOLATED = 1
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
+    parser.add_argument("trace", metavar="TRACE", help="trace written by run --trace")
     add_model_flags(parser, model=None)
     add_json_flag(parser)
 

@@ -27,16 +27,16 @@ _FORMS: dict[str, Callable[[Trace], str]] = {
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("what", choices=["export"], help="export: read the trace and write it in another format")
-    parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
+    parser.add_argument("what", choices=["export"], help="export: write the trace in another format")
+    parser.add_argument("trace", metavar="TRACE", help="trace written by run --trace")
     parser.add_argument(
         "--format",
         required=True,
         choices=sorted(_FORMS),
-        help="csv: a row a step; perfetto: a timeline for ui.perfetto.dev; vllm: its per-request metrics",
+        help="csv: one row per step; perfetto: timeline for ui.perfetto.dev; vllm: per-request metrics",
     )
-    parser.add_argument("--out", required=True, metavar="FILE", help="the file to write")
-    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    parser.add_argument("--out", required=True, metavar="FILE", help="file to write")
+    parser.add_argument("--force", action="store_true", help="replace an existing FILE")
     add_json_flag(parser)
 
 

@@ -36,10 +36,10 @@ from .train_parts import (
 )
 
 _Plan = TypeVar("_Plan")
-HELP = "train the embedded family from nothing, or heads, an adapter or a drafter for any model"
+HELP = "train the embedded family from scratch, or heads, an adapter or a drafter for any model"
 EXAMPLE = "python -m decoding train family --out family"
 _FAMILY = "train the embedded family: tokenizer, target, drafter, tasks and their cards"
-_SMOLLM2 = "make SmolLM2's parts from what it writes itself: corpus, datastore, Medusa heads, Kangaroo adapter"
+_SMOLLM2 = "make SmolLM2's parts from its own answers: corpus, datastore, Medusa heads, Kangaroo adapter"
 _EXAMPLE_SMOLLM2 = "python -m decoding train smollm2 --out assets/smollm2 --threads 2"
 
 
@@ -81,11 +81,11 @@ def _add_smollm2_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_flags(parser: argparse.ArgumentParser, plans: str) -> None:
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where it goes, and where a stopped one resumes")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write, or to resume from")
     parser.add_argument("--plan", default="full", metavar="NAME", help=plans)
     parser.add_argument("--seed", default="1", metavar="N")
-    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    parser.add_argument("--threads", metavar="N", help="threads of the processor to use")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda if available)")
+    parser.add_argument("--threads", metavar="N", help="CPU threads")
     add_json_flag(parser)
 
 

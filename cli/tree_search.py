@@ -17,7 +17,7 @@ from .bench import read_questions
 from .paint import Paint
 from .progress import ProgressBar
 
-HELP = "grow Medusa trees from the heads' accuracies: expected against measured tokens per step"
+HELP = "grow Medusa trees from the heads' accuracies, and compare expected with measured tokens per step"
 EXAMPLE = "python -m decoding tree-search --measure 1,4,16,63 --limit 8"
 _SIZES = (1, 2, 4, 8, 16, 32, 63, 128, 256)
 
@@ -25,13 +25,13 @@ _SIZES = (1, 2, 4, 8, 16, 32, 63, 128, 256)
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser)
-    parser.add_argument("--measure", default="", metavar="N,N", help="trees to measure too, by their guesses")
+    parser.add_argument("--measure", default="", metavar="N,N", help="sizes of the trees to measure")
     parser.add_argument(
         "--tasks",
         metavar="FILE",
         help='questions to measure on, or "english" (pocket, smollm2 and the toy have their own)',
     )
-    parser.add_argument("--limit", metavar="N", help="the first N tasks only")
+    parser.add_argument("--limit", metavar="N", help="use only the first N tasks")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     add_json_flag(parser)
 
