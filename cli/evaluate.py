@@ -107,9 +107,7 @@ def main(arguments: argparse.Namespace) -> int:
         with ProgressBar() as progress:
             report = evaluate(plan, out, answers, about, progress)
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "specscope: stopped; the finished questions stay, and the same command goes on with the rest\n"
-        )
+        sys.stderr.write("specscope: stopped; the same command resumes after the finished questions\n")
         raise
     if arguments.json:
         print(json.dumps(report))

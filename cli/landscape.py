@@ -1,4 +1,4 @@
-"""`landscape`: what every method's first step would have accepted at every place of a text."""
+"""`landscape`: what every method's first step would have accepted at every position of a text."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _picture(paint: Paint, landscape: dict[str, JSON]) -> str:
             cells = one["accepted"][start : start + width]
             lines.append(f"{one['name']:{head}}  " + "".join(_cell(paint, count) for count in cells))
     greedy, seconds = landscape["greedy"], landscape["seconds"]
-    lines += ["", paint.dim("a digit for each token of the text: guesses accepted by a run's first step there")]
+    lines += ["", paint.dim("one digit per token of the text: guesses that a run's first step there accepts")]
     lines.append(paint.dim(f"{greedy} of {len(places)} tokens are the target's own choice; {seconds:.1f} s"))
     return paint.fit("\n".join(lines))
 

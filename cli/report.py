@@ -11,15 +11,15 @@ _MOST_BARS = 8
 _FINISH = {
     "length": "the budget is used up",
     "end_of_text": "the model ended its text",
-    "stop": "a stop string came up",
-    "time": "time was up",
+    "stop": "a stop string occurred",
+    "time": "the time limit was reached",
     "cancelled": "it was cancelled",
 }
 
 
 def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, verdict: Rescore) -> str:
     """Format the lines of the summary."""
-    per_step = f"{summary.mean_acceptance_length:.2f} tokens a step, the target's own one included"
+    per_step = f"{summary.mean_acceptance_length:.2f} tokens per step, including the target's own"
     lines = [
         paint.dim("─" * paint.width),
         _line("wrote", f"{summary.new_tokens} tokens in {summary.steps} steps; {_FINISH[summary.finish]}"),
@@ -32,7 +32,7 @@ def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, ve
     lines += _time(paint, summary)
     lines.append(_line("rescored", judgement(paint, verdict, greedy=header.sampling["temperature"] == 0)))
     if not header.lossless:
-        lines.append(_line("lossless", "no: with typical acceptance, the distribution is not the target's own"))
+        lines.append(_line("lossless", "no: with typical acceptance, the distribution is not the target's"))
     lines.append(paint.dim(_line("ran on", f"{one_line(header.model.name)}, {header.device}, {header.dtype}")))
     return paint.fit("\n".join(lines))
 
@@ -43,7 +43,7 @@ def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
     if verdict.violations:
         return paint(f"{verdict.violations} of {verdict.checked} tokens are not {claim}", "1", "166")
     ties = f" ({verdict.near_ties} within rounding noise of it)" if verdict.near_ties else ""
-    return f"all {verdict.checked} tokens are {claim} in one plain pass{ties}"
+    return f"all {verdict.checked} tokens are {claim}, by one plain pass{ties}"
 
 
 def _histogram(paint: Paint, counts: tuple[int, ...]) -> list[str]:
@@ -78,7 +78,7 @@ def _time(paint: Paint, summary: Summary) -> list[str]:
     room = paint.width - 14
     bar = "".join(paint("█" * round(room * ms / total), colour=colours[name]) for name, ms in parts.items())
     split = "  ".join(paint(f"{name} {ms / total:.0%}", colour=colours[name]) for name, ms in parts.items())
-    speed = f"{summary.tokens_per_second:,.0f} tokens a second after it"
+    speed = f"{summary.tokens_per_second:,.0f} tokens per second after it"
     bars = [_line("", bar)] if paint.colours else []
     return [_line("time", f"{prefill}; {speed}"), *bars, _line("", split)]
 

@@ -134,7 +134,7 @@ def _train(
         with ProgressBar() as progress:
             measured = train(out, plan, seed, device, progress)
     except KeyboardInterrupt:
-        sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
+        sys.stderr.write("specscope: stopped; the same command resumes from the last checkpoint\n")
         raise
     if arguments.json:
         print(json.dumps({"out": str(out), **measured}))

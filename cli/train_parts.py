@@ -289,7 +289,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str,
         with ProgressBar() as progress, memory_advice("for this training"):
             measured = train(progress)
     except KeyboardInterrupt:
-        sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
+        sys.stderr.write("specscope: stopped; the same command resumes from the last checkpoint\n")
         raise
     out = Path(clean(arguments.out))
     if arguments.json:

@@ -27,7 +27,7 @@ from .question import Answered, answer, check_engine, warm_up
 
 _NOTHING = Answered(joined([]), {})
 _PATIENCE = 5.0  # seconds for a cluster to answer
-_STAYS = "the finished questions stay: the same command goes on with the rest"
+_STAYS = "finished questions are kept: the same command resumes after them"
 
 
 @dataclass(frozen=True, slots=True)

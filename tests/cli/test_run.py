@@ -288,7 +288,7 @@ def test_the_summary_says_what_the_numbers_say(command: Command) -> None:
     flags = ("--method", "draft_model", "--prompt", "Thursday", *QUICK)
     data, out = command("run", "--json", *flags).json, command("run", *flags).out
     assert f"24 tokens in {data['steps']} steps" in out
-    assert f"{data['mean_acceptance_length']:.2f} tokens a step" in out
+    assert f"{data['mean_acceptance_length']:.2f} tokens per step" in out
     assert "all 24 tokens are the target's first choice" in out
     assert "not a neural network" in out
     bars = [int(count) for count in re.findall(r"^.{20,22}\d\+? .*?(\d+)$", out, flags=re.MULTILINE)]

@@ -186,7 +186,7 @@ def test_what_only_a_program_can_have_wrong_is_named(kind: str, wrong: dict[str,
 def test_a_good_drafter_is_healthy(kind: str) -> None:
     found = report(opened(kind, good(kind)))
     assert found.healthy, found.verdict
-    assert "no change is better" in found.verdict and found.given is found.best
+    assert "no change improves it" in found.verdict and found.given is found.best
 
 
 @slow
