@@ -91,7 +91,18 @@ def refused(method: str, model: str, drafter: str, error: ModelError) -> Examina
     """Report on a drafter whose files cannot be used."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
-    return Examination(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
+    return Examination(
+        method=method,
+        model=model,
+        drafter=drafter,
+        checks=(check,),
+        outcomes=(),
+        faults=(Fault.seen(check),),
+        given=None,
+        best=None,
+        prompts=0,
+        seconds=0.0,
+    )
 
 
 def finish(progress: Reporting[_Result], report: Callable[[str, float], None]) -> _Result:
@@ -140,16 +151,16 @@ def examine(
     measured = {fault.flag for fault in faults}
     seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
     return Examination(
-        examined.method,
-        model,
-        examined.about,
-        checks,
-        rounds[0],
-        (*seen, *faults),
-        given,
-        best,
-        len(texts),
-        perf_counter() - started,
+        method=examined.method,
+        model=model,
+        drafter=examined.about,
+        checks=checks,
+        outcomes=rounds[0],
+        faults=(*seen, *faults),
+        given=given,
+        best=best,
+        prompts=len(texts),
+        seconds=perf_counter() - started,
     )
 
 

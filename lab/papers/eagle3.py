@@ -79,41 +79,48 @@ def _claims() -> tuple[Claim, ...]:
     grid = "A tree of 60 guesses, 10 after a token, 6 deep"
     return (
         Claim(
-            "Table 1",
-            "one drafter on features writes more than its rivals",
-            "EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
-            f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per step by kind "
+            place="Table 1",
+            title="one drafter on features writes more than its rivals",
+            found="EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
+            measured=f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per "
+            "step by kind "
             "of question; a rival whose part is missing is left out.",
-            "EAGLE-3's mean over the kinds is more than that of each rival.",
-            _rates,
-            judge_rates,
+            rule="EAGLE-3's mean over the kinds is more than that of each rival.",
+            take=_rates,
+            judge=judge_rates,
         ),
         Claim(
-            "Figure 6 of EAGLE-2",
-            "a dynamic tree accepts more than a chain",
-            "Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
-            f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 after a token, 6 deep, and a chain of 6.",
-            f"Tokens per step rise with the guesses, and the tree of {_SIZES[-1]} writes more than the chain.",
-            _forms,
-            judge_forms,
+            place="Figure 6 of EAGLE-2",
+            title="a dynamic tree accepts more than a chain",
+            found="Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
+            measured=f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 after a token, 6 deep, and a chain of 6.",
+            rule=f"Tokens per step rise with the guesses, and the tree of {_SIZES[-1]} writes more than the chain.",
+            take=_forms,
+            judge=judge_forms,
         ),
         Claim(
-            "Table 2",
-            "several tapped layers guess better than one",
-            "Features of a low, a middle and a high layer raise the accepted length above that of the top layer alone.",
-            f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
-            "Tokens per step rise with the tapped layers.",
-            _ablate("tapped layers", "guesses learnt"),
-            _rising("tapped layers"),
+            place="Table 2",
+            title="several tapped layers guess better than one",
+            found=(
+                "Features of a low, a middle and a high layer raise the accepted length above that of the top layer "
+                "alone."
+            ),
+            measured=f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
+            rule="Tokens per step rise with the tapped layers.",
+            take=_ablate("tapped layers", "guesses learnt"),
+            judge=_rising("tapped layers"),
         ),
         Claim(
-            "Table 2",
-            "training-time test makes later guesses right",
-            "A drafter that has learnt on its own output accepts more than one that has learnt its first guess alone.",
-            f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
-            "Tokens per step rise with the guesses learnt.",
-            _ablate("guesses learnt", "tapped layers"),
-            _rising("guesses learnt"),
+            place="Table 2",
+            title="training-time test makes later guesses right",
+            found=(
+                "A drafter that has learnt on its own output accepts more than one that has learnt its first guess "
+                "alone."
+            ),
+            measured=f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
+            rule="Tokens per step rise with the guesses learnt.",
+            take=_ablate("guesses learnt", "tapped layers"),
+            judge=_rising("guesses learnt"),
         ),
     )
 

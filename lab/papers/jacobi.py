@@ -33,14 +33,15 @@ PAPER = Paper(
     "Song et al. 2021, arXiv 2002.03629; Santilli et al. 2023, arXiv 2305.10427",
     (
         Claim(
-            "Section 2 of Lookahead",
-            "it hardly saves steps",
-            "Jacobi decoding hardly reduces the number of steps: right tokens come up at wrong places, and those at "
+            place="Section 2 of Lookahead",
+            title="it hardly saves steps",
+            found="Jacobi decoding hardly reduces the number of steps: right tokens come up at wrong places, and "
+            "those at "
             "the right ones are overwritten.",
-            "Jacobi with blocks of 4 to 32 guesses, and Lookahead with W=15, N=5, G=15.",
-            f"No block gives more than {_LITTLE} tokens per step, and Lookahead gives more than the best of them.",
-            _take,
-            judge,
+            measured="Jacobi with blocks of 4 to 32 guesses, and Lookahead with W=15, N=5, G=15.",
+            rule=f"No block gives more than {_LITTLE} tokens per step, and Lookahead gives more than the best of them.",
+            take=_take,
+            judge=judge,
         ),
     ),
 )

@@ -147,63 +147,69 @@ PAPER = Paper(
     "Liu et al. 2024, arXiv 2404.18911",
     (
         Claim(
-            "Table 1",
-            "one adapter compresses more than its rivals",
-            "Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged over the "
+            place="Table 1",
+            title="one adapter compresses more than its rivals",
+            found="Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged "
+            "over the "
             "kinds of Spec-Bench.",
-            "Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, 15). "
+            measured="Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, "
+            "15). "
             "Tokens per step by kind of question; a rival whose part is missing is left out.",
-            "Kangaroo's mean over the kinds is more than that of each rival.",
-            _rates,
-            judge_rates,
+            rule="Kangaroo's mean over the kinds is more than that of each rival.",
+            take=_rates,
+            judge=judge_rates,
         ),
         Claim(
-            "Figure 1a",
-            "guesses that know each other stay right for longer",
-            "On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, and "
+            place="Figure 1a",
+            title="guesses that know each other stay right for longer",
+            found="On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, "
+            "and "
             "Kangaroo's stays above that of Medusa's independent heads.",
-            "Kangaroo with gamma 6 and eta 0, and Medusa's best guesses, on arithmetic: the share of steps that wrote "
+            measured="Kangaroo with gamma 6 and eta 0, and Medusa's best guesses, on arithmetic: the share of steps "
+            "that wrote "
             "more than w tokens, for w up to the number of Medusa's heads, which can accept no more.",
-            "Kangaroo's CTAR falls with w, and is above Medusa's at every w.",
-            _consistency,
-            judge_consistency,
+            rule="Kangaroo's CTAR falls with w, and is above Medusa's at every w.",
+            take=_consistency,
+            judge=judge_consistency,
         ),
         Claim(
-            "Figure 3b",
-            "stopping when unsure costs tokens per step and gains speed",
-            "Fixed steps, eta 0, reach the highest compression rate, but a threshold is faster.",
-            f"Kangaroo with {_GRID}; judged at gamma {_GAMMA}.",
-            "Tokens per step fall as eta rises, and some eta above 0 is faster than eta 0.",
-            _etas,
-            judge_threshold,
+            place="Figure 3b",
+            title="stopping when unsure costs tokens per step and gains speed",
+            found="Fixed steps, eta 0, reach the highest compression rate, but a threshold is faster.",
+            measured=f"Kangaroo with {_GRID}; judged at gamma {_GAMMA}.",
+            rule="Tokens per step fall as eta rises, and some eta above 0 is faster than eta 0.",
+            take=_etas,
+            judge=judge_threshold,
         ),
         Claim(
-            "Figure 3b",
-            "one threshold fits every number of steps",
-            "The best eta is the same for different maximum numbers of drafting steps.",
-            f"Kangaroo with {_GRID}.",
-            "The fastest eta is the same for every gamma; in part, where they are neighbours on the grid.",
-            _etas,
-            judge_steady,
+            place="Figure 3b",
+            title="one threshold fits every number of steps",
+            found="The best eta is the same for different maximum numbers of drafting steps.",
+            measured=f"Kangaroo with {_GRID}.",
+            rule="The fastest eta is the same for every gamma; in part, where they are neighbours on the grid.",
+            take=_etas,
+            judge=judge_steady,
         ),
         Claim(
-            "Figure 3a",
-            "a shallow exit is the best bargain",
-            "A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
-            f"An adapter after each of several layers, {_TRAINED}, raced against autoregressive decoding.",
-            "Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
-            _depths,
-            judge_depths,
+            place="Figure 3a",
+            title="a shallow exit is the best bargain",
+            found="A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
+            measured=f"An adapter after each of several layers, {_TRAINED}, raced against autoregressive decoding.",
+            rule="Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
+            take=_depths,
+            judge=judge_depths,
         ),
         Claim(
-            "Table 2",
-            "attention alone, with the target's own head, is enough",
-            "The adapter of one attention and two norms is faster than one with a head of its own, than a whole layer, "
+            place="Table 2",
+            title="attention alone, with the target's own head, is enough",
+            found="The adapter of one attention and two norms is faster than one with a head of its own, than a "
+            "whole layer, "
             "and than an MLP.",
-            f"Adapters of several architectures after one layer, {_TRAINED}, raced against autoregressive decoding.",
-            "The paper's adapter is faster than each of the others.",
-            _architectures,
-            judge_architectures,
+            measured=f"Adapters of several architectures after one layer, {_TRAINED}, raced against autoregressive "
+            "decoding.",
+            rule="The paper's adapter is faster than each of the others.",
+            take=_architectures,
+            judge=judge_architectures,
         ),
     ),
 )

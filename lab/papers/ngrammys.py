@@ -168,58 +168,71 @@ PAPER = Paper(
     "Stewart et al. 2024, arXiv 2411.03786",
     (
         Claim(
-            "Figure 2",
-            "the model's own n-grams are worth verifying many at once",
-            "Tokens per call grow with the ranks k that are tried; the bigram beats the unigram; a second token along "
+            place="Figure 2",
+            title="the model's own n-grams are worth verifying many at once",
+            found="Tokens per call grow with the ranks k that are tried; the bigram beats the unigram; a second "
+            "token along "
             "the bigram adds to it, a third little more.",
-            f"Unigram, bigram, and the bigram extended to 2 and 3 tokens, with k {', '.join(map(str, _RANKS))}.",
-            f"The bigram rises with k; at k={_RANKS[-1]} it beats the unigram, w=2 beats it, and the third token adds "
+            measured="Unigram, bigram, and the bigram extended to 2 and 3 tokens, with k "
+            f"{', '.join(map(str, _RANKS))}.",
+            rule=f"The bigram rises with k; at k={_RANKS[-1]} it beats the unigram, w=2 beats it, and the third "
+            "token adds "
             "less than the second.",
-            _strategies,
-            judge_strategies,
+            take=_strategies,
+            judge=judge_strategies,
         ),
         Claim(
-            "Figures 3 and 5",
-            "the largest batch is not the fastest",
-            "Tokens per call grow with k and with w, but so does the cost of a call: the fastest setting lies between.",
-            f"The mixed strategy with k {', '.join(map(str, _KS))} and w {', '.join(map(str, _WS))}, raced against "
+            place="Figures 3 and 5",
+            title="the largest batch is not the fastest",
+            found=(
+                "Tokens per call grow with k and with w, but so does the cost of a call: the fastest setting lies "
+                "between."
+            ),
+            measured=f"The mixed strategy with k {', '.join(map(str, _KS))} and w {', '.join(map(str, _WS))}, raced "
+            "against "
             "autoregressive decoding.",
-            f"Tokens per step rise with k at w={_WS[-1]} and with w at k={_KS[-1]}, and another setting is faster than "
+            rule=f"Tokens per step rise with k at w={_WS[-1]} and with w at k={_KS[-1]}, and another setting is "
+            "faster than "
             "the largest.",
-            _grid,
-            judge_grid,
+            take=_grid,
+            judge=judge_grid,
         ),
         Claim(
-            "Figure 4",
-            "context rows reach far, bigram rows are robust",
-            "Bigram rows bring one or two tokens, from ranks far down as well; context rows reach further, whole rows "
+            place="Figure 4",
+            title="context rows reach far, bigram rows are robust",
+            found="Bigram rows bring one or two tokens, from ranks far down as well; context rows reach further, "
+            "whole rows "
             "of ten tokens on every task.",
-            "The mixed strategy with (k, w) = (10, 10): the longest accepted row of every step, the source it came "
+            measured="The mixed strategy with (k, w) = (10, 10): the longest accepted row of every step, the source "
+            "it came "
             "from, and its rank among the rows of that source.",
-            "Won context rows are longer; at least half of the won bigram rows are of 1 or 2 tokens; more of them than "
+            rule="Won context rows are longer; at least half of the won bigram rows are of 1 or 2 tokens; more of "
+            "them than "
             f"of the context's ranked below {_TAIL}; whole context rows are accepted on every kind of question.",
-            _ablation,
-            judge_ablation,
+            take=_ablation,
+            judge=judge_ablation,
         ),
         Claim(
-            "Table 1",
-            "without training, more than Lookahead and REST",
-            "With (k, w) = (10, 10) a 7B model runs faster than with Lookahead and REST on chat and mathematics, and a "
+            place="Table 1",
+            title="without training, more than Lookahead and REST",
+            found="With (k, w) = (10, 10) a 7B model runs faster than with Lookahead and REST on chat and "
+            "mathematics, and a "
             "little slower on code.",
-            "Tokens per step of N-Grammys, Lookahead and REST by kind of question; REST is left out where there is no "
+            measured="Tokens per step of N-Grammys, Lookahead and REST by kind of question; REST is left out where "
+            "there is no "
             "datastore.",
-            "N-Grammys' mean over the kinds is more than that of each rival.",
-            _rivals,
-            judge_rivals,
+            rule="N-Grammys' mean over the kinds is more than that of each rival.",
+            take=_rivals,
+            judge=judge_rivals,
         ),
         Claim(
-            "Footnote 2",
-            "a query of one token is best",
-            "Queries of two and three tokens give fewer tokens per call for all models.",
-            "The mixed strategy with (k, w) = (10, 10) and queries of 1, 2 and 3 tokens.",
-            "One token gives more tokens per step than two and than three.",
-            _queries,
-            judge_queries,
+            place="Footnote 2",
+            title="a query of one token is best",
+            found="Queries of two and three tokens give fewer tokens per call for all models.",
+            measured="The mixed strategy with (k, w) = (10, 10) and queries of 1, 2 and 3 tokens.",
+            rule="One token gives more tokens per step than two and than three.",
+            take=_queries,
+            judge=judge_queries,
         ),
     ),
 )

@@ -154,56 +154,65 @@ PAPER = Paper(
     "Zhao et al. 2024, arXiv 2402.13720",
     (
         Claim(
-            "Table 1",
-            "much of a rejected draft is right",
-            "At many more places of a draft the target says the same than in the common prefix alone.",
-            f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes on from the "
+            place="Table 1",
+            title="much of a rejected draft is right",
+            found="At many more places of a draft the target says the same than in the common prefix alone.",
+            measured=f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes "
+            "on from the "
             "draft, not from its own text.",
-            "More tokens match than the common prefix holds.",
-            _agreement,
-            judge_agreement,
+            rule="More tokens match than the common prefix holds.",
+            take=_agreement,
+            judge=judge_agreement,
         ),
         Claim(
-            "Table 2, Figure 4",
-            "drafting by phrases is faster",
-            "Ouroboros is faster than speculative and Lookahead decoding, and a warm start makes it faster still.",
-            f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative decoding with "
+            place="Table 2, Figure 4",
+            title="drafting by phrases is faster",
+            found=(
+                "Ouroboros is faster than speculative and Lookahead decoding, and a warm start makes it faster still."
+            ),
+            measured=f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative "
+            "decoding with "
             "the same gamma; Lookahead (5, 15, 15); raced against autoregressive decoding.",
-            "Ouroboros gives more tokens per step than speculative decoding; it is faster than that, than Lookahead "
+            rule="Ouroboros gives more tokens per step than speculative decoding; it is faster than that, than "
+            "Lookahead "
             "and than autoregressive decoding; and faster warm than cold.",
-            _overall,
-            judge_overall,
+            take=_overall,
+            judge=judge_overall,
         ),
         Claim(
-            "Table 3",
-            "suffixes, inspiration and refinement all help",
-            "Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
-            "Ouroboros without a warm start, its parts switched on one by one. Judged by tokens per step, which no "
+            place="Table 3",
+            title="suffixes, inspiration and refinement all help",
+            found="Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
+            measured="Ouroboros without a warm start, its parts switched on one by one. Judged by tokens per step, "
+            "which no "
             "clock blurs; without suffixes inspiration can save passes of the drafter only.",
-            "Suffixes give more tokens per step than drafting alone; inspiration and refinement add to suffixes, each "
+            rule="Suffixes give more tokens per step than drafting alone; inspiration and refinement add to "
+            "suffixes, each "
             "with and without the other.",
-            _ablation,
-            judge_ablation,
+            take=_ablation,
+            judge=judge_ablation,
         ),
         Claim(
-            "Figure 5",
-            "there is a best number of suffixes",
-            "Fewer or more suffixes than the best number are slower.",
-            f"Ouroboros with K {', '.join(map(str, _KS))}, raced against autoregressive decoding.",
-            "Tokens per step rise with K, and the fastest K is neither the smallest nor the largest.",
-            _suffixes,
-            judge_suffixes,
+            place="Figure 5",
+            title="there is a best number of suffixes",
+            found="Fewer or more suffixes than the best number are slower.",
+            measured=f"Ouroboros with K {', '.join(map(str, _KS))}, raced against autoregressive decoding.",
+            rule="Tokens per step rise with K, and the fastest K is neither the smallest nor the largest.",
+            take=_suffixes,
+            judge=judge_suffixes,
         ),
         Claim(
-            "Table 4",
-            "a warm start helps, whatever came before",
-            "Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, but the "
+            place="Table 4",
+            title="a warm start helps, whatever came before",
+            found="Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, "
+            "but the "
             "order matters less than the warm start itself.",
-            "Ouroboros cold, and warm over the same questions in three orders, each from an empty pool.",
-            "Warm gives more tokens per step than cold in both orders, kind by kind more than shuffled, and the order "
+            measured="Ouroboros cold, and warm over the same questions in three orders, each from an empty pool.",
+            rule="Warm gives more tokens per step than cold in both orders, kind by kind more than shuffled, and the "
+            "order "
             "changes less than the warm start does.",
-            _locality,
-            judge_locality,
+            take=_locality,
+            judge=judge_locality,
         ),
     ),
 )

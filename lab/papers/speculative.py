@@ -74,26 +74,28 @@ PAPER = Paper(
     "Leviathan et al. 2023, arXiv 2211.17192",
     (
         Claim(
-            "Equation 1, and equation 4 of Lookahead",
-            "the expected tokens of a step",
-            "A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
+            place="Equation 1, and equation 4 of Lookahead",
+            title="the expected tokens of a step",
+            found="A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
             "(1 - alpha^(gamma+1)) / (1 - alpha) tokens per step.",
-            "Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over both models' "
+            measured="Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over "
+            "both models' "
             "distributions in front of every token that the target itself writes. The last prediction gives every "
             "guess the chance of its own place in these texts.",
-            f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
-            _expected,
-            judge_expected,
+            rule=f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
+            take=_expected,
+            judge=judge_expected,
         ),
         Claim(
-            "Table 2",
-            "sampling lowers acceptance",
-            "Drafts are accepted more often when both models decode greedily than at temperature 1.",
-            f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which greedily is how "
+            place="Table 2",
+            title="sampling lowers acceptance",
+            found="Drafts are accepted more often when both models decode greedily than at temperature 1.",
+            measured=f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which "
+            "greedily is how "
             "often the likeliest tokens agree.",
-            "Alpha and tokens per step are both lower at temperature 1.",
-            _temperatures,
-            judge_temperatures,
+            rule="Alpha and tokens per step are both lower at temperature 1.",
+            take=_temperatures,
+            judge=judge_temperatures,
         ),
     ),
 )

@@ -51,23 +51,24 @@ PAPER = Paper(
     "Oliaro et al. 2024, arXiv 2411.04975",
     (
         Claim(
-            "agentic workloads",
-            "it grows with repetition",
-            "The more often the same is asked for, as by agents, the longer are the guesses that come true.",
-            f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} and "
+            place="agentic workloads",
+            title="it grows with repetition",
+            found="The more often the same is asked for, as by agents, the longer are the guesses that come true.",
+            measured=f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} "
+            "and "
             f"{_TIMES[2]} times in a row.",
-            "Tokens per step rise with how often each question is asked.",
-            _repetition,
-            judge_repetition,
+            rule="Tokens per step rise with how often each question is asked.",
+            take=_repetition,
+            judge=judge_repetition,
         ),
         Claim(
-            "ablation of the trees",
-            "both trees together are best",
-            "A tree over this text and one over earlier answers find different repetitions.",
-            "SuffixDecoding with either tree and with both.",
-            "Both trees give more tokens per step than each alone.",
-            _trees,
-            judge_trees,
+            place="ablation of the trees",
+            title="both trees together are best",
+            found="A tree over this text and one over earlier answers find different repetitions.",
+            measured="SuffixDecoding with either tree and with both.",
+            rule="Both trees give more tokens per step than each alone.",
+            take=_trees,
+            judge=judge_trees,
         ),
     ),
 )

@@ -44,23 +44,27 @@ PAPER = Paper(
     "Luo et al. 2024, arXiv 2408.08696",
     (
         Claim(
-            "main results",
-            "it guesses where nothing matches",
-            "Rows of likely tokens guess in every step, prompt lookup only where the text's ending stood before: where "
+            place="main results",
+            title="it guesses where nothing matches",
+            found="Rows of likely tokens guess in every step, prompt lookup only where the text's ending stood "
+            "before: where "
             "answers do not copy from their prompts, recycling gives more.",
-            "Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, by kind.",
-            "On every kind whose answers do not copy, Token Recycling gives more tokens per step.",
-            _without_match,
-            judge_without_match,
+            measured=(
+                "Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, by "
+                "kind."
+            ),
+            rule="On every kind whose answers do not copy, Token Recycling gives more tokens per step.",
+            take=_without_match,
+            judge=judge_without_match,
         ),
         Claim(
-            "hot start",
-            "what earlier answers left is of use",
-            "The table is kept from one text to the next, so that guessing need not begin anew.",
-            "Token Recycling with the paper's tree, its table emptied before every answer or not.",
-            "The kept table gives more tokens per step.",
-            _starts,
-            judge_starts,
+            place="hot start",
+            title="what earlier answers left is of use",
+            found="The table is kept from one text to the next, so that guessing need not begin anew.",
+            measured="Token Recycling with the paper's tree, its table emptied before every answer or not.",
+            rule="The kept table gives more tokens per step.",
+            take=_starts,
+            judge=judge_starts,
         ),
     ),
 )

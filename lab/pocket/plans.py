@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .suite import QUESTIONS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """A model's shape, and how it is trained."""
 
@@ -38,24 +38,47 @@ class FamilyPlan:
     questions: int
 
 
+_TARGET = Recipe(
+    name="target",
+    hidden=256,
+    layers=6,
+    heads=4,
+    kv_heads=2,
+    intermediate=704,
+    tied=False,
+    steps=13000,
+    lines=16,
+    length=256,
+    muon_rate=0.004,
+    adam_rate=0.003,
+)
 FULL = FamilyPlan(
-    target=Recipe(
-        "target", 256, 6, 4, 2, 704, False, steps=13000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
-    ),
-    polish=Recipe(
-        "polish", 256, 6, 4, 2, 704, False, steps=2500, lines=16, length=256, muon_rate=0.0015, adam_rate=0.001
-    ),
-    drafter=Recipe(
-        "drafter", 192, 1, 6, 1, 512, True, steps=2000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
+    target=_TARGET,
+    polish=replace(_TARGET, name="polish", steps=2500, muon_rate=0.0015, adam_rate=0.001),
+    drafter=replace(
+        _TARGET, name="drafter", hidden=192, layers=1, heads=6, kv_heads=1, intermediate=512, tied=True, steps=2000
     ),
     tokenizer_samples=30_000,
     questions=QUESTIONS,
 )
 # A few seconds' worth: shows that everything fits together, learns next to nothing.
+_SMALL = replace(
+    _TARGET,
+    hidden=32,
+    layers=2,
+    intermediate=64,
+    steps=30,
+    lines=4,
+    muon_rate=0.01,
+    adam_rate=0.01,
+    compiled=False,
+)
 SMOKE = FamilyPlan(
-    target=Recipe("target", 32, 2, 4, 2, 64, False, 30, 4, 256, 0.01, 0.01, compiled=False),
-    polish=Recipe("polish", 32, 2, 4, 2, 64, False, 5, 4, 256, 0.001, 0.001, compiled=False),
-    drafter=Recipe("drafter", 16, 1, 2, 1, 32, True, 10, 4, 256, 0.01, 0.01, compiled=False),
+    target=_SMALL,
+    polish=replace(_SMALL, name="polish", steps=5, muon_rate=0.001, adam_rate=0.001),
+    drafter=replace(
+        _SMALL, name="drafter", hidden=16, layers=1, heads=2, kv_heads=1, intermediate=32, tied=True, steps=10
+    ),
     tokenizer_samples=400,
     questions=1,
 )
