@@ -143,7 +143,7 @@ def serve(answer: Callable[[Any], ChildAnswer]) -> None:
 
 
 def _receive(messages: queue.SimpleQueue[Any]) -> None:
-    """Queue what is asked. At the end of the input the process ends: nobody waits for what it still does."""
+    """Queue what is asked. At the end of the input the process exits at once: its answer is not needed any more."""
     for line in sys.stdin.buffer:
         messages.put(json.loads(line))
     os._exit(0)

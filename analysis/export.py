@@ -74,7 +74,7 @@ def vllm(trace: Trace) -> dict[str, JSON]:
     """Write what vLLM answers to a request with per-request metrics on and their speculative part "detailed".
 
     As there, a step without a guess is no speculative step, and a tree's draft length is the number of its guesses.
-    Token ids stand where `return_token_ids` puts them; what vLLM has no field for is in `specscope`.
+    Token ids are where `return_token_ids` puts them; what vLLM has no field for is in `specscope`.
     """
     header, summary = trace.header, trace.summary or summarise(trace.steps, "cancelled", "")
     tokens, first, later = summary.new_tokens, summary.prefill_seconds, summary.decode_seconds

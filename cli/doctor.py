@@ -1,4 +1,4 @@
-"""`doctor`: examines the wiring of one drafter, and says which entry is wrong."""
+"""`doctor`: examines the wiring of one drafter, and names the entry that is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`metrics`: says what a run folder shows about its drafters, and what differs from another folder."""
+"""`metrics`: reports what a run folder shows about its drafters, and how it differs from another folder."""
 
 from __future__ import annotations
 

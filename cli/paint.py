@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TextIO
 
-# Where an accepted guess came from -> colour of 256 (after Okabe and Ito), style, and what the legend says.
+# Where an accepted guess came from -> colour of 256 (after Okabe and Ito), style, and its text in the legend.
 # Every accepted guess is underlined (4), so that colour is never the only sign; kinds that meet in one run differ by
 # bold (1) or italic (3) too.
 KINDS = {

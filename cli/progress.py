@@ -51,7 +51,7 @@ class ProgressBar:
             self._draw()
 
     def _draw(self) -> None:
-        """Draw the line if it says anything new; the lock is held."""
+        """Draw the line if it has changed; the lock is held."""
         if self._closed or self._line == self._drawn:
             return
         sys.stderr.write(f"\r\x1b[K{self._line}")

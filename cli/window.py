@@ -26,7 +26,7 @@ def _grid(paint: Paint, step: Step, codec: Codec) -> list[str]:
     rows, room = step.panel["rows"], (paint.width - 14) // _CELL
     lines = ["Window: a row is the target's answer to those above; columns become n-grams."]
     for index, row in enumerate([*rows, step.panel["new"]]):
-        shift = 1 if index == 0 else 0  # the last token of the text stands in front of row 0
+        shift = 1 if index == 0 else 0  # the last token of the text precedes row 0
         cells = [step.tokens[0], *row][:room] if shift else row[:room]
         name = f"row {index}" if index < len(rows) else "answers"
         colour = _COLOURS[index % len(_COLOURS)] if index < len(rows) else ""

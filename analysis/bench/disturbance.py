@@ -36,7 +36,7 @@ class Disturbance:
         except OSError:  # not Linux, or the helper has ended
             return None
         user, nice, system, _idle, _waiting, interrupts, soft, stolen = map(int, first.split()[1:9])
-        helper = other.rpartition(")")[2].split()[11:13]  # in front stands its name, which may hold anything
+        helper = other.rpartition(")")[2].split()[11:13]  # before it is its name, which may hold anything
         ticks = os.sysconf("SC_CLK_TCK")
         busy = (user + nice + system + interrupts + soft + stolen) / ticks
         return time.perf_counter(), busy, time.process_time() + sum(map(int, helper)) / ticks

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CHUNK = 256  # rows of a prompt that are read at once
 _DEPTH = 5
 _WINDOW = 64  # tried where neither of the two has a window
-_BASE = 1e4  # of a rotary embedding where nothing else is said
+_BASE = 1e4  # of a rotary embedding where none is given
 _CHAT = [{"role": "user", "content": "Good morning"}]
 
 
@@ -35,7 +35,7 @@ class DraftWiring:
 
     base: float
     windows: tuple[int | None, ...]
-    offset: int = 0  # added to every id that it reads, and taken from every id that it says
+    offset: int = 0  # added to every id that it reads, and subtracted from every id that it drafts
     marks: str = "the target's"  # in front of a prompt; or "none", or "the drafter's"
     template: str = "the target's"  # or "the drafter's"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 5
 _WINDOW = 64  # tried where neither the adapter nor the target has a window
-_BASE = 1e4  # of a rotary embedding where nothing else is said
+_BASE = 1e4  # of a rotary embedding where none is given
 
 
 @dataclass(frozen=True, slots=True)

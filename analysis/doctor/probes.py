@@ -73,7 +73,7 @@ def on(flag: bool) -> str:
 def chains(best: torch.Tensor, rows: Sequence[int], depth: int) -> torch.Tensor:  # (T,) -> (P, depth)
     """Collect the guesses of a drafter that reads its guesses as it reads the text.
 
-    `best` holds what it says after every row of the text. As long as its guesses are right they are the text, so what
-    it says after them stands in the next rows.
+    `best` holds its likeliest token after every row of the text. As long as its guesses are right they are the text, so
+    the tokens after them are in the next rows.
     """
     return torch.stack([best[row : row + depth] for row in rows])

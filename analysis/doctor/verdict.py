@@ -1,4 +1,4 @@
-"""Decides whether a changed wiring is better than the one it was changed from, and says so in words.
+"""Decides whether a changed wiring is better than the one it was changed from, and puts it in words.
 
 Both were measured on the same prompts, so their differences are compared prompt by prompt: a bootstrap over prompts
 gives an interval of the mean difference, wider for the number of probes (Bonferroni) and for few prompts (as Student's
@@ -20,7 +20,7 @@ from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
 LEAST_GAIN = 0.02  # of the tokens per step: less is not worth a change
-FEWEST = 4  # prompts: below, no interval says anything
+FEWEST = 4  # prompts: with fewer, an interval means nothing
 _DRAWS = 10_000
 _ERROR = 0.05  # of all probes together
 

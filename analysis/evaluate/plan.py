@@ -75,7 +75,7 @@ def make_plan(
 
     `params` holds settings by method, and `tuned` those of the methods that `params` leaves out, named "tuned".
     `settings` holds further ones by the name of each: the method and what differs from its first setting.
-    Autoregressive decoding comes first, unless `baseline` says otherwise.
+    Autoregressive decoding comes first, unless `baseline` is False.
     """
     params, settings = params or {}, settings or {}
     named = dict.fromkeys((tuned or {}).keys() - params.keys(), TUNED)

@@ -44,7 +44,7 @@ FORMATS = {each.NAME: Format(each.NAME, each.TITLE, each.recognises, each.read) 
 def read_any(source: str | PathLike[str] | bytes, format: str | None = None, name: str | None = None) -> Imported:
     """Read a file, by its path or its bytes, into runs, steps, nodes and the summary of a run folder.
 
-    `format` is one of FORMATS; else the file's first record says which it is. `name` is what the folder is called.
+    `format` is one of FORMATS; by default the file's first record decides. `name` is the folder's name.
     """
     if format is not None and format not in FORMATS:
         raise ParamError(f"there is no format {show(format)}: choose one of {', '.join(FORMATS)}")

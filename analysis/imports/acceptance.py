@@ -1,4 +1,4 @@
-"""What a record says of its steps with guesses: counts, a histogram, perhaps every step; and whether it adds up."""
+"""Reads what a record has of its steps with guesses, as counts, a histogram or every step, and checks that it adds up."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def read(contents: Contents) -> Imported:
             if name in fields:
                 _add(tables, fields, method, _lengths(fields, name, len(ids)), prompt_ids, ids)
     tables.missing["steps.drafted"] = "the record holds what was accepted at every position, not what was drafted"
-    tables.missing["runs.steps"] = "no run took these steps: the record says how long one from each position would be"
+    tables.missing["runs.steps"] = "no run took these steps: the record has the length of a step from each position"
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 

@@ -185,7 +185,7 @@ def fed_per_token(selection: Selection) -> MetricResult:
     fed, written = steps.number("fed"), steps.number("written")
     later = (steps.number("step") > 0) & ~np.isnan(fed)
     if not written[later].any():
-        raise UnknownError("no step but the first of this selection says what the target read")
+        raise UnknownError("only the first steps of this selection count the rows that the target read")
     above, below = (selection.by_question(values[later], later) for values in (fed, written))
     value, low, high = (float(number) for number in intervals.ratio(above, below))
     sentence = f"The target reads {value:.2f} rows for each token; their cost depends on how full its passes are."

@@ -194,7 +194,7 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
         parts.append(_part("category", str(name), both, [("runs", "category", "=", name)]))
     with suppress(UnknownError):
         before, after = (np.stack(side.speedups()) for side in sides)
-        timed = before.all(0) & after.all(0)  # a question without a time on one side says nothing of the other
+        timed = before.all(0) & after.all(0)  # a question needs times on both sides
         parts.append(_part(_SPEED, "speed-up", [tuple(before * timed), tuple(after * timed)], []))
     return [part for part in parts if part.kind == "all" or part.testable]
 

@@ -24,7 +24,10 @@ _NOTABLE = 0.1  # autoregressive steps that a sentence names
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A later step in autoregressive steps of the same folder. NaN: nobody says. Of resamples, all are arrays."""
+    """The cost of a step after the first, in autoregressive steps of the same run folder.
+
+    NaN where not recorded. For resamples, all are arrays.
+    """
 
     tokens: Any  # that it writes
     plain_tokens: Any  # that an autoregressive step writes: 1
@@ -256,7 +259,7 @@ def _sums(selection: Selection) -> Array:
 
 
 class _Step(NamedTuple):
-    """The means of a later step; of what no step says, they are NaN."""
+    """The means of a later step; NaN for what no step records."""
 
     tokens: Any
     ms: Any

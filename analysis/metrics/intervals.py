@@ -48,7 +48,7 @@ def folded(values: Array) -> Array:
 def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
     """Compute ratios of sums over questions (the first axis) with their intervals, one for each further column.
 
-    A question is drawn with all its steps, since these depend on each other. NaN stands for a ratio that there is
+    A question is drawn with all its steps, since these depend on each other. NaN marks a ratio that there is
     not, and for an interval of fewer than two questions.
     """
     above, below = (folded(np.asarray(values, float)) for values in (above, below))
@@ -66,7 +66,7 @@ def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
 def of_sums(sums: Array, function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
     """Apply a function to sums over questions (the first axis), with intervals.
 
-    `function` takes sums in its last axis, and gives its numbers there; NaN stands for one that there is not.
+    `function` takes sums in its last axis, and gives its numbers there; NaN marks one that there is not.
     """
     sums = folded(np.asarray(sums, float))
     with np.errstate(invalid="ignore", divide="ignore"):

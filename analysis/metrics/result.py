@@ -17,7 +17,7 @@ Condition = tuple[str, str, str, JSON]
 
 
 class MetricResult(TypedDict):
-    """What a metric says of a selection; only `reason` is filled in where the record cannot answer."""
+    """A metric's value for a selection; only `reason` is filled in where the record cannot answer."""
 
     reason: str | None  # why there are no numbers
     value: float | None  # the number to show alone

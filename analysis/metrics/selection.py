@@ -157,19 +157,19 @@ class Selection:
 
     @cached_property
     def guessing(self) -> Array:
-        """The steps that had a guess: of another step the drafter cannot be judged. All, where nobody counted."""
+        """The steps that had a guess, since only these tell about the drafter. All, where guesses were not counted."""
         drafted = self.steps.maybe("drafted")
         return np.isnan(drafted) | (drafted > 0)
 
     @cached_property
     def temperature(self) -> Array:
-        """Of every run; NaN where nobody says. A greedy run may record q, and draws nothing from it."""
+        """Of every run; NaN where not recorded. A greedy run may record q, and draws nothing from it."""
         codes, texts = self.runs.columns.codes("sampling")
         return np.array([*map(_temperature, texts), np.nan])[codes[self.runs.rows]]
 
     @property
     def temperature_of_node(self) -> Array:
-        """Of every node's run; NaN where nobody says."""
+        """Of every node's run; NaN where not recorded."""
         return np.asarray(self.temperature[self.run_of_step[self.step_of_node]])
 
     @cached_property

@@ -152,7 +152,7 @@ def throughput(selection: Selection) -> MetricResult:
 def run_seconds(selection: Selection) -> tuple[Array, Array]:
     """Return the seconds of every run's first step and of its later ones; NaN where not recorded.
 
-    From the steps where all that are chosen have a time, else from what the record says of a run as a whole.
+    From the steps where all that are chosen have a time, else from the record's numbers for a whole run.
     """
     steps, runs = selection.steps, selection.runs
     total, later = steps.maybe("total_ms"), steps.number("step") > 0
@@ -187,7 +187,7 @@ def later_sums(selection: Selection) -> tuple[Array, Array]:
 def wall(selection: Selection) -> tuple[Array, Array]:
     """Sum tokens and seconds by question, the first step included, of the runs whose whole time is known.
 
-    A record that does not split a run's time says how many tokens a second the whole run wrote.
+    A record that does not split a run's time has the tokens per second of the whole run.
     """
     first, later = run_seconds(selection)
     runs, tokens = selection.runs, run_tokens(selection)
@@ -224,7 +224,7 @@ def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:
     ordered = np.sort(values)
     percentiles = []
     for percentile in _PERCENTILES:
-        place = percentile / 100 * (count - 1) - zeros  # among the values; zeros stand in front of them
+        place = percentile / 100 * (count - 1) - zeros  # among the values; zeros come before them
         low = int(np.floor(place))
         below, above = (float(ordered[min(each, len(values) - 1)]) if each >= 0 else 0.0 for each in (low, low + 1))
         percentiles.append(below + (above - below) * (place - low))

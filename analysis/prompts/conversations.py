@@ -41,7 +41,7 @@ def read_line(line: bytes) -> str | list[dict[str, str]]:
     answer = next((name for name in _ANSWERS if name in given), None)
     if "prompt" in given and answer is not None:
         return [_message("user", "prompt", given["prompt"]), _message("assistant", answer, given[answer])]
-    if "prompt" in given and "text" not in given:  # where both stand, the text is what was written to the prompt
+    if "prompt" in given and "text" not in given:  # with both, the text is what was written to the prompt
         return [_message("user", "prompt", given["prompt"])]
     if "text" in given:
         return _text("text", given["text"])

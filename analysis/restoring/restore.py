@@ -1,4 +1,4 @@
-"""Restores the rejected guesses of imported runs: drafts again wherever the record says that a step began.
+"""Restores the rejected guesses of imported runs: drafts again wherever a recorded step began.
 
 Greedy text does not depend on who drafted it. So the recorded tokens are taken as they are, cut where the record says
 that steps ended, and at every cut the real method drafts what it would draft there, with the state that it would have.
@@ -151,13 +151,13 @@ def _report(engine: Engine, found: Sequence[Comparison], method: str) -> dict[st
     findings = [each for made in found for each in made.findings]
     steps, lengths = sum(made.compared for made in found), sum(made.other_lengths for made in found)
     others, left = sum(made.other_choices for made in found), sum(made.left for made in found)
-    sentence = f"Of {steps} steps with guesses, {steps - len(findings)} accept as many as the record says"
+    sentence = f"Of {steps} steps with guesses, {steps - len(findings)} accept as many as recorded"
     if findings:
         first = findings[0]
         sentence += f" and {len(findings)} do not, the first being step {first.step} of run {first.run}, "
         sentence += f"which accepted {first.recorded} and now {first.found}"
     if lengths:
-        sentence += f"; of how many guesses there were, the record says otherwise in {lengths}"
+        sentence += f"; {lengths} have another number of guesses than recorded"
     if left:
         sentence += f"; for {left} steps of the record no text was left"
     if others:

@@ -1,4 +1,4 @@
-"""The loop along a text that is known: the method drafts, the target reads, and the record says what is accepted."""
+"""The loop along a recorded text: the method drafts, the target reads, and the record decides what is accepted."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A step whose guesses came another way through the recorded text than the record says."""
+    """A step whose guesses match the recorded text further, or less far, than the record has it."""
 
     run: int
     step: int
@@ -76,7 +76,7 @@ class Comparison:
     reached: list[int] = field(default_factory=list)  # of every step, how many of its guesses the text goes on with
     findings: list[Disagreement] = field(default_factory=list)
     compared: int = 0  # steps with guesses, in the record or here
-    other_lengths: int = 0  # of these, steps that drafted another number of guesses than the record says
+    other_lengths: int = 0  # of these, steps that drafted another number of guesses than recorded
     other_choices: int = 0  # tokens that are not the target's own choice
     left: int = 0  # recorded steps for which no text was left
 

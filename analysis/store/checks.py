@@ -42,7 +42,7 @@ class FolderLimits:
     text_bytes: int = 2**30  # of a column, once it is no dictionary any more
 
     def check_size(self, metadata: Any, name: str, where: str) -> None:
-        """Refuse a Parquet file by what it says of itself, before anything is unpacked."""
+        """Refuse a Parquet file by its metadata, before anything is unpacked."""
         most = {RUNS: self.runs, STEPS: self.steps, NODES: self.nodes}[name]
         if metadata.num_rows > most:
             raise TraceError(f"{where} has {metadata.num_rows:,} rows, more than the {most:,} allowed")

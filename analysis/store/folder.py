@@ -35,7 +35,7 @@ _LIMITS = FolderLimits()
 _SUMMARY_DEPTH = 16
 COMPRESSION = {"compression": "zstd", "compression_level": 6}
 _THRIFT = {"thrift_string_size_limit": 2**26, "thrift_container_size_limit": 2**22}
-# What hostile Parquet makes pyarrow raise; none of it says more than that the file is damaged.
+# What hostile Parquet makes pyarrow raise; all of it means that the file is damaged.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
 
 TableRows = Iterable[Mapping[str, Any]]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"traces/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.jsonl(\.gz)?")
 _ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
-_UNKNOWN = 0  # a choice that no table says: the node has no child that would ask for it
+_UNKNOWN = 0  # a choice that no table has: the node has no child that would ask for it
 
 
 class _LackingError(Exception):

@@ -19,7 +19,7 @@ _QUERIES = ("SELECT_NODE", "SET_OPERATION_NODE")
 _UNNAMED = ""
 _TOO_LARGE = "the query becomes too large when its stars and aliases are expanded: use fewer of them"
 _Columns = list[tuple[str, int]]  # of a table or subquery, in order: their names, and the weights of their expressions
-_Scope = dict[str, int]  # the weight of what a name can stand for; where it can stand for several, the largest
+_Scope = dict[str, int]  # the weight of what a name can mean; the largest, where it can mean several things
 
 
 def check_size(node: Mapping[str, Any], tables: Mapping[str, Sequence[str]]) -> None:

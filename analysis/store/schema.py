@@ -81,7 +81,7 @@ STEPS_SCHEMA = _schema(
     required=("run", "step", "accepted", "written"),
 )
 
-# One row a guess or window cell, the root included: what stood where in a step's tree, and what became of it.
+# One row a guess or window cell, the root included: its position in a step's tree, and its fate.
 NODES_SCHEMA = _schema(
     ("run", _whole),
     ("step", _whole),
@@ -90,7 +90,7 @@ NODES_SCHEMA = _schema(
     ("depth", _whole),
     ("role", _text),  # "root", "verify" or "explore"
     ("source", _text),  # kind of the source, as "draft" or "pool"
-    ("detail", _text),  # what the source says beside its kind
+    ("detail", _text),  # the source's detail
     ("token", _whole),
     ("text", _text),
     ("accepted", _yes),

@@ -37,7 +37,7 @@ class RunTables(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Where a run stands in an evaluation."""
+    """Which run of an evaluation it is."""
 
     run: int = 0
     question: str = ""

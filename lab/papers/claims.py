@@ -29,7 +29,7 @@ class ClaimOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a claim says: its numbers in words that fit either outcome, and whether they bear it out."""
+    """One part of a claim: its numbers in words that fit either outcome, and whether they bear it out."""
 
     says: str
     holds: bool
@@ -77,7 +77,7 @@ class CheckedClaim:
 
 
 def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[CheckedClaim]:
-    """Measure and judge every claim; one that cannot be measured says why and stops no other."""
+    """Measure and judge every claim; one that cannot be measured gets the reason and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []
     for number, (paper, claim) in enumerate(asked):

@@ -156,7 +156,7 @@ PAPER = Paper(
         Claim(
             place="Table 1",
             title="much of a rejected draft is right",
-            found="At many more places of a draft the target says the same than in the common prefix alone.",
+            found="The target agrees with a draft at many more positions than in the common prefix alone.",
             measured=f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes "
             "on from the "
             "draft, not from its own text.",

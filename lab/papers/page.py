@@ -22,7 +22,7 @@ _WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
 
 _INTRO = f"""\
 Every claim below was put to the test on a small model, and every verdict was computed from the numbers beside it by
-the rule that stands there. "More" means more by at least {CLEAR:.0%}, or by {ROUGH:.0%} where the clock decides,
+the rule given there. "More" means more by at least {CLEAR:.0%}, or by {ROUGH:.0%} where the clock decides,
 texts are sampled or differences are compared; a run of numbers rises or falls where the last differs from the first
 by that much and none between turns back by it. A claim that does not hold here may hold where it was made: a small
 model's answers are short and easily guessed, and a step of it spends its time on other things than one of a large

@@ -11,7 +11,7 @@ ResultCell = str | float | None
 
 
 class UnmeasuredError(SpecscopeError):
-    """A claim cannot be measured here; the message says why, as the end of a sentence."""
+    """A claim cannot be measured here; the message is the reason, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,8 @@ PAPER = Paper(
         Claim(
             place="main results",
             title="it guesses where nothing matches",
-            found="Rows of likely tokens guess in every step, prompt lookup only where the text's ending stood "
-            "before: where "
-            "answers do not copy from their prompts, recycling gives more.",
+            found="Rows of likely tokens guess in every step, prompt lookup only where the text's ending occurred "
+            "before: where answers do not copy from their prompts, recycling gives more.",
             measured=(
                 "Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, by "
                 "kind."

@@ -28,7 +28,7 @@ Draw = Callable[[Random, float], Sample]  # a conversation, given the share of t
 
 
 class FamilySource:
-    """What a model of the family learns from: `draw` says which conversations, at every share of the training."""
+    """What a model of the family learns from: `draw` makes conversations, for every share of the training."""
 
     held_out: Sequence[Batch] = ()  # nothing is shown twice, so the loss itself is that on unseen conversations
 

@@ -55,7 +55,7 @@ def build_store(
 ) -> Built:
     """Build a datastore from files of text and of JSON lines, with the tokenizer of `codec`.
 
-    A text file is one document, unless lines that read `border` stand between its documents.
+    A text file is one document, unless lines that read `border` separate documents.
     """
     if codec.tokenizer is None:
         raise ParamError("this model has no tokenizer to build a datastore with: name one that has")
@@ -72,7 +72,7 @@ def build_store(
 
 
 def write_store(out: Path, tokenizer: str, vocabulary: int, pieces: TokenPieces, chunk: int = CHUNK) -> Built:
-    """Write a datastore of token ids below `vocabulary`; where that fails, whatever stood at `out` is left alone.
+    """Write a datastore of token ids below `vocabulary`; where that fails, an existing `out` is left alone.
 
     `tokenizer` is its fingerprint.
     """

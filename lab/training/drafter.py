@@ -1,7 +1,7 @@
-"""A drafter as it learns: a small model of its own that is to say what a large one says, for speculative decoding.
+"""A drafter as it learns: a small model that learns to predict as a large one does, for speculative decoding.
 
 Leviathan et al., 2023, arXiv 2211.17192, where a drafter is any model with the same tokens; here it learns by
-distillation, from the large model's distribution at every place of an answer. Its embedding, which is its output
+distillation, from the large model's distribution at every position of an answer. Its embedding, which is its output
 layer too and nearly all of its weights, starts as the large one's in the directions in which that differs the most.
 """
 

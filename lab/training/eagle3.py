@@ -1,9 +1,10 @@
 """An EAGLE-3 drafter as it learns beside a frozen model, by training-time test (Li et al., 2025, arXiv 2503.01840).
 
-At place t the drafter has the model's states of token t and token t + 1 itself; it learns what the model says at place
-t + 1. Then it goes on as it will when it drafts: its own output takes the place of the model's states, the next token
-of the text that of a guess, for `guesses` guesses in all. Losses are soft cross-entropies against the model's
-distribution over the tokens that may be drafted. The output layer is the model's own, frozen, cut to those tokens.
+At position t the drafter has the model's states of token t and token t + 1 itself; it learns what the model predicts at
+position t + 1. Then it goes on as it will when it drafts: with its own output instead of the model's states, and the
+next token of the text instead of a guess, for `guesses` guesses in all. Losses are soft cross-entropies against the
+model's distribution over the tokens that may be drafted. The output layer is the model's own, frozen, cut to those
+tokens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Kangaroo adapter as it learns, after a shallow part of a frozen model.
 
-From the hidden state with which the token at place t leaves layer l, the adapter guesses what the whole model says at
-the same place: soft cross-entropy against the model's distribution over the tokens that may be drafted, and no
+From the hidden state with which the token at position t leaves layer l, the adapter guesses what the whole model
+predicts there: soft cross-entropy against the model's distribution over the tokens that may be drafted, and no
 regression of features (equation 3 of the paper). Its draft logits are the model's own output layer over what it makes
 of that state.
 """

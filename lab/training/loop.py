@@ -73,7 +73,7 @@ class TrainingLoop:
         *,
         name: str = "training",  # in the progress
         at_once: int | None = None,  # lines in memory at a time; the gradients are the same
-        measure: Measure | None = None,  # what the log says of held-out rows, a dozen times
+        measure: Measure | None = None,  # of held-out rows, for the log, a dozen times
         advice: str = ADVICE,  # where the memory ends
         checkpoint_seconds: float = _CHECKPOINT_SECONDS,
     ) -> None:

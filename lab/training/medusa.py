@@ -1,8 +1,9 @@
-"""Medusa heads as they learn: alone after a frozen model, or together with it.
+"""Medusa heads as they learn: alone on a frozen model, or together with it.
 
-Cai et al., 2024, arXiv 2401.10774, sections 3.2 and 3.3.2. At place t the model says token t + 1; head k (1..K) learns
-token t + k + 1. Its loss counts lambda_k = 0.8^k; together with the model, all heads count lambda_0 times that beside
-the model's own loss, which is either that of the tokens or the divergence from what the original model says.
+Cai et al., 2024, arXiv 2401.10774, sections 3.2 and 3.3.2. At position t the model predicts token t + 1; head k (1..K)
+learns token t + k + 1. Its loss counts lambda_k = 0.8^k; together with the model, all heads count lambda_0 times that
+beside the model's own loss, which is either that of the tokens or the divergence from the original model's
+distributions.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class MedusaLearner:
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         count, layers, size = settings.heads, settings.layers, backbone.shape.hidden
         to: dict[str, Any] = {"device": backbone.device, "dtype": torch.float32}
-        # With blocks that do nothing yet, every head says at first what the model itself does.
+        # With blocks that do nothing yet, every head predicts at first what the model does.
         self._weight = nn.Parameter(torch.zeros(layers, count, size, size, **to))
         self._bias = nn.Parameter(torch.zeros(layers, count, size, **to))
         head = backbone.model.get_output_embeddings().weight.detach()
@@ -169,7 +170,7 @@ class MedusaLearner:
             hidden = self.backbone.read(place).final.flatten(0, 1)[places]
             rows = max(self.distances, _LOGITS // self.backbone.shape.vocabulary)
             for begin in range(0, len(places), rows):
-                # Heads are judged by what the model says further on: each piece reads that much of the next.
+                # Heads are judged by what the model predicts further on: each piece reads that much of the next.
                 ahead = slice(begin, begin + rows + count)
                 self._judge(hidden[ahead], labels[ahead], rows, (loss, judged, ranks, accepted))
         judged = judged.clamp(min=1)

@@ -1,4 +1,4 @@
-"""Running out of memory, as one sentence that says what to do."""
+"""Turns running out of memory into one sentence with a remedy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from decoding.model.session import ProgressCallback
 
 from .generation import Generation, SeededPrompt
 
-_MARK = "\N{WHITE SQUARE}"  # stands in the template where a user's words do
+_MARK = "\N{WHITE SQUARE}"  # takes the place of a user's words in the template
 _ROOM = 160  # tokens of the longest prompt
 _SHORTEST = 12  # characters: less is no question
 _AT_ONCE = 64
@@ -58,7 +58,7 @@ def opening_of_a_turn(codec: Codec) -> list[int]:
     text = codec.tokenizer.apply_chat_template([{"role": "user", "content": _MARK}], tokenize=False)
     before, mark, _ = text.partition(_MARK)
     if not mark:
-        raise ModelError("this model's chat template leaves out what a user says: name a file of prompts")
+        raise ModelError("this model's chat template leaves out the user's words: name a file of prompts")
     ids: list[int] = codec.tokenizer.encode(before, add_special_tokens=False)
     return ids
 

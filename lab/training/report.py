@@ -36,7 +36,7 @@ def write_report(
 ) -> None:
     """Write README.md and curves.svg beside what was trained on `device`; `final` is measured on all held-out rows.
 
-    `log` is the training's; `model` says how good the model itself was before and after, where it was measured.
+    `log` is the training's; `model` is how good the model itself was before and after, where it was measured.
     """
     kind = str(settings["kind"])
     name, flag, method, paper = _KINDS[kind]
@@ -139,7 +139,7 @@ def _model_table(model: Mapping[str, Any]) -> str:
     for name in before.get("questions", {}):
         old, new = (f"{side['questions'][name]:.1%}" for side in (before, after))
         lines.append(f"| right answers, {_plain(name)} | {old} | {new} |")
-    lines.append(f"\nBoth choose the same token at {model['agreement']:.2%} of the places.")
+    lines.append(f"\nBoth choose the same token at {model['agreement']:.2%} of the positions.")
     return "\n".join([*lines, ""])
 
 

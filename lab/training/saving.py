@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 _FILE = 8_000_000  # bytes of weights; hosts of git repositories, Hugging Face's among them, refuse files over 10 MB
-_SMALL = 100_000_000  # bytes: a larger model is not pushed with plain git, and thousands of files would serve nobody
+_SMALL = 100_000_000  # bytes: a larger model is not pushed with plain git, and thousands of files would be a nuisance
 
 
 def save_model(model: Any, folder: Path) -> None:

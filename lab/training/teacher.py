@@ -1,4 +1,4 @@
-"""What a frozen model says at the places of a batch, remembered: every epoch asks for the same lines."""
+"""Remembers what a frozen model predicts for a batch: every epoch asks for the same lines."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .batches import Batch
 
 
 def check_count(count: int, vocabulary: int) -> None:
-    """Refuse what cannot be chosen from a vocabulary, before hours of training; 0 stands for all tokens."""
+    """Refuse what cannot be chosen from a vocabulary, before hours of training; 0 means all tokens."""
     if not 0 <= count <= vocabulary:
         raise ParamError(f"--draft-vocabulary must be at most the model's {vocabulary} tokens, not {count}")
 

@@ -41,7 +41,7 @@ def test_guesses_are_restored_and_the_outcome_is_said(tmp_path: Path, capsys: py
     few.write_bytes(b"".join(Path(VLLM).read_bytes().splitlines(keepends=True)[:2]))
     asked = ["import", str(few), "--out", str(tmp_path / "out"), "--restore", *chain]
     assert main(asked) == 0  # the records name the model pocket
-    assert "accept as many as the record says." in capsys.readouterr().out
+    assert "accept as many as recorded." in capsys.readouterr().out
     folder = read_folder(tmp_path / "out")
     assert len(folder.nodes) > 50 and all(folder.runs["reconstructed"].to_pylist())
     assert folder.summary["restored"]["disagreements"] == 0

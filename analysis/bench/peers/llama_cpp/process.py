@@ -41,7 +41,7 @@ class Process:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError:
-            self._read()  # says what has happened
+            self._read()  # raises what went wrong
         answer = self._read()
         return answer["ids"], answer["seconds"]
 

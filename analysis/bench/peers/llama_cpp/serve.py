@@ -1,7 +1,7 @@
 """Runs a GGUF file with llama-cpp-python: a line of JSON in for every text, one out with its ids and times.
 
 It runs in an environment of its own, which has llama-cpp-python and nothing of this project. Of llama.cpp it uses the
-plain C functions, so that no sampler stands between a pass and its greedy token.
+plain C functions, so that no sampler runs between a pass and its greedy token.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LlamaModel:
 
 
 def main(file: str, threads: str, context: str) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the input ends."""
     model = LlamaModel(file, int(threads), int(context))
     say({"ready": True})
     for line in sys.stdin:
