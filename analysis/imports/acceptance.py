@@ -1,4 +1,4 @@
-"""Reads what a record has of its steps with guesses, as counts, a histogram or every step, and checks that it adds up."""
+"""Reads the steps with guesses of a record, as counts, a histogram or one by one, and checks that they add up."""
 
 from __future__ import annotations
 
