@@ -37,8 +37,8 @@ class EagleWiring:
     dtype: torch.dtype
     embedding: str = "own"  # or "target"
     map_shift: int = 0  # added to the ids of the draft vocabulary
-    feature_shift: int = 0  # places between a token and its feature, beside the one of training
-    draft_shift: int = 0  # places between the text and the guesses after it, beside none
+    feature_shift: int = 0  # positions between a token and its feature, beside the one of training
+    draft_shift: int = 0  # positions between the text and the guesses after it, beside none
 
 
 class ExaminedEagle:

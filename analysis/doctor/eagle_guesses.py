@@ -37,16 +37,16 @@ class EagleGuesses:
         rope = wiring.config.rope(device, wiring.dtype)
         self._tables = rope.tables(1, len(text.ids) + len(places) + 2)
         self._keys, self._values = list[torch.Tensor](), list[torch.Tensor]()  # (n, kv_heads, D), text first
-        self._at = list[torch.Tensor]()  # the places of those rows
+        self._at = list[torch.Tensor]()  # the positions of those rows
 
     def guess(self, depth: int) -> torch.Tensor:  # (P, depth)
-        """Write a chain after every place."""
+        """Write a chain at every position."""
         block, wiring, roots = self._block, self._wiring, self._roots
         last = int(roots[-1])
         tokens, states = self._ids[1 : last + 1], self._states[:last]
         if wiring.feature_shift:
             states = torch.cat((states[:1].expand(-wiring.feature_shift, -1), states[: wiring.feature_shift]))
-        rows = torch.arange(1, last + 1, device=roots.device)  # a row's place is that of its token
+        rows = torch.arange(1, last + 1, device=roots.device)  # a row's position is that of its token
         final, feature = self._run(tokens, block.fuse(states), rows, rows)
         final, feature = final[roots - 1], feature[roots - 1]
         guesses = torch.full((len(roots), depth), -1, device=roots.device)

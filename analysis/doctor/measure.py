@@ -1,4 +1,4 @@
-"""Measures a wiring: how many of its guesses are the target's own text, at every place where a step could begin."""
+"""Measures a wiring: how many of its guesses are the target's own text, at every position where a step could begin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedGuesses:
-    """Accepted guesses, summed over the places of every text."""
+    """Accepted guesses, summed over the positions of every text."""
 
     accepted: npt.NDArray[np.float64]  # (texts,)
     places: npt.NDArray[np.float64]  # (texts,)
@@ -25,7 +25,7 @@ class AcceptedGuesses:
 
     @property
     def tokens_per_step(self) -> float:
-        """Tokens that a step writes, the target's own included: the mean over all places."""
+        """Tokens that a step writes, the target's own included: the mean over all positions."""
         return 1.0 + float(self.accepted.sum() / self.places.sum())
 
 

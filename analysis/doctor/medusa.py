@@ -1,4 +1,4 @@
-"""Medusa heads under examination: which head guesses which place, and from which hidden state."""
+"""Medusa heads under examination: which head guesses which position, and from which hidden state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class MedusaWiring:
     """All that the program which runs the heads, or the file that holds them, may have wrong."""
 
-    order: tuple[int, ...]  # the head that guesses the first place, the second, ...
+    order: tuple[int, ...]  # the head that guesses the first position, the second, ...
     normed: bool = True  # whether the hidden state has been through the final norm
     place: int = 0  # of the hidden state, beside the one with which the target chose the root
 

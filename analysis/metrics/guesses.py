@@ -1,4 +1,4 @@
-"""The guesses one by one: what was said in whose place, which of a tree came true, and where guesses came from."""
+"""The guesses one by one: what the target chose instead, which of a tree were accepted, and where guesses came from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .selection import Selection
 _PAIRS = 50  # of the most frequent
 _SOURCES = 100  # that brought most
 _DEEPEST = 64
-_FEWEST = 20  # places at a depth from which a tree's accuracies are taken
+_FEWEST = 20  # positions at a depth from which a tree's accuracies are taken
 _LARGEST = 512  # guesses of a tree that is suggested
 _SIZES = (1, 2, 4, 8, 16, 32, 63)
 

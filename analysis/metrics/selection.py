@@ -42,8 +42,8 @@ class Selection:
         self, runs: ChosenRows, steps: ChosenRows, nodes: ChosenRows, run_of_step: Array, step_of_node: Array
     ) -> None:
         self.runs, self.steps, self.nodes = runs, steps, nodes
-        self.run_of_step = run_of_step  # places in `runs`
-        self.step_of_node = step_of_node  # places in `steps`
+        self.run_of_step = run_of_step  # indices in `runs`
+        self.step_of_node = step_of_node  # indices in `steps`
         self.whole: Selection = self  # the folder that this is a part of
 
     @classmethod
@@ -187,7 +187,7 @@ class Selection:
 
     @cached_property
     def places(self) -> Array:
-        """One judged guess for every place where the target decided: the first beside its siblings."""
+        """One judged guess for every position that the target decided: the first of the siblings."""
         rows = np.flatnonzero(self.judged)
         keys = self.step_of_node[rows] * _MOST + self.nodes.maybe("parent")[rows].astype(np.int64)
         order = np.argsort(keys, kind="stable")

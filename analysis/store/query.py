@@ -27,10 +27,10 @@ _COLUMNS = 64  # of a table that is shown
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What steps must have; None asks for nothing. QueryBounds include their ends."""
+    """What steps must have; None is no condition. Bounds include their ends."""
 
     text: str | None = None  # in a guess of the step
-    wanted: str | None = None  # what the target chose in a guess's place
+    wanted: str | None = None  # what the target chose instead of a guess
     question: str | None = None
     category: str | None = None
     method: str | None = None

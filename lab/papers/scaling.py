@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_COARSE, _ROUNDS = 200, 60  # places of the first search for alpha, and halvings of the second
+_COARSE, _ROUNDS = 200, 60  # points of the first search for alpha, and halvings of the second
 
 
 def expected_tokens(alpha: float, gamma: int, b: int = 1) -> float:
@@ -48,7 +48,7 @@ def fit(points: Sequence[ScalingPoint]) -> Fit | None:
     """Fit by least squares; None where no step ever wrote more than one token, so that every f fits.
 
     S - 1 is 1/f times what a good speculation adds, so the best f for an alpha is known. Alpha is searched: over the
-    whole range first, then by golden section around the best place.
+    whole range first, then by golden section around the best point.
     """
     if not points or max(point.S for point in points) <= 1.0:
         return None

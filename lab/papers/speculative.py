@@ -81,7 +81,7 @@ PAPER = Paper(
             measured="Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over "
             "both models' "
             "distributions in front of every token that the target itself writes. The last prediction gives every "
-            "guess the chance of its own place in these texts.",
+            "guess the chance of its own position in these texts.",
             rule=f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
             take=_expected,
             judge=judge_expected,

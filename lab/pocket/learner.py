@@ -18,7 +18,7 @@ from decoding.types import JSON
 from ..training.batches import Batch
 from .plans import Recipe
 
-_MULTIPLE = 256  # the numbers of places that are asked for are padded to multiples of it
+_MULTIPLE = 256  # the numbers of positions that are asked for are padded to multiples of it
 
 
 class FamilyModel:

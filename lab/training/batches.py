@@ -48,7 +48,7 @@ class Batch:
         each.
 
         A label is IGNORED where the answer has ended before. Answers run without gaps, so the token at distance d
-        after the n-th place is the next token of the (n + d - 1)-th place.
+        after the n-th position is the next token of the (n + d - 1)-th position.
         """
         length = self.ids.shape[1]
         ids, learnt = (functional.pad(tensor, (0, distances)) for tensor in (self.ids, self.learnt))

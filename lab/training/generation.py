@@ -62,7 +62,7 @@ class Generation:
                 yield text.number, text.written
 
     def _extend(self, active: dict[int, _Text]) -> list[int]:
-        """Feed one pass; return the places of the texts that are done."""
+        """Feed one pass; return the slots of the texts that are done."""
         pieces = self._pieces(active)
         hidden = self._texts.feed(pieces)
         for place, piece in pieces.items():

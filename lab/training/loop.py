@@ -43,7 +43,7 @@ class Learner(Protocol):
     """What the loop trains."""
 
     about: Mapping[str, JSON]  # settings that must be the same where a training is resumed
-    distances: int  # how far ahead of a place its labels go
+    distances: int  # how far ahead of a position its labels go
     device: torch.device
 
     def learn(self, batch: Batch, counts: torch.Tensor, share: float) -> Mapping[str, float]:

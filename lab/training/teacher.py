@@ -10,11 +10,11 @@ from torch import Tensor
 from .backbone import Backbone
 from .batches import Batch
 
-TOP = 24  # likeliest tokens of a place that are remembered
+TOP = 24  # likeliest tokens of a position that are remembered
 
 
 class Said(NamedTuple):
-    """The model's likeliest next tokens at the places whose next token is learnt, line by line."""
+    """The model's likeliest next tokens at the positions whose next token is learnt, line by line."""
 
     tokens: Tensor  # (N, TOP)
     shares: Tensor  # (N, TOP) their probabilities, which sum to one
