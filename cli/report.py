@@ -32,7 +32,7 @@ def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, ve
     lines += _time(paint, summary)
     lines.append(_line("rescored", judgement(paint, verdict, greedy=header.sampling["temperature"] == 0)))
     if not header.lossless:
-        lines.append(_line("lossless", "no: with typical acceptance, the distribution is not the target's"))
+        lines.append(_line("lossless", "no: with typical acceptance, the distribution is not the target's own"))
     lines.append(paint.dim(_line("ran on", f"{one_line(header.model.name)}, {header.device}, {header.dtype}")))
     return paint.fit("\n".join(lines))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,8 +14,7 @@ from decoding.model.session import catch_up
 from decoding.parts.draft_vocabulary import drafted_by
 from decoding.parts.makers import head_of
 
-from .probes import Check, Probe, chains
-from .rest import word
+from .probes import Check, Probe, chains, probe, word
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -112,16 +111,15 @@ class ExaminedDraft:
         for by in (-1, 1):
             offset = wiring.offset + by
             remedy = f"give the drafter every id {offset:+d}, or move the rows of its embedding"
-            changed = replace(wiring, offset=offset)
-            probes.append(Probe(f"ids {offset:+d}", "id_offset", wiring.offset, offset, changed, remedy))
+            probes.append(probe(wiring, f"ids {offset:+d}", "id_offset", wiring.offset, offset, remedy, offset=offset))
         for marks in ("the target's", "none", "the drafter's", "repeated"):
             if marks != wiring.marks and self._differs(marks):
-                changed, remedy = replace(wiring, marks=marks), f"let the drafter's prompts begin with {marks}"
-                probes.append(Probe(f"first marks: {marks}", "bos", wiring.marks, marks, changed, remedy))
+                name, remedy = f"first marks: {marks}", f"let the drafter's prompts begin with {marks}"
+                probes.append(probe(wiring, name, "bos", wiring.marks, marks, remedy, marks=marks))
         if not self._check_template().fine:
             other = "the drafter's" if wiring.template == "the target's" else "the target's"
-            changed, remedy = replace(wiring, template=other), f"let the drafter read prompts in {other} template"
-            probes.append(Probe(f"template: {other}", "chat_template", wiring.template, other, changed, remedy))
+            name, remedy = f"template: {other}", f"let the drafter read prompts in {other} template"
+            probes.append(probe(wiring, name, "chat_template", wiring.template, other, remedy, template=other))
         return [*probes, *self._tables(wiring)] if isinstance(self._draft, Decoder) else probes
 
     def _tables(self, wiring: DraftWiring) -> list[Probe]:
@@ -129,14 +127,12 @@ class ExaminedDraft:
         target = self._target.rope.base if isinstance(self._target, Decoder) else _BASE
         for base in sorted({target, _BASE} - {wiring.base}):
             remedy = f"set rope_theta to {base:g} in its config.json"
-            changed = replace(wiring, base=base)
-            probes.append(Probe(f"rotary base {base:g}", "rope_theta", wiring.base, base, changed, remedy))
+            probes.append(probe(wiring, f"rotary base {base:g}", "rope_theta", wiring.base, base, remedy, base=base))
         given = min((window for window in wiring.windows if window), default=None)
         window = None if given else self._target.window or _WINDOW
-        changed = replace(wiring, windows=(window,) * len(wiring.windows))
-        remedy = f"set sliding_window to {window or 'null'} in its config.json"
-        probes.append(Probe(f"window {window or 'off'}", "window", given, window, changed, remedy))
-        return probes
+        name, remedy = f"window {window or 'off'}", f"set sliding_window to {window or 'null'} in its config.json"
+        windows = (window,) * len(wiring.windows)
+        return [*probes, probe(wiring, name, "window", given, window, remedy, windows=windows)]
 
     @torch.inference_mode()
     def guess(self, wiring: DraftWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)

@@ -15,8 +15,8 @@ from decoding.parts.eagle_config import FLAGS, EagleConfig
 from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
 
 from .eagle_guesses import EagleGuesses
-from .probes import Check, Probe, on
-from .rest import check_dtype, check_embedding, check_norms, check_verifier, word
+from .probes import Check, Probe, on, probe, probe_dtype
+from .rest import check_dtype, check_embedding, check_norms, check_verifier
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -117,9 +117,8 @@ class ExaminedEagle:
             if not given and flag in exclusive and any(getattr(config, other) for other in exclusive):
                 continue  # the other one is on, and is tried off
             other: dict[str, Any] = {flag: not given}
-            changed = replace(wiring, config=replace(config, **other))
-            remedy = f"set {flag} to {str(not given).lower()} in config.json"
-            probes.append(Probe(f"{flag} {on(not given)}", flag, given, not given, changed, remedy))
+            name, remedy = f"{flag} {on(not given)}", f"set {flag} to {str(not given).lower()} in config.json"
+            probes.append(probe(wiring, name, flag, given, not given, remedy, config=replace(config, **other)))
         return probes
 
     def _taps(self, wiring: EagleWiring) -> list[Probe]:
@@ -131,8 +130,7 @@ class ExaminedEagle:
             if rising and all(map(self._has, taps)) and set(taps) <= {*self.layers()}:
                 listed = ", ".join(map(str, taps))
                 remedy = f"write [{listed}] into eagle_aux_hidden_state_layer_ids, counted from the layers before"
-                changed = replace(wiring, taps=taps)
-                probes.append(Probe(f"tapped layers {listed}", "taps", [*given], [*taps], changed, remedy))
+                probes.append(probe(wiring, f"tapped layers {listed}", "taps", [*given], [*taps], remedy, taps=taps))
         return probes
 
     def _places(self, wiring: EagleWiring) -> list[Probe]:
@@ -142,13 +140,13 @@ class ExaminedEagle:
         probes = list[Probe]()
         for by in (-1, 1):
             shift = wiring.draft_shift + by
-            changed = replace(wiring, draft_shift=shift)
             name, remedy = f"positions of guesses {shift:+d}", f"move the positions of guesses by {by:+d}"
-            probes.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
+            probes.append(probe(wiring, name, "draft_shift", wiring.draft_shift, shift, remedy, draft_shift=shift))
         for shift in sorted({0, -1} - {wiring.feature_shift}):
-            changed = replace(wiring, feature_shift=shift)
             name, remedy = f"features {shift:+d}", f"read every token with the feature {1 - shift} before it"
-            probes.append(Probe(name, "feature_shift", wiring.feature_shift, shift, changed, remedy))
+            probes.append(
+                probe(wiring, name, "feature_shift", wiring.feature_shift, shift, remedy, feature_shift=shift)
+            )
         return probes
 
     def _tables(self, wiring: EagleWiring) -> list[Probe]:
@@ -157,36 +155,29 @@ class ExaminedEagle:
         base = _base(config)
         for other in sorted({self._target_base(), _BASE} - {base}):
             whose = "the target's" if other == self._target_base() else "the usual"
-            changed = replace(wiring, config=_with_base(config, other))
-            remedy = f"set rope_theta to {other:g} in config.json"
-            probes.append(Probe(f"rotary base {other:g}, {whose}", "rope_theta", base, other, changed, remedy))
+            name, remedy = f"rotary base {other:g}, {whose}", f"set rope_theta to {other:g} in config.json"
+            rotated = _with_base(config, other)
+            probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
         other_window = None if config.window else self._model.window or _WINDOW
-        changed = replace(wiring, config=replace(config, shape=replace(config.shape, windows=(other_window,))))
-        given = config.window or None
+        seen, given = replace(config, shape=replace(config.shape, windows=(other_window,))), config.window or None
         name = f"window {other_window}" if other_window else "window off"
         remedy = f"set sliding_window to {other_window}" if other_window else "remove the sliding window"
-        probes.append(Probe(name, "window", given, other_window, changed, f"{remedy} in config.json"))
-        return probes
+        remedy = f"{remedy} in config.json"
+        return [*probes, probe(wiring, name, "window", given, other_window, remedy, config=seen)]
 
     def _numbers(self, wiring: EagleWiring) -> list[Probe]:
         """Try another embedding, vocabulary map and dtype."""
         probes, same_size = list[Probe](), wiring.config.shape.hidden == self._model.shape.hidden
         if "embed_tokens.weight" in self._weights and same_size:
             other = "target" if wiring.embedding == "own" else "own"
-            changed, name = replace(wiring, embedding=other), f"embedding: {other}"
             remedy = "leave embed_tokens.weight out of the file" if other == "target" else "use embed_tokens.weight"
-            probes.append(Probe(name, "embedding", wiring.embedding, other, changed, remedy))
+            name = f"embedding: {other}"
+            probes.append(probe(wiring, name, "embedding", wiring.embedding, other, remedy, embedding=other))
         for by in (-1, 1) if self._ids is not None else ():
             shift = wiring.map_shift + by
-            changed, remedy = replace(wiring, map_shift=shift), f"add {by} to every entry of d2t, and move t2d with it"
-            probes.append(
-                Probe(f"vocabulary map {shift:+d}", "vocabulary_map", wiring.map_shift, shift, changed, remedy)
-            )
-        dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
-        changed, name = replace(wiring, dtype=dtype), f"computed in {word(dtype)}"
-        remedy = f"compute the drafter in {word(dtype)}"
-        probes.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
-        return probes
+            name, remedy = f"vocabulary map {shift:+d}", f"add {by} to every entry of d2t, and move t2d with it"
+            probes.append(probe(wiring, name, "vocabulary_map", wiring.map_shift, shift, remedy, map_shift=shift))
+        return [*probes, probe_dtype(wiring, "drafter")]
 
     def guess(self, wiring: EagleWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""

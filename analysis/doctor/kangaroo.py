@@ -14,8 +14,8 @@ from decoding.parts.adapter import Adapter, forward_rows, visible
 from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import StoredAdapter, read_adapter
 
-from .probes import Check, Probe, chains
-from .rest import check_dtype, check_norms, word
+from .probes import Check, Probe, chains, probe, probe_dtype
+from .rest import check_dtype, check_norms
 
 if TYPE_CHECKING:
     from decoding.model.decoder import Decoder
@@ -85,27 +85,23 @@ class ExaminedAdapter:
         probes, config = list[Probe](), wiring.config
         for layer in self.layers():
             if layer != config.exit_layer:
-                changed = replace(wiring, config=replace(config, exit_layer=layer))
-                remedy = f"set exit_layer to {layer} in config.json"
-                probes.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
+                name, remedy = f"exit layer {layer}", f"set exit_layer to {layer} in config.json"
+                moved = replace(config, exit_layer=layer)
+                probes.append(probe(wiring, name, "exit_layer", config.exit_layer, layer, remedy, config=moved))
         normed = not wiring.normed
         name = f"final norm before the adapter {'on' if normed else 'off'}"
         remedy = f"give the adapter the states {'after the final norm' if normed else 'as they leave the layer'}"
-        probes.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
+        probes.append(probe(wiring, name, "normed", wiring.normed, normed, remedy, normed=normed))
         base = config.rope_theta
         for other in sorted({self._sections[0].rope.base, _BASE} - {base}):
-            changed = replace(wiring, config=replace(config, rope_theta=other))
-            remedy = f"set rope_theta to {other:g} in config.json"
-            probes.append(Probe(f"rotary base {other:g}", "rope_theta", base, other, changed, remedy))
+            name, remedy = f"rotary base {other:g}", f"set rope_theta to {other:g} in config.json"
+            rotated = replace(config, rope_theta=other)
+            probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
         window = 0 if config.window else self._model.window or _WINDOW
-        changed = replace(wiring, config=replace(config, window=window))
         name, remedy = f"window {window or 'off'}", f"set window to {window} in config.json"
-        probes.append(Probe(name, "window", config.window, window, changed, remedy))
-        dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
-        name, changed = f"computed in {word(dtype)}", replace(wiring, dtype=dtype)
-        remedy = f"compute the adapter in {word(dtype)}"
-        probes.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
-        return probes
+        seen = replace(config, window=window)
+        probes.append(probe(wiring, name, "window", config.window, window, remedy, config=seen))
+        return [*probes, probe_dtype(wiring, "adapter")]
 
     def guess(
         self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ import torch
 from decoding.model.files import read_json
 from decoding.parts.heads import load_heads
 
-from .probes import Check, Probe
-from .rest import check_verifier, word
+from .probes import Check, Probe, probe, word
+from .rest import check_verifier
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -83,15 +83,14 @@ class ExaminedHeads:
         }
         for name, other in orders.items():
             if other != order and other not in [probe.wiring.order for probe in probes]:
-                changed, remedy = replace(wiring, order=other), "renumber the heads in the file"
-                probes.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
-        place = f"{'before' if wiring.normed else 'after'} the final norm"
-        changed, remedy = replace(wiring, normed=not wiring.normed), f"give the heads the hidden state {place}"
-        probes.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
+                remedy = "renumber the heads in the file"
+                probes.append(probe(wiring, name, "head_order", [*order], [*other], remedy, order=other))
+        normed, state = not wiring.normed, f"hidden state {'before' if wiring.normed else 'after'} the final norm"
+        remedy = f"give the heads the {state}"
+        probes.append(probe(wiring, state, "normed", wiring.normed, normed, remedy, normed=normed))
         for shift in sorted({-1, 0} - {wiring.place}):
-            remedy = f"give the heads the hidden state {1 - shift} before the root"
-            changed = replace(wiring, place=shift)
-            probes.append(Probe(f"hidden state {shift:+d}", "hidden_place", wiring.place, shift, changed, remedy))
+            name, remedy = f"hidden state {shift:+d}", f"give the heads the hidden state {1 - shift} before the root"
+            probes.append(probe(wiring, name, "hidden_place", wiring.place, shift, remedy, place=shift))
         return probes
 
     def guess(self, wiring: MedusaWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)

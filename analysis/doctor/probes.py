@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -63,6 +63,25 @@ class Examined(Protocol):
         Guesses after the first wrong one mean nothing.
         """
         ...
+
+
+def probe(wiring: Any, name: str, flag: str, given: JSON, other: JSON, remedy: str, **entries: Any) -> Probe:
+    """Make the probe that changes these entries of a wiring."""
+    return Probe(name, flag, given, other, replace(wiring, **entries), remedy)
+
+
+def probe_dtype(wiring: Any, part: str) -> Probe:
+    """Compute in bfloat16 instead of another dtype, or else in float32."""
+    dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
+    name = f"computed in {word(dtype)}"
+    return probe(
+        wiring, name, "dtype", word(wiring.dtype), word(dtype), f"compute the {part} in {word(dtype)}", dtype=dtype
+    )
+
+
+def word(dtype: torch.dtype) -> str:
+    """Return a dtype's name."""
+    return str(dtype).removeprefix("torch.")
 
 
 def on(flag: bool) -> str:

@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 
 from decoding.parts.eagle_files import same_model
 
-from .probes import Check
+from .probes import Check, word
 
 _HUGE = 1000.0  # no scale of a norm that works is near it
 _SAME = 0.9  # a mean cosine of rows from which on they are the target's
@@ -69,8 +69,3 @@ def check_verifier(named: str, name: str) -> Check:
         return Check("verifier", "verifier", fine=False, sentence=sentence, given=named[:80], better=name[:80])
     sentence = f"config.json names {named}" if named else "config.json names no model"
     return Check("verifier", "verifier", fine=True, sentence=sentence)
-
-
-def word(dtype: torch.dtype) -> str:
-    """Return a dtype's name."""
-    return str(dtype).removeprefix("torch.")
