@@ -35,17 +35,9 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
     """Add the flags that choose a model and its device; "best" becomes the name of a model when it is parsed."""
     group = parser.add_argument_group("model")
     shown = "the model of the trace" if model is None else _BEST if model == BEST else model
+    group.add_argument("--model", default=model, type=named_model, metavar="NAME", help=f"{_MODELS} (default: {shown})")
     group.add_argument(
-        "--model",
-        default=model,
-        type=named_model,
-        metavar="NAME",
-        help=f"{_MODELS} (default: {shown})",
-    )
-    group.add_argument(
-        "--draft",
-        metavar="NAME",
-        help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)",
+        "--draft", metavar="NAME", help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)"
     )
     for name, part in NAMED_PARTS.items():
         metavar = "FILE_OR_ID" if part.is_file else "FOLDER_OR_ID"

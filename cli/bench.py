@@ -34,23 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_model_flags(parser)
     parser.add_argument("--methods", metavar="A,B", help="methods (default: all that can run)")
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="METHOD.NAME=VALUE",
-        help="a setting, such as lookahead.W=8; repeatable",
-    )
-    parser.add_argument(
-        "--tuned", action="store_true", help="use the settings that are fastest on a CPU, unless --param sets others"
-    )
-    parser.add_argument(
-        "--tasks",
-        metavar="FILE",
-        help='"english", or a file: Spec-Bench questions, or JSON lines with a prompt or turns',
-    )
-    parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
-    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    add_question_flags(parser)
     parser.add_argument("--ignore-end", action="store_true", help="continue after an end-of-text token")
     parser.add_argument(
         "--peers", default="", metavar="A,B", help=f"other implementations to measure: {', '.join(PEERS)}"
@@ -59,6 +43,23 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--out", default=DEFAULT_OUT, metavar="FILE", help=f"file for the JSON (default: {DEFAULT_OUT})"
     )
     add_json_flag(parser)
+
+
+def add_question_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of commands that run methods on questions."""
+    parser.add_argument(
+        "--tasks",
+        metavar="FILE",
+        help='"english", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
+    )
+    parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
+    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+    )
+    parser.add_argument(
+        "--tuned", action="store_true", help="use the settings that are fastest on a CPU, unless --param sets others"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from decoding.methods import METHODS
 from decoding.types import JSON
 
 from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, load_engine, whole
-from .bench import columns_of, method_params, names_in, number, read_questions
+from .bench import add_question_flags, columns_of, method_params, names_in, number, read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
@@ -35,19 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add_model_flags(parser)
     parser.add_argument("--methods", required=True, metavar="A,B", help="methods to run besides autoregressive")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="run folder: a new one, or one to resume")
-    parser.add_argument(
-        "--tasks",
-        metavar="FILE",
-        help='"english", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
-    )
-    parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="METHOD.NAME=VALUE",
-        help="a setting, such as lookahead.W=8; repeatable",
-    )
+    add_question_flags(parser)
     parser.add_argument(
         "--setting",
         action="append",
@@ -55,11 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:METHOD.P=V,...",
         help="another setting of a method, with a name, such as short:draft_model.gamma=2; repeatable",
     )
-    parser.add_argument(
-        "--tuned", action="store_true", help="use the settings that are fastest on a CPU, unless --param sets others"
-    )
     parser.add_argument("--no-baseline", action="store_true", help="leave out autoregressive decoding")
-    parser.add_argument("--max-new-tokens", default="128", metavar="N")
     parser.add_argument("--temperature", default="0", metavar="T", help="sampling temperature (default: 0, greedy)")
     parser.add_argument("--top-p", default="1", metavar="P")
     parser.add_argument("--seed", default="0", metavar="N")

@@ -77,8 +77,7 @@ def _begin(folder: Path, plan: EvaluationPlan, about: Mapping[str, JSON]) -> dic
             )
         missing = {} if plan.record == "full" else dict.fromkeys(_NEED_FULL, _LIGHT)
         write_summary(
-            folder,
-            {"source": SOURCE, "name": folder.name, "finished": False, "missing": missing, "settings": settings},
+            folder, {"source": SOURCE, "name": folder.name, "finished": False, "missing": missing, "settings": settings}
         )
     summary = read_summary(folder)
     begun = summary.get("settings")

@@ -36,11 +36,7 @@ REASONS = {
     "nodes.token": "this record lacks the tokens of the guesses",
 }
 NO_GUESS = "no step of this selection had a guess"
-EMPTY = {
-    "runs": "no run is chosen",
-    "steps": "no step is chosen",
-    "nodes": "this record lacks the single guesses",
-}
+EMPTY = {"runs": "no run is chosen", "steps": "no step is chosen", "nodes": "this record lacks the single guesses"}
 
 
 class TableColumns:

@@ -69,14 +69,7 @@ def step_time(selection: Selection) -> MetricResult:
     columns = ("phase", "ms", "share", "p50", "p95", "p99")
     where, slowest = [LATER] * len(rows), [TOTAL, *(f"{phase}_ms" for phase in means or ())]
     return result(
-        sentence,
-        value=value,
-        interval=(low, high),
-        unit="ms",
-        columns=columns,
-        rows=rows,
-        where=where,
-        slowest=slowest,
+        sentence, value=value, interval=(low, high), unit="ms", columns=columns, rows=rows, where=where, slowest=slowest
     )
 
 

@@ -124,11 +124,7 @@ class Experiment:
     """An engine, questions, and the runs made so far."""
 
     def __init__(
-        self,
-        engine: Engine,
-        questions: Sequence[Question],
-        budget: int,
-        variants: Mapping[str, Variant] | None = None,
+        self, engine: Engine, questions: Sequence[Question], budget: int, variants: Mapping[str, Variant] | None = None
     ) -> None:
         self.engine, self.questions, self.budget, self.variants = engine, tuple(questions), budget, dict(variants or {})
         self.progress: Callable[[float], None] = lambda share: None

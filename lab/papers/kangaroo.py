@@ -67,10 +67,7 @@ def judge_threshold(table: ResultTable) -> Judgement:
     names = [_eta_name(_GAMMA, eta) for eta in _ETAS]
     tokens, speeds = ([table.number(name, head) for name in names] for head in (TOKENS, SPEED))
     best = speeds.index(max(speeds[1:]), 1)
-    return combine(
-        falls("eta from 0 to 0.8", tokens),
-        faster(f"eta {_ETAS[best]}", speeds[best], "eta 0", speeds[0]),
-    )
+    return combine(falls("eta from 0 to 0.8", tokens), faster(f"eta {_ETAS[best]}", speeds[best], "eta 0", speeds[0]))
 
 
 def judge_steady(table: ResultTable) -> Judgement:

@@ -131,8 +131,7 @@ def judge_kinds(table: ResultTable) -> Judgement:
         return combine(Statement("there is no other kind to compare code with", False))
     best, mean = max(kinds, key=lambda kind: kinds[kind]), sum(kinds.values()) / len(kinds)
     return combine(
-        more("code", code, "the other kinds' mean", mean),
-        more("code", code, f"the best of them, {best}", kinds[best]),
+        more("code", code, "the other kinds' mean", mean), more("code", code, f"the best of them, {best}", kinds[best])
     )
 
 

@@ -63,15 +63,7 @@ FULL = FamilyPlan(
 )
 # A few seconds' worth: shows that everything fits together, learns next to nothing.
 _SMALL = replace(
-    _TARGET,
-    hidden=32,
-    layers=2,
-    intermediate=64,
-    steps=30,
-    lines=4,
-    muon_rate=0.01,
-    adam_rate=0.01,
-    compiled=False,
+    _TARGET, hidden=32, layers=2, intermediate=64, steps=30, lines=4, muon_rate=0.01, adam_rate=0.01, compiled=False
 )
 SMOKE = FamilyPlan(
     target=_SMALL,

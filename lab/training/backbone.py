@@ -208,10 +208,7 @@ def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.dev
     more: dict[str, Any] = {}
     if quantised_on is not None:
         more["quantization_config"] = transformers.BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=dtype,
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
         )
         more["device_map"] = {"": quantised_on}
     try:

@@ -140,11 +140,7 @@ def _generate_compiled(
 ) -> list[str]:
     """Answer prompts, each drawn with its own seed; the text is empty where an answer does not end."""
     generation = Generation(
-        decoder,
-        codec.end_tokens,
-        at_once=answering.at_once,
-        length=answering.length,
-        temperature=answering.temperature,
+        decoder, codec.end_tokens, at_once=answering.at_once, length=answering.length, temperature=answering.temperature
     )
     written = dict(generation.write(prompts))
     return [_ended(codec, written[number]) for number in range(len(prompts))]

@@ -152,14 +152,7 @@ _LISTS = (
 _OTHERS = (
     _op("join", "words", 'the words joined with "{sign}"', lambda x, g: g["sign"].join(x), 'return "{sign}".join({x})'),
     _op("upper", "word", "the word in capitals", lambda x, g: x.upper(), "return {x}.upper()"),
-    _op(
-        "length",
-        "word",
-        "the length of the word",
-        lambda x, g: len(x),
-        "return len({x})",
-        _loop("0", "result += 1"),
-    ),
+    _op("length", "word", "the length of the word", lambda x, g: len(x), "return len({x})", _loop("0", "result += 1")),
     _op("initial", "word", "the first letter of the word", lambda x, g: x[0], "return {x}[0]"),
     _op("repeat", "word", "the word {k} times", lambda x, g: x * _k(g), "return {x} * {k}", ks=range(2, 5)),
     _op(

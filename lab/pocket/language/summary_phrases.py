@@ -60,12 +60,7 @@ STORIES = {
     "fair": Story(
         roles=("mayor", "baker", "potter", "farmer"),
         things=("stalls", "guests", "tents", "riders"),
-        whys=(
-            "the harvest was good",
-            "the winter was over",
-            "the town had a birthday",
-            "the river was safe again",
-        ),
+        whys=("the harvest was good", "the winter was over", "the town had a birthday", "the river was safe again"),
         results=("the school", "the library", "a new well", "a clean park"),
         what="a [fair*6|town fair*4] [was held*6|took place*4] in {place} on {day}",
         lead="the {role} {person} [organised*5|ran*3|opened*2] the [fair*6|event*4]",
