@@ -64,7 +64,7 @@ class DrafterLearner:
 
     def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
         """Leave the gradients of a batch: of the cross-entropy with what the model holds likely."""
-        likeliest, (places, _) = self._teacher.say(batch), batch.labels(1)
+        likeliest, (places, _) = self._teacher.predict(batch), batch.labels(1)
         made = self._read(batch)[places]
 
         def loss_of(hidden: Tensor, piece: slice) -> Tensor:

@@ -13,7 +13,7 @@ from .batches import Batch
 TOP = 24  # likeliest tokens of a position that are remembered
 
 
-class Said(NamedTuple):
+class Likeliest(NamedTuple):
     """The model's likeliest next tokens at the positions whose next token is learnt, line by line."""
 
     tokens: Tensor  # (N, TOP)
@@ -25,23 +25,23 @@ class Teacher:
 
     def __init__(self, backbone: Backbone) -> None:
         self._backbone = backbone
-        self._said: dict[bytes, Said] = {}
+        self._remembered: dict[bytes, Likeliest] = {}
 
     @torch.no_grad()
-    def say(self, batch: Batch) -> Said:
+    def predict(self, batch: Batch) -> Likeliest:
         """Return the model's likeliest next tokens, in the order of `Batch.labels`."""
         lines = [self._line(line) for line in batch.parts(1)]
         tokens, shares = (torch.cat(parts).to(batch.ids.device) for parts in zip(*lines, strict=True))
-        return Said(tokens.long(), shares.float())
+        return Likeliest(tokens.long(), shares.float())
 
-    def _line(self, line: Batch) -> Said:
+    def _line(self, line: Batch) -> Likeliest:
         # Line by line, so that what is remembered does not depend on the batch that asked first.
         key = torch.cat((line.ids, line.positions, line.learnt.long())).cpu().numpy().tobytes()
-        if key not in self._said:
+        if key not in self._remembered:
             places, _ = line.labels(1)
             hidden = self._backbone.read(line).final.flatten(0, 1)[places]
             best = [self._backbone.logits(part).topk(TOP) for part in torch.split(hidden, self._backbone.logit_rows)]
             tokens = torch.cat([part.indices for part in best])
             shares = torch.cat([part.values for part in best]).softmax(-1)
-            self._said[key] = Said(tokens.int().cpu(), shares.half().cpu())
-        return self._said[key]
+            self._remembered[key] = Likeliest(tokens.int().cpu(), shares.half().cpu())
+        return self._remembered[key]

@@ -77,12 +77,6 @@ def falling(count: int) -> tuple[float, ...]:
 
 
 @cache
-def tilted(count: int) -> tuple[float, ...]:
-    """Return the bounds of options that int(count * random() ** 1.3) draws: the first ones a little more often."""
-    return tuple(((place + 1) / count) ** (1 / 1.3) for place in range(count))
-
-
-@cache
 def harmonic(count: int) -> tuple[float, ...]:
     """Return the bounds of options whose weights are 2/3, 2/5, 2/7, ..."""
     return tuple(accumulate(1 / (place + 1.5) for place in range(count)))

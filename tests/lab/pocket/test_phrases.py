@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from math import floor
 from random import Random
 
 import pytest
@@ -81,15 +80,6 @@ def test_options_are_drawn_by_their_weights() -> None:
     assert shares(parse("[a|b|c]")) == pytest.approx([1 / 3] * 3, abs=0.02)
     assert shares(parse("[a|b|c]", phrases.falling)) == pytest.approx([0.457, 0.32, 0.224], abs=0.02)
     assert shares(parse("[a|b|c]", phrases.harmonic)) == pytest.approx([0.493, 0.296, 0.211], abs=0.02)
-    assert shares(parse("[a|b|c]", phrases.tilted)) == pytest.approx([0.43, 0.302, 0.268], abs=0.02)
-
-
-def test_tilted_bounds_draw_what_the_power_draws() -> None:
-    rng, twin = Random(8), Random(8)
-    for _ in range(100_000):
-        count = rng.randrange(1, 60)
-        assert twin.randrange(1, 60) == count
-        assert phrases.pick(rng, phrases.tilted(count)) == floor(count * twin.random() ** 1.3)
 
 
 def test_many_choices_are_read_quickly() -> None:

@@ -74,10 +74,10 @@ def test_gradients_are_those_of_the_loss(backbone: MakeBackbone, batch: Batch, m
     learner.learn(few, few.counts(1), 0.0)
     pieces = {name: weight.grad.clone() for name, weight in learner.model.named_parameters()}
     learner.model.zero_grad()
-    said, (places, _) = learner._teacher.say(few), few.labels(1)
+    likeliest, (places, _) = learner._teacher.predict(few), few.labels(1)
     found = learner.model(input_ids=few.ids, position_ids=few.positions, use_cache=False)
     logits = found.logits.flatten(0, 1)[places]
-    (-(said.shares * logits.log_softmax(-1).gather(1, said.tokens)).sum() / len(places)).backward()
+    (-(likeliest.shares * logits.log_softmax(-1).gather(1, likeliest.tokens)).sum() / len(places)).backward()
     for name, weight in learner.model.named_parameters():
         assert weight.grad is not None and torch.allclose(pieces[name], weight.grad, atol=1e-5), name
 
@@ -93,13 +93,13 @@ def test_the_model_reads_every_line_once(backbone: MakeBackbone, batch: Batch, m
         return whole(line, **options)
 
     monkeypatch.setattr(model, "read", watched)
-    first = one.say(batch)
+    first = one.predict(batch)
     assert read == [1] * len(batch.ids)
-    again = [one.say(part) for part in batch.parts(2)]
+    again = [one.predict(part) for part in batch.parts(2)]
     assert len(read) == len(batch.ids)
     assert torch.equal(torch.cat([part.tokens for part in again]), first.tokens)
     assert torch.equal(torch.cat([part.shares for part in again]), first.shares)
-    one.say(Batch(batch.ids[:1].flip(1), batch.positions[:1], batch.learnt[:1]))
+    one.predict(Batch(batch.ids[:1].flip(1), batch.positions[:1], batch.learnt[:1]))
     assert len(read) == len(batch.ids) + 1
     assert first.tokens.shape == (int(batch.counts(1)[0]), teacher.TOP)
 
