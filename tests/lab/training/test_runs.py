@@ -83,7 +83,7 @@ def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str
     assert heads.count == 2 and heads.accuracies is not None
     card = (home / "out" / "README.md").read_text()
     assert "| head 2 |" in card and "tokens per step" in card and "before and after" in card
-    assert "100.00% of the places" in card
+    assert "100.00% of the positions" in card
     assert (home / "out" / "curves.svg").read_text().count("<polyline") == 16
     weights = (home / "out" / "medusa_lm_head.safetensors").read_bytes()
     assert medusa(*given(home), "--heads", "2", "--json") == 0
