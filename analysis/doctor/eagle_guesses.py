@@ -68,7 +68,7 @@ class EagleGuesses:
         self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Run a row for every token: its position, and how far it sees the text."""
-        turn = Tables(*(table[where.clamp(min=0)] for table in self._tables))
+        turn = RopeTables(*(table[where.clamp(min=0)] for table in self._tables))
         embedded = self._examined.embed(self._wiring, tokens)
         x = self._block.forward(embedded, feature, lambda qkv: self._attend(qkv, turn, where, roots))
         return self._block.leave(x)

@@ -76,7 +76,7 @@ class CheckedClaim:
     judgement: Judgement
 
 
-def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[CheckedClaim]:
+def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: ProgressCallback) -> list[CheckedClaim]:
     """Measure and judge every claim; one that cannot be measured gets the reason and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []

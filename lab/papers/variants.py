@@ -57,7 +57,7 @@ def _folders(folder: Path, flag: str, what: str) -> list[Path]:
     return places
 
 
-def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:
+def load_medusa_2(engine: Engine, folder: Path, progress: ProgressCallback) -> dict[str, Variant]:
     """Load Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
@@ -66,7 +66,7 @@ def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str,
     return {"medusa-2": Variant("medusa-2", both, {})}
 
 
-def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
+def build_stores(engine: Engine, text: Path, progress: ProgressCallback) -> dict[str, Variant]:
     """Build datastores of growing shares of a text, one document a line."""
     from decoding.parts.datastore import fingerprint, load_store
 

@@ -53,7 +53,7 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 
 
 def write_cards(
-    out: Path, logs: Mapping[str, TrainingLog], device: torch.device, progress: Progress
+    out: Path, logs: Mapping[str, TrainingLog], device: torch.device, progress: ProgressCallback
 ) -> dict[str, JSON]:
     """Write a README.md in the target's and the drafter's folder, from measurements on the suite; return these.
 

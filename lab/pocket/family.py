@@ -32,7 +32,7 @@ WINDOW = 256
 _ADVICE = "close other programs or find a larger machine, and the training goes on from its last checkpoint"
 
 
-def train_family(out: Path, plan: FamilyPlan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
+def train_family(out: Path, plan: FamilyPlan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
     """Make the family in `out`, resuming an earlier call that was stopped; return how good it is."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def _joined(first: TrainingLog, second: TrainingLog) -> TrainingLog:
     return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
-def _tokenizer(folder: Path, plan: FamilyPlan, seed: int, progress: Progress) -> Any:
+def _tokenizer(folder: Path, plan: FamilyPlan, seed: int, progress: ProgressCallback) -> Any:
     """Load the tokenizer of an earlier call, or train one on samples of all kinds."""
     from transformers import AutoTokenizer
 

@@ -42,7 +42,7 @@ _EAGLE_RATE = 1.5e-3
 _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 
-def make_parts(out: Path, plan: PartsPlan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
+def make_parts(out: Path, plan: PartsPlan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
     """Make everything in `out`; what each stage has to say."""
     return Stages(out, plan, seed, device, progress).run()
 
@@ -51,7 +51,7 @@ class Stages:
     """The makings, each from where an earlier call has stopped; what is finished is not made again."""
 
     def __init__(
-        self, out: Path, plan: PartsPlan, seed: int, device: str, progress: Progress, model: str = smollm2.NAME
+        self, out: Path, plan: PartsPlan, seed: int, device: str, progress: ProgressCallback, model: str = smollm2.NAME
     ) -> None:
         self._out, self._plan, self._seed, self._device, self._progress = out, plan, seed, device, progress
         self._model, self._work = model, out / "training"

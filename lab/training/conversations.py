@@ -36,7 +36,7 @@ class Conversation:
         return chat
 
 
-def read_conversations(path: str | Path, progress: Progress) -> list[Conversation]:
+def read_conversations(path: str | Path, progress: ProgressCallback) -> list[Conversation]:
     """Read all conversations of a file of JSON lines; ParamError names the first line that is none, and counts the
     rest.
     """

@@ -16,6 +16,7 @@ from decoding.model.decoder import Decoder
 from decoding.model.session import ProgressCallback
 
 from .generation import Generation, SeededPrompt
+from .text_batch import TextBatch
 
 _MARK = "\N{WHITE SQUARE}"  # takes the place of a user's words in the template
 _ROOM = 160  # tokens of the longest prompt
@@ -23,7 +24,7 @@ _SHORTEST = 12  # characters: less is no question
 _AT_ONCE = 64
 
 
-def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: Progress) -> None:
+def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: ProgressCallback) -> None:
     """Draw `count` different prompts at temperature 1 as JSON lines; an existing file stays as it is."""
     if path.is_file():
         return

@@ -70,7 +70,7 @@ class TrainingJob:
         return self.out / "training"
 
 
-def train_medusa(job: TrainingJob, settings: HeadSettings, progress: Progress) -> dict[str, JSON]:
+def train_medusa(job: TrainingJob, settings: HeadSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train heads, and with `settings.joint` the model, saved in the folder `backbone`; return measurements."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
     backbone, codec = _open(job, progress)
@@ -97,7 +97,7 @@ def train_medusa(job: TrainingJob, settings: HeadSettings, progress: Progress) -
 
 
 def train_kangaroo(
-    job: TrainingJob, layer: int | None, architecture: str, rate: float, progress: Progress
+    job: TrainingJob, layer: int | None, architecture: str, rate: float, progress: ProgressCallback
 ) -> dict[str, JSON]:
     """Train an adapter after that layer, or after the one that the paper would choose; return measurements."""
     backbone, codec = _open(job, progress)
@@ -114,7 +114,7 @@ def train_kangaroo(
     return {**final}
 
 
-def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: Progress) -> dict[str, JSON]:
+def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train an EAGLE-3 drafter; return measurements."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -130,7 +130,7 @@ def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: Progress) 
     return {**final}
 
 
-def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
+def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train a small model that drafts for the job's; return measurements."""
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
@@ -145,7 +145,7 @@ def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: Progres
     return {**final}
 
 
-def _open(job: TrainingJob, progress: Progress) -> tuple[Backbone, Codec]:
+def _open(job: TrainingJob, progress: ProgressCallback) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
     backbone, codec = load_backbone(
         job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
@@ -154,7 +154,7 @@ def _open(job: TrainingJob, progress: Progress) -> tuple[Backbone, Codec]:
     return backbone, codec
 
 
-def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
+def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: ProgressCallback) -> Source:
     """Return where the job's batches come from; the model may have to answer first."""
     data = job.data or (LANGUAGE if job.model == TARGET else None)
     if data is None:
@@ -183,7 +183,7 @@ def _learn(
     job: TrainingJob,
     learner: MedusaLearner | KangarooLearner | Eagle3Learner | DrafterLearner,
     source: Source,
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> Mapping[str, JSON]:
     """Train to the end; return every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
@@ -218,7 +218,9 @@ def _held_out(job: TrainingJob, source: Source) -> list[Batch]:
     return limit_lines(source.held_out, job.at_once or job.lines)
 
 
-def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], progress: Progress) -> Mapping[str, float]:
+def _questions(
+    backbone: Backbone, model: str, tasks: Sequence[Task], progress: ProgressCallback
+) -> Mapping[str, float]:
     """Return the share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
     dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
     quality = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)

@@ -79,7 +79,9 @@ class FileSource:
         return order
 
 
-def _rows(conversations: Sequence[Conversation], encoder: ChatEncoder, progress: Progress) -> Iterator[TrainingRow]:
+def _rows(
+    conversations: Sequence[Conversation], encoder: ChatEncoder, progress: ProgressCallback
+) -> Iterator[TrainingRow]:
     for number, conversation in enumerate(conversations):
         if number % 500 == 0:
             progress("encoding conversations", number / len(conversations))

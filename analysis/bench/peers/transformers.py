@@ -13,6 +13,7 @@ from decoding.embedded import drafter_of
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 
+from ...plain_folder import plain_folder
 from ..measured import MeasuredRun, Peer
 
 _LOOKED_UP = 10  # tokens that prompt lookup drafts, as in transformers' own examples

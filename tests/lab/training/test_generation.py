@@ -11,8 +11,8 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
-from decoding.model.texts import Texts
 from lab.training.generation import Generation, SeededPrompt
+from lab.training.text_batch import TextBatch
 from tests.families import FAMILIES, needs_compiler, tiny
 from tests.tiers import crossed
 
