@@ -70,7 +70,7 @@ def test_a_notebook_completes_the_names() -> None:
 
 
 def test_modules_that_moved_are_found_by_their_old_names() -> None:
-    """Scripts and notebooks of strangers name them; a module copied under a second name would have its own classes."""
+    """Scripts of strangers name them, and a second copy of a module would have classes of its own."""
     code = (
         "import warnings; warnings.simplefilter('error'); import decoding; warnings.simplefilter('ignore')\n"
         "from decoding.evaluate.folder import read_folder; from decoding.evaluate.plan import make_plan\n"
