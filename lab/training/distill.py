@@ -34,7 +34,7 @@ from .seeding import seeded
 from .text_batch import TextBatch
 
 _LEAST_ROOM = 16  # tokens that an answer must have
-_BLOCKS = 4  # conversations per place that the compiled code is given at a time
+_BLOCKS = 4  # conversations per slot that the compiled code is given at a time
 
 Generate = Callable[[Sequence[SeededPrompt]], list[str]]  # prompts to answers
 

@@ -304,7 +304,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     """What writes the answers."""
     monkeypatch.setattr(distill, "_BLOCKS", 1)
     if request.param == "transformers":
-        monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
+        monkeypatch.setattr(distill.TextBatch, "suit", lambda model, length: False)
 
 
 @pytest.mark.usefixtures("way")
@@ -368,7 +368,7 @@ def test_fewer_answers_at_once_go_on_where_the_memory_ended(
     """What the sentence advises must not be refused for being another setting."""
     model, ends, answering = backbone(), chatty(codec), Answering(temperature=0.0, at_once=5, length=120)
     path, generate, calls = tmp_path / "answers.jsonl", model.model.generate, iter([True, False])
-    monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
+    monkeypatch.setattr(distill.TextBatch, "suit", lambda model, length: False)
 
     def full(*arguments: Any, **options: Any) -> Any:
         if next(calls, False):
@@ -420,7 +420,7 @@ def test_plain_texts_cannot_be_answered_and_memory_may_end(
     def full(*arguments: Any, **options: Any) -> None:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
+    monkeypatch.setattr(distill.TextBatch, "suit", lambda model, length: False)
     monkeypatch.setattr(model.model, "generate", full)
     with pytest.raises(ModelError, match="for 32 answers at once: lower --answers-at-once"):
         write_answers(model, codec, CHATS, tmp_path / "b", Answering(length=120), quiet)
