@@ -14,7 +14,8 @@ import pytest
 
 import decoding
 import viz
-from tools.api_docs import markdown, names
+from tools import markdown
+from tools.api_docs import names
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "api.md"

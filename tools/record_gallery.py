@@ -1,4 +1,4 @@
-"""Records the runs of the gallery: `python -m tools.record_gallery [--only TEXT] [--missing] [--threads N]`.
+"""Record the runs of the gallery: `python -m tools.record_gallery [--only TEXT] [--missing] [--threads N]`.
 
 `tools/gallery_recipes.py` says what is recorded. Tokens, trees and panels are reproducible: the embedded family runs in
 float32 on one thread, the real model in bfloat16 through compiled code, which adds up in one order. Only the times
@@ -45,7 +45,7 @@ def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[Recording, Tra
     rounds = [
         ([_run(engine, each) for each in group], None if plain else _plain(engine, group[0])) for _ in range(_ROUNDS)
     ]
-    runs = [_median([done[place] for done, _ in rounds]) for place in range(len(group))]
+    runs = [_median([done[number] for done, _ in rounds]) for number in range(len(group))]
     base = runs[group.index(plain)] if plain else _median([other for _, other in rounds if other])
     return [
         (
@@ -162,7 +162,7 @@ def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> 
 
 
 def _by_task(chosen: Iterable[Recipe]) -> list[list[Recipe]]:
-    """The recipes by what they are to write, which is what they are compared by."""
+    """Group the recipes by what they are to write, which is what they are compared by."""
     groups = dict[str, list[Recipe]]()
     for recipe in chosen:
         groups.setdefault(_task(recipe), []).append(recipe)
@@ -174,7 +174,7 @@ def _task(recipe: Recipe) -> str:
 
 
 def _compared(folder: Path, made: Mapping[str, Recording], recipe: Recipe) -> dict[str, Recording]:
-    """The entries of a recipe's prompt with the speedups that a race of their files shows.
+    """Return the entries of a recipe's prompt with the speedups that a race of their files shows.
 
     Some of them may be older than others, where only some were recorded.
     """
@@ -191,7 +191,7 @@ def _compared(folder: Path, made: Mapping[str, Recording], recipe: Recipe) -> di
 
 
 def _indexed(folder: Path) -> dict[str, Recording]:
-    """The entries that the folder's index has already."""
+    """Read the entries that the folder's index has already."""
     return {each.id: each for each in read_index(folder)} if (folder / INDEX).exists() else {}
 
 
