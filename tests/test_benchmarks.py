@@ -20,7 +20,7 @@ from decoding.packed import ASSETS
 def test_flags_are_read_before_anything_is_measured(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark", flag])
     with pytest.raises(SystemExit):
-        command("Measures.", lambda: pytest.fail("it measured"))
+        command("cpu", "Measures.", lambda: pytest.fail("it measured"))
 
 
 def test_the_benchmark_for_devices_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The cases of `benchmarks.gpu_kernels`: every file beside this one has a list `CASES`."""
+"""Name the cases of `benchmarks.gpu_kernels`: every file beside this one has a list `CASES`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ SHAPES = (
     Shape("7B", 4096, 14_336, 32, 8, 128),
 )
 TINY = (Shape("tiny", 64, 96, 4, 2, 16),)  # to rehearse on a CPU
+ODD = Shape("odd", 200, 328, 4, 4, 80)  # sizes that fill no block, each query head with keys of its own
 ROWS = (1, 8, 64)
 
 Outputs = torch.Tensor | tuple[torch.Tensor, ...]
@@ -46,6 +47,7 @@ class Case:
     outputs: Callable[[Inputs, Any], Outputs] = lambda inputs, outputs: outputs
     cold: bool = False  # whether to go through as many copies of the inputs as do not fit into the device's L2 cache
     rows: tuple[int, ...] = ROWS
+    capability: int = 80  # the first that has what the kernel uses
 
 
 def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The kernels between a layer's products."""
+"""Measure the kernels between a layer's products."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _exact_rotary(
     weight: torch.Tensor | None,
     eps: float,
 ) -> tuple[torch.Tensor, ...]:
-    """Queries, keys and values."""
+    """Return queries, keys and values."""
     dtype, kv_heads = qkv.dtype, cache.shape[2]
     turned, values = qkv.double().tensor_split((qkv.shape[1] - kv_heads,), 1)
     if weight is not None:

@@ -1,18 +1,20 @@
-"""Products with the plans that the engine takes; benchmarks.gpu_products tries others."""
+"""Measure products with the plans that the engine takes; benchmarks.gpu_products tries others."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from decoding.gpu.products import Extras, product, reference
+from decoding.gpu.products import Extras, Plan, product, reference
 from decoding.model.quantised import rounded as quantised
 
 from . import Case, Shape, rounded
 
 _EPS = 1e-5
 _ROWS = 1, 8, 64, 128
+_HOPPER = Plan(16, 32, 64, 2, early=True, bulk=True)
 
 
 def _inputs(outputs: int, width: int, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
@@ -48,7 +50,7 @@ def _eight_bits(shape: Shape, rows: int, device: torch.device, dtype: torch.dtyp
 
 
 def _exact(x: torch.Tensor, weight: torch.Tensor, extras: Extras) -> torch.Tensor:
-    """In float64, rounded where transformers rounds."""
+    """Compute in float64, rounded where transformers rounds."""
     wide = x.double()
     if extras.norm is not None:
         wide = rounded(wide * (wide.square().mean(-1, keepdim=True) + extras.eps).rsqrt(), x.dtype)
@@ -68,4 +70,5 @@ CASES = [
     Case("product, norm, swiglu", _normed_gated, product, reference, _exact, cold=True, rows=_ROWS),
     Case("product, residual", _added, product, reference, _exact, cold=True, rows=_ROWS),
     Case("product, int8", _eight_bits, product, reference, _exact, cold=True, rows=_ROWS),
+    Case("product, bulk", _added, partial(product, by=_HOPPER), reference, _exact, cold=True, capability=90),
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -103,11 +101,6 @@ def test_a_row_does_not_depend_on_the_others() -> None:
     whole = products.product(x, weight, by=BLOCK16)
     for rows in ([3], [7, 3], [3, *range(15)]):
         assert torch.equal(products.product(x[rows], weight, by=BLOCK16)[rows.index(3)], whole[3])
-
-
-def test_kernels_compile_for_devices() -> None:
-    """What the interpreter forgives the compiler does not; it needs no device."""
-    subprocess.run([sys.executable, "-m", "tests.gpu.compile_products"], check=True, timeout=120)
 
 
 @torch.inference_mode()
