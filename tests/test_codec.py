@@ -15,7 +15,8 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.model.table import TableModel
-from tests.toys import hashed, noise
+from tests.noise import noise
+from tests.toys import hashed
 
 CORPUS = [
     "the cat sat on the mat",

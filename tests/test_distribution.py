@@ -40,8 +40,9 @@ from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
+from tests.noise import noise
 from tests.tiers import choose, slow
-from tests.toys import correlated, engine, hashed, noise
+from tests.toys import correlated, engine, hashed
 
 Params = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from decoding.model.attention import Attention
 from decoding.model.kernels import choose
 from decoding.tree import Builder, after_chain, check, closure, depths, is_chain, path_to, paths
 from decoding.types import Role
-from tests.toys import noise
+from tests.noise import noise
 
 
 @st.composite

@@ -162,10 +162,10 @@ def test_a_step_launches_little(method: str, sampling: dict[str, Any], monkeypat
         counts, before = list[int](), 0
         options = {**OPTIONS, "max_new_tokens": 60}
         for _ in made.engine().decode(PROMPT, method, PARAMS.get(method), sampling, **options):
-            counts.append(len(device.calls) - before)
-            before = len(device.calls)
+            counts.append(len(device.launches) - before)
+            before = len(device.launches)
     later = counts[len(counts) // 2 :]
-    assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.calls[-max(later) :]
+    assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.launches[-max(later) :]
 
 
 @pytest.mark.parametrize(
