@@ -54,12 +54,14 @@ def measured(app_state: AppState, trace: Trace) -> list[dict[str, Any]]:
 
 def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, engine: Engine, trace: Trace) -> None:
     first, *_, last = got = measured(app_state, trace)
-    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
+    landscape = measure_landscape(engine, [*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
     assert first["of"] == "dropped"
-    assert [line["columns"] for line in got if line["kind"] == "columns"] == [[asdict(each) for each in columns(found)]]
-    assert not all(column.own for column in columns(found))
+    assert [line["columns"] for line in got if line["kind"] == "columns"] == [
+        [asdict(each) for each in columns(landscape)]
+    ]
+    assert not all(column.own for column in columns(landscape))
     shown = [{**line, "kind": None} for line in got if line["kind"] == "row"]
-    assert shown == [{"kind": None, **asdict(row)} for row in rows(found)]
+    assert shown == [{"kind": None, **asdict(row)} for row in rows(landscape)]
     assert last["kind"] == "done" and "tokens are the target's own choice" in last["sentence"]
     assert f"Left out for lack of parts in this model: {METHODS[LACKING[0]].label}, " in last["sentence"]
     assert all(METHODS[name].label in last["sentence"] for name in LACKING)
@@ -130,8 +132,10 @@ def test_a_text_that_fills_the_context_is_measured_as_far_as_steps_have_room(
     assert [len(line["columns"]) for line in got if line["kind"] == "columns"] == [5]
     assert f"the first 5 of its {whole} new tokens" in last["sentence"]
     accepted = [line["accepted"] for line in got if line["kind"] == "row"]
-    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32)
-    assert accepted == [one["accepted"] for one in found["methods"]]
+    landscape = measure_landscape(
+        engine, [*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32
+    )
+    assert accepted == [one["accepted"] for one in landscape["methods"]]
     with_context(engine, prompt + 32, monkeypatch)
     *_, last = measured(app_state, trace)
     assert last["kind"] == "fault" and "fills the model's context" in last["sentence"]

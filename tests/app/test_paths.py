@@ -68,13 +68,13 @@ def answers(app_state: AppState, run: str) -> str:
     functions = {function.__name__: function for function in app_state.calls.functions()}
     asked = [("run_step", [run, 0]), ("run_detail", [run, 0]), ("open_recording", run)]
     asked += [("run_export", [run, form]) for form in FORMS]
-    found = []
+    texts = []
     for name, argument in asked:
         answer = functions[name](argument)
         assert "fault" not in answer
         packed = base64.b64decode(answer.pop("bytes", ""))
-        found.append(json.dumps(answer) + (gzip.decompress(packed).decode() if packed else ""))
-    return "\n".join(found)
+        texts.append(json.dumps(answer) + (gzip.decompress(packed).decode() if packed else ""))
+    return "\n".join(texts)
 
 
 @pytest.mark.parametrize(

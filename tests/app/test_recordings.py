@@ -65,15 +65,15 @@ def shares(trace: Trace) -> list[float]:
     Where two tokens have as good as the same share, or one only just made it into the list, rounding decides which it
     is: there the share counts alone.
     """
-    found: list[float] = []
+    numbers: list[float] = []
     for step in trace.steps:
-        found += [-1.0 if value is None else value for value in (*step.p, *step.q)]
+        numbers += [-1.0 if value is None else value for value in (*step.p, *step.q)]
         for best in (*step.top, *step.draft_top):
             for rank, (token, *both) in enumerate(best):
                 near = [other[1] for other in (*best[max(0, rank - 1) : rank], *best[rank + 1 : rank + 2])]
                 clear = rank + 1 < len(best) and min(abs(both[0] - share) for share in near) > TOLERANCE
-                found += [token if clear else -1, *both]
-    return found
+                numbers += [token if clear else -1, *both]
+    return numbers
 
 
 def test_every_method_and_preset_has_one() -> None:
@@ -296,11 +296,11 @@ def test_without_the_real_models_landing_the_page_opens_on_the_embedded_familys(
         shutil.copy(folder.file(source), folder.file(row["id"]))
     folder.rows = others + folder.rows
     folder.write()
-    found = Recordings(folder.path).landing
-    assert found is not None and found.id == LANDINGS[0]
+    landing = Recordings(folder.path).landing
+    assert landing is not None and landing.id == LANDINGS[0]
     spoil(folder.file(LANDINGS[0]))
-    found = Recordings(folder.path).landing
-    assert found is not None and found.id == LANDING
+    landing = Recordings(folder.path).landing
+    assert landing is not None and landing.id == LANDING
 
 
 @pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)

@@ -153,8 +153,8 @@ def test_multipart_and_plain_text_are_refused(visitor: Visitor) -> None:
 def test_other_sites_cannot_post(visitor: Visitor, headers: dict[str, str], status: int) -> None:
     call = {"data": "x", "fn_name": "run_lives", "component_id": visitor.component("viewer"), "session_hash": "a"}
     assert visitor.post("/component_server/", call, **headers).status == status
-    own = f"http://127.0.0.1:{visitor.port}"
-    assert visitor.post("/component_server/", call, Origin=own).status == 200
+    origin = f"http://127.0.0.1:{visitor.port}"
+    assert visitor.post("/component_server/", call, Origin=origin).status == 200
     answer = visitor.ask("GET", "/", Origin="https://evil.example")
     assert not [name for name in answer.headers if name.startswith("access-control")]
 

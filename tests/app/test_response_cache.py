@@ -45,8 +45,9 @@ def test_many_who_ask_at_once_get_what_is_made_once() -> None:
     copies = ResponseCache(app)
 
     async def ask() -> None:
-        found = await asyncio.gather(*(copies.get(scope("/a"), []) for _ in range(50)))
-        assert {id(copy) for copy in found} == {id(found[0])} and found[0].headers == [(b"content-type", b"text/css")]
+        answers = await asyncio.gather(*(copies.get(scope("/a"), []) for _ in range(50)))
+        assert {id(answer) for answer in answers} == {id(answers[0])}
+        assert answers[0].headers == [(b"content-type", b"text/css")]
         await copies.get(scope("/a"), [])
         await copies.get(scope("/a"), [(b"host", b"another")])
         await copies.get(scope("/a"), [(b"accept-encoding", b"br")])

@@ -46,10 +46,10 @@ def test_a_stream_names_no_token_without_its_text(method: str, params: Mapping[s
 
 def _check(stream: str) -> None:
     """Every token that a line names must have its text in a line before it."""
-    known = set[int]()
+    named = set[int]()
     for line in expanded(parsed(stream)):
         if line["kind"] == "texts":
-            known |= {int(token) for token in line["texts"]}
+            named |= {int(token) for token in line["texts"]}
         elif line["kind"] == "step":
-            assert {*ids_in(line), *line["emitted"]} <= known
+            assert {*ids_in(line), *line["emitted"]} <= named
             assert not _UNNAMED.search(json.dumps(line))

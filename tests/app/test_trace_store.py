@@ -82,8 +82,8 @@ def test_what_is_no_id_finds_nothing(run: object) -> None:
 def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
     proof = Proof({"checked": 1}, 2.0)
     store = TraceStore({"there": Packed(pack(trace), proof)}.get)
-    found = store.get("there")
-    assert found is not None and found.trace == trace and found.proof == proof and len(store) == 0
+    kept = store.get("there")
+    assert kept is not None and kept.trace == trace and kept.proof == proof and len(store) == 0
     assert store.get("nowhere") is None
 
 
@@ -93,12 +93,12 @@ def test_a_proof_stays_with_its_run(trace: Trace) -> None:
     store.put("run", kept(trace))
     store.add_proof("run", proof)
     store.add_proof("nowhere", proof)
-    found = store.get("run")
-    assert found is not None and found.proof == proof and store.get("nowhere") is None
+    held = store.get("run")
+    assert held is not None and held.proof == proof and store.get("nowhere") is None
     for index in range(LIMITS.unpacked_runs):
         store.put(f"other-{index}", kept(trace))
     again = store.get("run")
-    assert again is not None and again is not found and again.proof == proof
+    assert again is not None and again is not held and again.proof == proof
 
 
 def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:

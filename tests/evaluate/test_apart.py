@@ -26,9 +26,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_it_gives_what_reading_here_gives(folder: Path) -> None:
-    own, apart = read_folder(folder), read_folder_apart(folder, FolderLimits(), SECONDS, MEMORY)
+    here, apart = read_folder(folder), read_folder_apart(folder, FolderLimits(), SECONDS, MEMORY)
     for name in ("runs", "steps", "nodes", "summary", "path"):
-        assert getattr(apart, name) == getattr(own, name), name
+        assert getattr(apart, name) == getattr(here, name), name
 
 
 def test_a_refusal_is_the_same_sentence(folder: Path) -> None:

@@ -40,14 +40,14 @@ def process() -> Iterator[QueryProcess]:
 
 
 def test_steps_and_tables_are_those_of_the_same_query_here(process: QueryProcess) -> None:
-    found, here = process.answer(TABLES, ALL), answer(TABLES.tables, ALL)
-    assert isinstance(found, Chosen) and isinstance(here, Chosen) and len(found) == 60
-    assert found.runs.tolist() == here.runs.tolist() and found.steps.tolist() == here.steps.tolist()
-    found = process.answer(TABLES, "SELECT category, count(*) AS runs, '<b>\n' AS x FROM runs GROUP BY 1 ORDER BY 1")
+    apart, here = process.answer(TABLES, ALL), answer(TABLES.tables, ALL)
+    assert isinstance(apart, Chosen) and isinstance(here, Chosen) and len(apart) == 60
+    assert apart.runs.tolist() == here.runs.tolist() and apart.steps.tolist() == here.steps.tolist()
+    apart = process.answer(TABLES, "SELECT category, count(*) AS runs, '<b>\n' AS x FROM runs GROUP BY 1 ORDER BY 1")
     rows = [["chat", 2, "<b>\n"], ["code", 2, "<b>\n"], ["maths", 2, "<b>\n"]]
-    assert found == Shown(["category", "runs", "x"], rows, False)
-    found = process.answer(TABLES, "SELECT run, step FROM steps WHERE run < 0")
-    assert isinstance(found, Chosen) and len(found) == 0
+    assert apart == Shown(["category", "runs", "x"], rows, False)
+    apart = process.answer(TABLES, "SELECT run, step FROM steps WHERE run < 0")
+    assert isinstance(apart, Chosen) and len(apart) == 0
 
 
 def test_a_refusal_is_the_same_sentence(process: QueryProcess) -> None:

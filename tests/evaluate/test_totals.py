@@ -123,11 +123,11 @@ def test_no_change_of_a_number_makes_an_impossible_figure(tables: Tables) -> Non
         read += 1
         selection = Selection.of(*wrong.values())
         for key in METRICS:
-            found = measure(key, selection)
-            if found["unit"] == "share" and found["value"] is not None:
-                assert 0 <= found["value"] <= 1, (key, table, column, value)
-            if found["unit"] == "tokens" and found["value"] is not None:
-                assert found["value"] <= 7, (key, table, column, value)
+            result = measure(key, selection)
+            if result["unit"] == "share" and result["value"] is not None:
+                assert 0 <= result["value"] <= 1, (key, table, column, value)
+            if result["unit"] == "tokens" and result["value"] is not None:
+                assert result["value"] <= 7, (key, table, column, value)
     assert read > 20
 
 

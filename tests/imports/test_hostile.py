@@ -93,17 +93,17 @@ def read(data: bytes) -> bool:
     """Whether a file is read; then its tables must be good. Anything but a sentence of ours fails the test."""
     begun = time.process_time()
     try:
-        found = read_any(data)
+        imported = read_any(data)
     except SpecscopeError as refusal:
         text = str(refusal)
         assert text and "\n" not in text and len(text) < 600 and text.isprintable()
         return False
     finally:
         assert time.process_time() - begun < _SECONDS
-    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+    for table, rows in ((RUNS, imported.runs), (STEPS, imported.steps), (NODES, imported.nodes)):
         check_table(rows, table, table)
-    check_tables(found.runs, found.steps, found.nodes)
-    json.dumps(found.summary)
+    check_tables(imported.runs, imported.steps, imported.nodes)
+    json.dumps(imported.summary)
     return True
 
 
