@@ -42,8 +42,8 @@ def test_build_keeps_its_contract(home: Path, capsys: pytest.CaptureFixture[str]
     assert report["documents"] == 3 and report["tokens"] > 20 and report["size"] == out.stat().st_size
     codec = toy().codec
     store = load_store(out, fingerprint(codec))
-    found = store.continuations(codec.encode("Every evening the keeper"), 16, 2, 4, 10)
-    assert found.hits == 2 and codec.decode(found.ways[:, 0].tolist()).startswith((" lights", " reads"))
+    matches = store.continuations(codec.encode("Every evening the keeper"), 16, 2, 4, 10)
+    assert matches.hits == 2 and codec.decode(matches.ways[:, 0].tolist()).startswith((" lights", " reads"))
 
 
 def test_a_person_reads_one_summary(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

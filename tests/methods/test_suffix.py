@@ -107,25 +107,25 @@ def grown(texts: Sequence[Sequence[int]], ending: Sequence[int], most: int, deep
 
 def speculated(texts: Sequence[Sequence[int]], text: Sequence[int], params: SuffixParams, room: int) -> Best:
     """The best tree over all endings; of equals the one of the longest."""
-    found = Best()
+    best = Best()
     for p in range(1, min(params.depth, len(text)) + 1):
         ending = text[len(text) - p :]
         if not [*behind(texts, ending)]:
             break
         most = min(int(params.alpha * p + 1e-6), params.c)
         tree = grown(texts, ending, most, min(params.depth - p, room), params)
-        if tree.nodes and tree.score >= found.score - 1e-9:
-            found = tree
-    return found
+        if tree.nodes and tree.score >= best.score - 1e-9:
+            best = tree
+    return best
 
 
 def paths(draft: Draft) -> list[tuple[tuple[int, ...], int]]:
     """The draft's paths in the order of its nodes, and the counts that their sources tell."""
-    found = list[tuple[tuple[int, ...], int]]()
+    listed = list[tuple[tuple[int, ...], int]]()
     for node in range(1, len(draft.tokens)):
         path = tuple(draft.tokens[i] for i in path_to(draft.parents, node)[1:])
-        found.append((path, int(draft.sources[node].split(":")[1])))
-    return found
+        listed.append((path, int(draft.sources[node].split(":")[1])))
+    return listed
 
 
 def texts_of(seed: int) -> tuple[list[list[int]], list[int]]:
@@ -228,7 +228,7 @@ ARCTIC: list[dict[str, Any]] = [
 def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
     """The authors' library, where it is installed. Where several tokens came equally often it may choose others."""
     peer = pytest.importorskip("arctic_inference.suffix_decoding")
-    setting, same, found = SuffixParams(**params, count_end=True, c=255), 0, 0
+    setting, same, guessed = SuffixParams(**params, count_end=True, c=255), 0, 0
     for seed in range(200):
         answers, text = texts_of(seed)
         text = [8, *text]  # the library never looks for a whole text
@@ -252,5 +252,5 @@ def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
         if setting.shape == "tree":  # the sum over a chain depends on which of equals it follows
             assert ours == pytest.approx(theirs.score, abs=1e-3), (seed, text, answers)
         same += ours == pytest.approx(theirs.score, abs=1e-3) and sorted(draft.tokens[1:]) == sorted(theirs.token_ids)
-        found += bool(theirs.token_ids)
-    assert found > 100 and same > 140
+        guessed += bool(theirs.token_ids)
+    assert guessed > 100 and same > 140

@@ -52,7 +52,7 @@ def likeliest(model: TableModel, text: list[int], k: int) -> list[int]:
 
 def filled(table: Table, root: int, paths: list[tuple[int, ...]], depth: int, ends: frozenset[int]) -> list[list[int]]:
     """The tokens of every path of ranks that the table can fill."""
-    found = list[list[int]]()
+    rows = list[list[int]]()
     for path in paths:
         tokens, above = list[int](), root
         for rank in path:
@@ -62,8 +62,8 @@ def filled(table: Table, root: int, paths: list[tuple[int, ...]], depth: int, en
             above = row[rank]
             tokens.append(above)
         if len(tokens) == len(path) <= depth:
-            found.append(tokens)
-    return found
+            rows.append(tokens)
+    return rows
 
 
 def pairs(prompt: list[int], k: int) -> Table:

@@ -48,11 +48,11 @@ def written_on(one: Eagle, tokens: list[int], states: torch.Tensor, row: int, st
     """The logits behind a row of the text, and behind each of the tokens that follow as guesses."""
     session = one.open(64, 32)
     final, feature = session.read(tokens[: row + 1], states[: row + 1])
-    said, feature = [session.logits(final[-1:])[0]], feature[-1:]
+    logits, feature = [session.logits(final[-1:])[0]], feature[-1:]
     for step in range(1, steps):
         final, feature = session.grow(tokens[row + step : row + step + 1], feature, [step - 2])
-        said.append(session.logits(final)[0])
-    return said
+        logits.append(session.logits(final)[0])
+    return logits
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])  # torch, and compiled code where it is there
@@ -81,13 +81,13 @@ def test_a_tree_is_read_as_its_paths_are(case: str, dtype: torch.dtype) -> None:
         _, feature = tree.read(tokens[length : length + portion], states[length : length + portion])
         chain.read(tokens[length : length + portion], states[length : length + portion])
         entering = feature[-1:].expand(2, -1)
-        found, features = tree.grow(guesses[:2], entering, parents[:2])
+        grown, features = tree.grow(guesses[:2], entering, parents[:2])
         more, further = tree.grow(guesses[2:5], features[[0, 0, 1]], parents[2:5])
         last, _ = tree.grow(guesses[5:], further[:1], parents[5:])
         path, own = [0, 2, 5], feature[-1:]
         for depth, node in enumerate(path):
             row, own = chain.grow([guesses[node]], own, [depth - 1])
-            wanted = torch.cat((found, more, last))[node]
+            wanted = torch.cat((grown, more, last))[node]
             assert torch.allclose(row[0], wanted, atol=1e-5 if dtype == torch.float32 else 1e-9, rtol=0)
         chain.forget()
 
@@ -105,8 +105,8 @@ def test_what_was_rejected_leaves_no_trace(case: str) -> None:
     whole, parts = one.open(64, 8), one.open(64, 8)
     wanted = torch.cat([whole.read(tokens[i : i + 5], states[i : i + 5])[0] for i in range(0, 20, 5)])
     for start in range(0, 20, 2):
-        found, feature = parts.read(tokens[start : start + 2], states[start : start + 2])
-        assert torch.allclose(found, wanted[start : start + 2], atol=1e-9, rtol=0)
+        logits, feature = parts.read(tokens[start : start + 2], states[start : start + 2])
+        assert torch.allclose(logits, wanted[start : start + 2], atol=1e-9, rtol=0)
         parts.grow([1, 2, 3], feature[-1:].expand(3, -1), [-1, -1, 0])
         parts.read([7, 7], states[:2])
         parts.rewind(start + 2)

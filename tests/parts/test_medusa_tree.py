@@ -133,7 +133,7 @@ def test_the_refusal_says_what_to_add() -> None:
 
 def all_trees(ranks: Sequence[int], nodes: int) -> set[frozenset[Path]]:
     """Every prefix-closed set of at most so many paths, with so many ranks at each depth."""
-    found, fresh = {frozenset[Path]()}, {frozenset[Path]()}
+    trees, fresh = {frozenset[Path]()}, {frozenset[Path]()}
     for _ in range(nodes):
         fresh = {
             tree | {(*above, rank)}
@@ -142,8 +142,8 @@ def all_trees(ranks: Sequence[int], nodes: int) -> set[frozenset[Path]]:
             if len(above) < len(ranks)
             for rank in range(ranks[len(above)])
         }
-        found |= fresh
-    return found
+        trees |= fresh
+    return trees
 
 
 @settings(max_examples=60)

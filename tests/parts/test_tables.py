@@ -339,9 +339,9 @@ def test_a_damaged_or_foreign_cache_is_made_anew(damage: str, tmp_path: Path) ->
     """No error, no wait, no wrong tables: whatever lies in the file's place is replaced."""
     wanted, _ = load(tmp_path)
     DAMAGES[damage](cached(tmp_path))
-    found, made = load(tmp_path)
+    loaded, made = load(tmp_path)
     assert made == 1, "what was damaged has been believed"
-    assert found.digest == wanted.digest
+    assert loaded.digest == wanted.digest
     assert load(tmp_path)[1] == 0
 
 
@@ -351,8 +351,8 @@ def test_a_rewritten_but_sound_cache_is_believed(tmp_path: Path) -> None:
     rewrite(lambda tensors, facts: None)(cached(tmp_path))
     assert load(tmp_path)[1] == 0
     set_to("bigram", 3)(cached(tmp_path))  # a token as good as any, under a checksum that is right
-    found, made = load(tmp_path)
-    assert made == 0 and found.bigrams(12)[-1][0] == 3
+    loaded, made = load(tmp_path)
+    assert made == 0 and loaded.bigrams(12)[-1][0] == 3
 
 
 @pytest.mark.parametrize("kind", ["file", "directory in place", "no right", "name too long"])

@@ -16,9 +16,9 @@ def turn(seed: int) -> Turn:
 
 
 def points(text: str) -> list[qa.Point]:
-    found = qa.meaning(text)
-    assert found
-    return sorted(found, key=lambda point: (point.subject, point.about))
+    meant = qa.meaning(text)
+    assert meant
+    return sorted(meant, key=lambda point: (point.subject, point.about))
 
 
 def test_world_is_whole_and_fixed() -> None:

@@ -34,8 +34,8 @@ def parts(seed: int) -> tuple[list[Clause], str, bool]:
 
 
 def answer_of(seed: int, voice: int, clauses: list[Clause] | None = None) -> str:
-    own, to, numbered = parts(seed)
-    return translation._answer(own if clauses is None else clauses, to, numbered, Random(voice))
+    written, to, numbered = parts(seed)
+    return translation._answer(written if clauses is None else clauses, to, numbered, Random(voice))
 
 
 def test_every_word_has_one_meaning() -> None:

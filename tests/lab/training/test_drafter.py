@@ -30,11 +30,11 @@ SMALL = DrafterSettings(hidden=32, layers=2, heads=2, intermediate=64, rate=0.01
 
 def alone(batch: Batch) -> list[tuple[Tensor, list[bool]]]:
     """The rows of a batch, each on its own."""
-    found = []
+    rows = []
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
-        found += [(ids[None, begin:end], learnt[begin:end].tolist()) for begin, end in pairwise(begins)]
-    return found
+        rows += [(ids[None, begin:end], learnt[begin:end].tolist()) for begin, end in pairwise(begins)]
+    return rows
 
 
 def by_hand(learner: Drafter, batch: Batch, shift: int = 0) -> tuple[float, float, float]:
@@ -74,10 +74,10 @@ def test_gradients_are_those_of_the_loss(backbone: MakeBackbone, batch: Batch, m
     learner.learn(few, few.counts(1), 0.0)
     pieces = {name: weight.grad.clone() for name, weight in learner.model.named_parameters()}
     learner.model.zero_grad()
-    said, (places, _) = learner._teacher.say(few), few.labels(1)
-    found = learner.model(input_ids=few.ids, position_ids=few.positions, use_cache=False)
-    logits = found.logits.flatten(0, 1)[places]
-    (-(said.shares * logits.log_softmax(-1).gather(1, said.tokens)).sum() / len(places)).backward()
+    taught, (places, _) = learner._teacher.say(few), few.labels(1)
+    output = learner.model(input_ids=few.ids, position_ids=few.positions, use_cache=False)
+    logits = output.logits.flatten(0, 1)[places]
+    (-(taught.shares * logits.log_softmax(-1).gather(1, taught.tokens)).sum() / len(places)).backward()
     for name, weight in learner.model.named_parameters():
         assert weight.grad is not None and torch.allclose(pieces[name], weight.grad, atol=1e-5), name
 

@@ -87,8 +87,8 @@ def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str
     assert (home / "out" / "curves.svg").read_text().count("<polyline") == 16
     weights = (home / "out" / "medusa_lm_head.safetensors").read_bytes()
     assert medusa(*given(home), "--heads", "2", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["heads"]) == 2 and found["backbone"]["before"] == found["backbone"]["after"]
+    report = json.loads(capsys.readouterr().out)
+    assert len(report["heads"]) == 2 and report["backbone"]["before"] == report["backbone"]["after"]
     assert (home / "out" / "medusa_lm_head.safetensors").read_bytes() == weights, "a finished one is not trained again"
     with pytest.raises(ParamError, match="another model or settings"):
         medusa(*given(home), "--heads", "3")
@@ -193,8 +193,8 @@ def test_a_model_that_teaches_itself(
     write_tasks(home / "tasks.jsonl", 1, questions=1)
     flags = ["--joint", "--heads", "1", "--rank", "2", "--schedule", "sine", "--tasks", str(home / "tasks.jsonl")]
     assert medusa(*given(home), *flags, "--self-distill", "--temperature", "1", "--length", "120", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"]["questions"].keys() == found["after"]["questions"].keys() >= {"all", "code"}
+    model = json.loads(capsys.readouterr().out)["backbone"]
+    assert model["before"]["questions"].keys() == model["after"]["questions"].keys() >= {"all", "code"}
     answered = read_conversations(home / "out" / "training" / "answers.jsonl", quiet)
     assert len(answered) > 8 and not {one.answers for one in answered} & {one.answers for one in CHATS}
     card = (home / "out" / "README.md").read_text()
@@ -235,8 +235,8 @@ def test_what_a_quantised_model_was_before_is_measured_on_its_unquantised_weight
     flags = ["--joint", "--heads", "1", "--rank", "2", "--json", "--dtype", "bfloat16"]
     frozen = ["--rate", "0", "--model-rate", "0", "--quantise"]
     assert medusa(*given(home), *flags, *frozen) == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"] == found["after"] and found["agreement"] == 1.0
+    model = json.loads(capsys.readouterr().out)["backbone"]
+    assert model["before"] == model["after"] and model["agreement"] == 1.0
 
 
 @pytest.mark.parametrize(
