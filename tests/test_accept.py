@@ -290,8 +290,8 @@ def test_typical_acceptance_is_what_its_definition_says(draft: Draft, seed: int,
             best = max(best, (len(shares), sum(map(math.log, shares))))
     path, emitted = accepted(draft, distributions, Draws(seed), 3, (epsilon, delta))
     assert path in passing and len(path) - 1 == best[0]
-    found = sum(
+    expected = sum(
         math.log(float(distributions[above, draft.tokens[here]])) for above, here in zip(path, path[1:], strict=False)
     )
-    assert found == pytest.approx(best[1])
+    assert expected == pytest.approx(best[1])
     assert emitted[:-1] == tuple(draft.tokens[node] for node in path[1:])

@@ -155,8 +155,8 @@ def test_it_has_controls_on_the_page() -> None:
     """And what a visitor sends for it is checked by its own bounds."""
     page = build(AppState(TOY, "toy"))
     discard_event_loops()
-    found = [block for block in page.blocks.values() if getattr(block, "elem_id", None) == "p-echo-times"]
-    assert [(block.label, block.minimum, block.maximum) for block in found] == [("Echoes", 1, 8)]
+    sliders = [block for block in page.blocks.values() if getattr(block, "elem_id", None) == "p-echo-times"]
+    assert [(block.label, block.minimum, block.maximum) for block in sliders] == [("Echoes", 1, 8)]
     asked: dict[str, Any] = {"model": "toy", "sampling": {}, "prompt": "Monday", "max_new_tokens": 8, "method": "echo"}
     assert order(TOY, params={"times": 8}, **asked).params.to_json() == {"times": 8}
     with pytest.raises(ParamError, match="times must be between 1 and 8"):

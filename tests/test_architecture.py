@@ -88,16 +88,16 @@ def is_module(dotted: str) -> bool:
 def imports(path: Path) -> set[str]:
     """Dotted names of all modules that a file imports, relative ones resolved."""
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    found = set()
+    modules = set()
     for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             parts = {alias.name for alias in node.names if is_module(f"{module}.{alias.name}") or not node.module}
-            found |= {f"{module}.{part}" for part in parts} | ({module} if len(parts) < len(node.names) else set())
-    return found
+            modules |= {f"{module}.{part}" for part in parts} | ({module} if len(parts) < len(node.names) else set())
+    return modules
 
 
 def packages(path: Path) -> set[str]:
@@ -109,16 +109,16 @@ def test_no_file_or_function_grows_without_bound() -> None:
     """Length is a smell that a review judges: about 300 lines a file, 150 a method and 50 a function are read in one
     sitting. What passes these bounds, twice as large, has been judged by nobody.
     """
-    found = list[str]()
+    complaints = list[str]()
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
-        found += [f"{name(path)} is longer than 600 lines"] if len(text.splitlines()) > 600 else []
+        complaints += [f"{name(path)} is longer than 600 lines"] if len(text.splitlines()) > 600 else []
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno is not None
                 if node.end_lineno - node.lineno >= 100:
-                    found.append(f"{name(path)}: {node.name} is longer than 100 lines")
-    assert found == []
+                    complaints.append(f"{name(path)}: {node.name} is longer than 100 lines")
+    assert complaints == []
 
 
 def module_of(path: Path) -> str:
@@ -187,7 +187,7 @@ def test_a_circle_is_noticed() -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model. Of a method it knows the types."""
-    known = {
+    allowed = {
         "decoding.errors",
         "decoding.installation",
         "decoding.params",
@@ -198,11 +198,11 @@ def test_views_know_only_the_record(path: Path) -> None:
         "numpy.typing",
     }
     drawing = path.stem in ("landscape_figure", "notebook", "page")
-    known |= {"plotly.graph_objects", "plotly.offline"} if drawing else set()
+    allowed |= {"plotly.graph_objects", "plotly.offline"} if drawing else set()
     tops = {module: module.split(".")[0] for module in imports(path)}
     foreign = {module for module, top in tops.items() if top != "viz" and top not in sys.stdlib_module_names}
     methods = {module for module in foreign if "viz/methods" in str(path) and module.startswith("decoding.methods")}
-    assert foreign - methods <= known
+    assert foreign - methods <= allowed
 
 
 SHARED_VIEWS = [path for path in ROOT.glob("viz/**/*.py") if (ROOT / "viz" / "methods") not in path.parents]

@@ -31,7 +31,7 @@ def module(path: Path) -> str:
 
 def defined() -> dict[str, type[BaseException]]:
     """All classes of errors in the packages, by name."""
-    found: dict[str, type[BaseException]] = {}
+    classes: dict[str, type[BaseException]] = {}
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         # Every process asks this of all files before its first test: most are not parsed.
@@ -39,9 +39,9 @@ def defined() -> dict[str, type[BaseException]]:
             if isinstance(node, ast.ClassDef) and any(
                 re.search(r"(Error|Exception)$", ast.unparse(base)) for base in node.bases
             ):
-                assert node.name not in found, f"{node.name} is defined twice"
-                found[node.name] = getattr(importlib.import_module(module(path)), node.name)
-    return found
+                assert node.name not in classes, f"{node.name} is defined twice"
+                classes[node.name] = getattr(importlib.import_module(module(path)), node.name)
+    return classes
 
 
 DEFINED = defined()

@@ -119,9 +119,9 @@ def test_a_model_is_fetched_with_its_size_and_found_again(hub: str, tmp_path: Pa
     """Only files that cannot run code come, and who waits sees of how many bytes."""
     got = ask(hub, tmp_path / "home", "org/model")
     assert got["files"] == ["config.json", "generation_config.json", "model.safetensors"] and got["again"] is True
-    said = got["said"]
-    assert isinstance(said, list) and said[0] == ["fetching org/model", 0.0]
-    assert any(" MB" in what and share == 1.0 for what, share in said), said
+    progress = got["said"]
+    assert isinstance(progress, list) and progress[0] == ["fetching org/model", 0.0]
+    assert any(" MB" in what and share == 1.0 for what, share in progress), progress
 
 
 def test_a_model_that_the_hub_has_not_is_said_in_a_sentence(hub: str, tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_an_id_may_name_its_revision() -> None:
     assert parse_id("org/model") == HubId("org/model", None)
     assert parse_id("gpt2@v1.0") == HubId("gpt2", "v1.0") and parse_id("gpt2", owned=True) is None
     for text, pinned in ((f"org/model@{COMMIT}", True), ("org/model@main", False), (f"org/model@{COMMIT[:7]}", False)):
-        found = parse_id(text)
-        assert found is not None and found.pinned is pinned and str(found) == text
+        parsed = parse_id(text)
+        assert parsed is not None and parsed.pinned is pinned and str(parsed) == text
     for text in (
         "org/model@",
         "org/a/b",

@@ -162,6 +162,6 @@ def test_the_oracle_agrees(family: str) -> None:
     """The plain pass that checks runs in production must not cry wolf at rounding."""
     for method in ("draft_model", "prompt_lookup", "lookahead"):
         result = machine(family).generate(prompt_for(3), method, max_new_tokens=60)
-        found = machine(family).rescore(result.trace)
-        assert (found.checked, found.exact + found.near_ties, found.violations) == (60, 60, 0)
-        assert 0 < found.noise < 1e-2
+        rescored = machine(family).rescore(result.trace)
+        assert (rescored.checked, rescored.exact + rescored.near_ties, rescored.violations) == (60, 60, 0)
+        assert 0 < rescored.noise < 1e-2

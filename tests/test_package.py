@@ -118,9 +118,9 @@ def test_the_python_is_that_of_the_other_tools() -> None:
 
 def test_all_packages_are_found_and_no_others() -> None:
     """Tests, tools and benchmarks stay in the checkout: their names are everybody's."""
-    found = find_packages(str(ROOT), include=PROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
+    packages = find_packages(str(ROOT), include=PROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
     folders = {path.parent for part in INSTALLED for path in ROOT.glob(f"{part}/**/*.py")}
-    assert sorted(found) == sorted(".".join(path.relative_to(ROOT).parts) for path in folders)
+    assert sorted(packages) == sorted(".".join(path.relative_to(ROOT).parts) for path in folders)
 
 
 @pytest.fixture

@@ -49,9 +49,9 @@ def test_the_models_are_the_ones_that_records_name(name: str) -> None:
 def space_commands() -> list[str]:
     """What docs/hosting.md tells a host to type."""
     section = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8").split("## On a Hugging Face Space\n")[1]
-    found = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1].splitlines()
+    block = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1].splitlines()
 
 
 @pytest.mark.slow  # a clone of everything, for a command that is typed once

@@ -29,13 +29,13 @@ def read(name: str) -> Iterator[Requirement]:
 
 def pins(name: str) -> dict[str, str]:
     """Package to version, of a file in which every package has one."""
-    found = {}
+    versions = {}
     for requirement in read(name):
         (only,) = requirement.specifier
-        assert only.operator == "==" and canonicalize_name(requirement.name) not in found, str(requirement)
+        assert only.operator == "==" and canonicalize_name(requirement.name) not in versions, str(requirement)
         if requirement.marker is None or requirement.marker.evaluate():
-            found[canonicalize_name(requirement.name)] = only.version
-    return found
+            versions[canonicalize_name(requirement.name)] = only.version
+    return versions
 
 
 def direct() -> list[Requirement]:

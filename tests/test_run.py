@@ -71,17 +71,17 @@ def test_two_runs_at_once_do_not_meet(counted: Counted) -> None:
 
 def test_runs_in_threads_do_not_meet() -> None:
     """The session pool is the one place that threads share."""
-    machine, found = engine(MODEL), dict[int, tuple[int, ...]]()
+    machine, texts = engine(MODEL), dict[int, tuple[int, ...]]()
 
     def work(i: int) -> None:
-        found[i] = machine.generate((i % 9, 2), "draft_model", max_new_tokens=20).ids
+        texts[i] = machine.generate((i % 9, 2), "draft_model", max_new_tokens=20).ids
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {i: plain(MODEL, (i % 9, 2), 20) for i in range(8)}
+    assert texts == {i: plain(MODEL, (i % 9, 2), 20) for i in range(8)}
 
 
 @pytest.mark.parametrize("how", ["close", "drop", "cancel", "never started"])
@@ -122,18 +122,18 @@ def test_a_method_that_fails_gives_the_session_back(counted: Counted) -> None:
 @pytest.mark.parametrize("needs", [set[str](), {"early_exit"}])
 def test_the_early_exit_is_there_for_methods_that_need_it(needs: set[str]) -> None:
     """It must read the whole text; in a chat, other methods read only what the cache does not hold yet."""
-    found = list[bool]()
+    lent = list[bool]()
 
     class Looking(Autoregressive):
         """Writes down whether it has one."""
 
         def propose(self) -> Draft:
-            found.append(self._context.target is not None)
+            lent.append(self._context.target is not None)
             return super().propose()
 
     Looking.needs = frozenset(needs)
     decoders().generate((1, 2), Looking, max_new_tokens=2)
-    assert found == [bool(needs)] * 2
+    assert lent == [bool(needs)] * 2
 
 
 def test_cancelling_ends_the_run_after_the_step() -> None:

@@ -179,8 +179,8 @@ def test_settings_are_checked() -> None:
 
 
 def ids(rows: torch.Tensor, count: int) -> list[list[int]]:
-    found: list[list[int]] = ranked(rows, count).tolist()
-    return found
+    order: list[list[int]] = ranked(rows, count).tolist()
+    return order
 
 
 def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:

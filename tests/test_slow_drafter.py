@@ -49,11 +49,11 @@ def typed(command: str) -> int:
 def test_the_commands_lead_from_the_complaint_to_the_cure(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every number of tokens that the page quotes, and every sentence, is what a reader will see."""
     assert len(COMMANDS) >= 9 and {command.split()[0] for command in COMMANDS} == {PYTHON, "cp"}
-    said = ""
+    printed = ""
     for command in COMMANDS:
         assert typed(command) == (1 if " doctor " in command else 0), command
-        said += capsys.readouterr().out
-    plain = re.sub(r"\s+", " ", said)
+        printed += capsys.readouterr().out
+    plain = re.sub(r"\s+", " ", printed)
     for quoted in (
         "eagle3 default 9 0 1.25",
         "Guess 1 is right in 27% of 258 steps, guess 2 in 0% of the 66 in which all before it were.",

@@ -47,19 +47,19 @@ def run(folder: Path, *flags: str) -> str:
 
 def test_slow_tests_are_left_out_and_counted(tmp_path: Path) -> None:
     """Also where they are collected in other processes, whose collecting nobody sees."""
-    said = run(tmp_path, "-n1")
-    assert "2 passed" in said and "slow tests left out: 1" in said
+    printed = run(tmp_path, "-n1")
+    assert "2 passed" in printed and "slow tests left out: 1" in printed
 
 
 def test_all_runs_everything(tmp_path: Path) -> None:
-    said = run(tmp_path, "--all")
-    assert "1 failed, 2 passed" in said and "left out" not in said
+    printed = run(tmp_path, "--all")
+    assert "1 failed, 2 passed" in printed and "left out" not in printed
 
 
 def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
     """Slow tests, and anew, with all of their samples, those that take fewer in the default tier."""
-    said = run(tmp_path, "--rest")
-    assert "1 failed, 1 passed, 1 deselected" in said and "test_three.py::test_both" in said
+    printed = run(tmp_path, "--rest")
+    assert "1 failed, 1 passed, 1 deselected" in printed and "test_three.py::test_both" in printed
 
 
 def test_every_case_and_every_pair_is_in_a_tier() -> None:

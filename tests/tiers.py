@@ -41,12 +41,12 @@ def few(most: int, cases: Iterable[Any]) -> list[Any]:
 
     For a test to which a method's settings are all alike, since they only lead to trees of other shapes.
     """
-    met, found = Counter[str](), list[Any]()
+    met, marked = Counter[str](), list[Any]()
     for plain in cases:
         case = plain if hasattr(plain, "marks") else pytest.param(*plain)
         met[case.values[0]] += not case.marks
-        found.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
-    return found
+        marked.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
+    return marked
 
 
 def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:

@@ -20,8 +20,8 @@ class ToyAdapter:
         vocabulary = target.card.vocabulary
 
         def rule(key: tuple[int, ...]) -> torch.Tensor:
-            own = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
-            return mix * target.logits(key) + (1 - mix) * 1.5 * own
+            error = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+            return mix * target.logits(key) + (1 - mix) * 1.5 * error
 
         self.guess = TableModel(rule, order, vocabulary)
         self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at

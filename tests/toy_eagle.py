@@ -23,8 +23,8 @@ class ToyEagle:
         self.vocabulary = None if len(ids) == vocabulary else DraftVocabulary(torch.tensor(ids), vocabulary)
 
         def rule(key: tuple[int, ...]) -> torch.Tensor:
-            own = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
-            return (mix * target.logits(key) + (1 - mix) * 1.5 * own)[ids]
+            error = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+            return (mix * target.logits(key) + (1 - mix) * 1.5 * error)[ids]
 
         self.guess = TableModel(rule, order, vocabulary)
         self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at

@@ -43,11 +43,11 @@ def files() -> dict[str, tuple[str, bytes]]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """The address of the bare page."""
-    known = files()
+    served_files = files()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            kind, content = known.get(urlsplit(self.path).path, ("text/plain", b""))
+            kind, content = served_files.get(urlsplit(self.path).path, ("text/plain", b""))
             self.send_response(200 if content else 404)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
@@ -302,12 +302,12 @@ def show(new_page: Callable[..., Any], site: str, send: Callable[..., Sent]) -> 
         page.goto(site)
         sent = send(trace, cap)
         page.evaluate(START, sent.answers | {"lines": sent.lines if feed else ""})
-        found = Shown(page, trace, sent.play)
+        opened = Shown(page, trace, sent.play)
         if step is not None and feed:
-            found.do(f"player.goto({{ step: {step} }})")
-            found.at(f"{step}/commit")
+            opened.do(f"player.goto({{ step: {step} }})")
+            opened.at(f"{step}/commit")
         if views:
-            found.open(*views)
-        return found
+            opened.open(*views)
+        return opened
 
     return shown

@@ -133,7 +133,7 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
     shown.do(f"player.seek({k}, 'commit')")
     layers = 0
     for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
-        found = shown.run(
+        on_page = shown.run(
             "(() => { const { record, frames, theme } = player, view = record.view(given);"
             f"const figure = frames.figure(view, {k}, 'commit', theme, null);"
             "return Specscope.asTraces(figure).map((trace, i) => ('layer' in figure.data[i] ? Object.fromEntries("
@@ -142,9 +142,9 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
             name,
         )
         drawn = json.loads(json.dumps(_Drawing(trace, name, "light", None).picture(k)["data"]))
-        wanted, legend = drawn[: len(found)], drawn[len(found) :]  # which on the page is a line of its own
+        wanted, legend = drawn[: len(on_page)], drawn[len(on_page) :]  # which on the page is a line of its own
         assert all(entry["x"] == [None] for entry in legend)
-        for mine, theirs in zip(found, wanted, strict=True):
+        for mine, theirs in zip(on_page, wanted, strict=True):
             layers += mine is not None
             assert mine is None or mine == theirs, name
     assert layers

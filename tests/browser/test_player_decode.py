@@ -90,8 +90,8 @@ def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], me
     code = """given.nodes.map((node) => [Specscope.explain(player.record, given.k, node),
       Specscope.sourceWords(player.record, player.record.nodes(given.k).source[node]),
       Specscope.seenNodes(player.record.nodes(given.k), node)])"""
-    found = shown.run(code, {"k": k, "nodes": [*nodes]})
-    assert found == [
+    told = shown.run(code, {"k": k, "nodes": [*nodes]})
+    assert told == [
         [
             explain(story, k, node),
             in_words(step.sources[node], screen_of(trace.header).source_words),

@@ -31,10 +31,10 @@ def test_hostile_texts_are_only_texts(show: Show, method: str) -> None:
     for name in shown.run("[...player.cards.cards.keys()]"):
         shown.do(f"Specscope.showTable(player, player.cards.cards.get('{name}'))")
     assert shown.page.title() == "player"
-    found = shown.run(
+    tags = shown.run(
         "document.querySelectorAll('script, img, iframe, a[href], .ss b:not(.ss-bars b, .ss-best b)').length"
     )
-    assert found <= before
+    assert tags <= before
     texts = shown.run("[...document.querySelectorAll('.ss-text .ss-token')].map((span) => span.textContent)")
     assert any(text == HOSTILE[0] for text in texts) and max(map(len, texts)) <= 200
     assert not any(sign in text for text in texts for sign in ("\u202e", "\u200b", "\x00", "\u2028"))

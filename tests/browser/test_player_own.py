@@ -74,12 +74,12 @@ def test_an_own_token_is_kept_by_the_address_and_passed_by_the_walk(show: Show) 
     shown.do(f"player.goto({{ step: {k}, node: {count + 1} }})")
     assert shown.run("player.state.pin") is None
     shown.do(f"player.goto({{ step: {k}, node: {count} }})")
-    own = {"step": k, "node": trace.steps[k].path[-1], "own": True}
-    assert shown.run("player.state.pin") == own and shown.run("player.place().node") == count
+    pin = {"step": k, "node": trace.steps[k].path[-1], "own": True}
+    assert shown.run("player.state.pin") == pin and shown.run("player.place().node") == count
     for button, node in (("Next", 0), ("Previous", count), ("Previous", count - 1), ("Next", count)):
         shown.page.click(f"button[aria-label='{button} node']")
         shown.wait(f"player.place().node === {node}")
-    assert shown.run("player.state.pin") == own
+    assert shown.run("player.state.pin") == pin
 
 
 def test_autoregressive_tokens_are_linked_too(show: Show) -> None:

@@ -97,24 +97,24 @@ def mask(of: Record, rows: list[Row], say: list[str]) -> None:
 
 
 def cache(of: Record, rows: list[Row], say: list[str]) -> None:
-    known = cache_state(of.trace.header, of.trace.steps, of.k)
+    state = cache_state(of.trace.header, of.trace.steps, of.k)
     uses, lost = list[Use](), list[int]()
     for row in rows:
         assert int(row["First slot"]) == len(uses) and int(row["Last slot"]) == len(uses) + int(row["Slots"]) - 1
         slots = range(len(uses), len(uses) + int(row["Slots"]))
         uses += [USES[re.split("[:,]", row["What"])[0]]] * len(slots)
         lost += slots if "overwritten" in row["Sign"] else []
-    assert uses[: known.slots] == [*known.uses] and {*uses[known.slots :]} <= {Use.EMPTY}
+    assert uses[: state.slots] == [*state.uses] and {*uses[state.slots :]} <= {Use.EMPTY}
     ring = of.trace.header.slots or len(uses)
-    assert lost == sorted(place % ring for place in known.lost)
+    assert lost == sorted(place % ring for place in state.lost)
     begins = {row["First slot"]: row["Sign"] for row in rows}
-    assert begins[str(known.kept % ring)].startswith("written next")
+    assert begins[str(state.kept % ring)].startswith("written next")
     if len(parts := chunks(of.trace.header, of.step)) > 1:
         assert all(f"chunk {i}" in begins[str(part.start % ring)] for i, part in enumerate(parts, start=1))
 
 
 def window(of: Record, rows: list[Row], say: list[str]) -> None:
-    found = Counter((row["Token"], row["Row"], row["Place"]) for row in rows if "pool" not in row["Row"])
+    counted = Counter((row["Token"], row["Row"], row["Place"]) for row in rows if "pool" not in row["Row"])
     if of.method == "jacobi":
         wanted = Counter([(of.text(of.step.tokens[0]), "this pass", str(of.step.start - 1))])
         for age, step in enumerate(of.trace.steps[of.k :: -1]):
@@ -122,7 +122,7 @@ def window(of: Record, rows: list[Row], say: list[str]) -> None:
             wanted.update((of.text(t), name, str(step.start + i)) for i, t in enumerate(step.tokens[1:]))
         answers = enumerate(of.panel["answers"])
         wanted.update((of.text(token), "answers", str(of.step.start + i)) for i, token in answers)
-        assert not found - wanted and all(found[cell] for cell in wanted if "ago" not in cell[1])
+        assert not counted - wanted and all(counted[cell] for cell in wanted if "ago" not in cell[1])
         return
     cells, root = of.panel["rows"], of.step.start - 1
     levels = of.trace.header.params["N"] - 1
@@ -131,7 +131,7 @@ def window(of: Record, rows: list[Row], say: list[str]) -> None:
     for r, row in enumerate(cells):
         wanted.update((of.text(t), names[r], str(root + r + i + (r == 0))) for i, t in enumerate(row))
     wanted.update((of.text(t), "answers", str(root + len(cells) + i)) for i, t in enumerate(of.panel["new"]))
-    assert found == wanted
+    assert counted == wanted
     events = of.panel["pool"]["inserted"] if of.panel["phase"] == "steady" else []
     harvest = [row["Harvested n-gram"] for row in rows if row["Harvested n-gram"] != "–"]
     assert harvest == [f"{of.words([key, *ngram])}: {OUTCOMES[outcome]}" for key, ngram, outcome in events]
@@ -254,14 +254,14 @@ def pool(of: Record, rows: list[Row], say: list[str]) -> None:
 
 def branches(of: Record, rows: list[Row], say: list[str]) -> None:
     step, guesses = of.step, [node for node, role in enumerate(of.step.roles) if role is not Role.EXPLORE]
-    own = rows[len(guesses) :]
+    last = rows[len(guesses) :]
     for row, node in zip(rows, guesses, strict=False):
         parent = str(step.parents[node]) if node else "–"
         assert (row["Token"], row["Node"], row["Hangs off node"]) == (of.text(step.tokens[node]), str(node), parent)
         assert (row["Depth"], row["Fate"]) == (str(of.depths[node]), of.fates[node])
         assert row["Target's choice behind it"] == of.text(step.choices[node])
     wanted = [of.text(step.emitted[-1])] if len(step.emitted) > step.accepted else []
-    assert [row["Token"] for row in own] == wanted
+    assert [row["Token"] for row in last] == wanted
 
 
 def pair(of: Record, rows: list[Row], say: list[str]) -> None:
@@ -282,9 +282,9 @@ def pair(of: Record, rows: list[Row], say: list[str]) -> None:
 def timeline(of: Record, rows: list[Row], say: list[str]) -> None:
     assert [row["Step"] for row in rows] == [str(step.index) for step in of.trace.steps]
     for row, step in zip(rows, of.trace.steps, strict=True):
-        own = len(step.emitted) > step.accepted
-        assert row["Accepted"] == str(step.accepted) and (row["The target's own"] != "none") == own
-        rejected = own and any(step.parents[n] == step.path[-1] for n in _guesses(step))
+        decided = len(step.emitted) > step.accepted
+        assert row["Accepted"] == str(step.accepted) and (row["The target's own"] != "none") == decided
+        rejected = decided and any(step.parents[n] == step.path[-1] for n in _guesses(step))
         assert (row["A guess was rejected"], row["The target's own"] == "Correction") == (
             "yes" if rejected else "no",
             rejected,

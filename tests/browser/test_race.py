@@ -46,9 +46,9 @@ def race(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
         page = new_page(**options)
         page.goto(site)
         page.evaluate(START)
-        found = Shown(page, traces[0], play.Play(traces[0].header))
-        found.do("player.feed(given)", lines(traces))
-        return found
+        opened = Shown(page, traces[0], play.Play(traces[0].header))
+        opened.do("player.feed(given)", lines(traces))
+        return opened
 
     return shown
 

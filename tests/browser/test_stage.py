@@ -112,5 +112,5 @@ def test_texts_of_tokens_are_texts(show: Show) -> None:
     shown.do("player.seek(6, 'commit', false)")
     shown.at("6/commit")
     assert shown.run('document.querySelectorAll(".ss-piece *:not(span):not(i):not(small)").length') == 0
-    known = {"", *(token_text.shown(text) for text in trace.texts.values())}
-    assert set(shown.run('[...document.querySelectorAll(".ss-piece-word")].map((word) => word.textContent)')) <= known
+    allowed = {"", *(token_text.shown(text) for text in trace.texts.values())}
+    assert set(shown.run('[...document.querySelectorAll(".ss-piece-word")].map((word) => word.textContent)')) <= allowed

@@ -61,9 +61,9 @@ TEXTS = """(() => {
 def texts(shown: Shown) -> list[dict[str, Any]]:
     """All texts of the stage in the phases of some steps."""
     steps = [2, len(shown.trace.steps) // 2]
-    found = sum(shown.walk(steps, ["propose", "accept", "commit"], TEXTS), [])
-    assert len(found) > 20
-    return found
+    drawn = sum(shown.walk(steps, ["propose", "accept", "commit"], TEXTS), [])
+    assert len(drawn) > 20
+    return drawn
 
 
 # Each way to draw guesses once; the scenes of the other methods are made of the same pieces.

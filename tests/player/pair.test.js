@@ -100,7 +100,7 @@ test("nothing is drawn where the alternatives or the node are not known", () => 
 });
 
 test("token texts are escaped, and cut where the picture has no room", () => {
-  const known = record();
-  known.texts.set(9, "<img src=x onerror=alert(1)>");
-  assert.equal(pinned(known, 2).data[DETAIL.names].text[0], "&lt;img src=x on…");
+  const hostile = record();
+  hostile.texts.set(9, "<img src=x onerror=alert(1)>");
+  assert.equal(pinned(hostile, 2).data[DETAIL.names].text[0], "&lt;img src=x on…");
 });

@@ -37,8 +37,8 @@ def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:
 def cells(trace: dict[str, Any]) -> list[tuple[float, float, int]]:
     """Column, row and token of every point of a trace."""
     size = min(len(trace["x"]), len(trace["y"]))
-    found = zip(trace["x"], trace["y"], trace.get("text", ())[:size], strict=False)
-    return [(x, y, int(text[1:])) for x, y, text in found if text]
+    marks = zip(trace["x"], trace["y"], trace.get("text", ())[:size], strict=False)
+    return [(x, y, int(text[1:])) for x, y, text in marks if text]
 
 
 def fates(trace: dict[str, Any]) -> list[int]:

@@ -17,7 +17,7 @@ GUESSING = [(method, params) for method, params in CASES if method != "autoregre
 
 def twins(**fields: object) -> Step:
     """Two rows ' 5 6' and ' 5 7' side by side; the target wrote 5, 7, 9."""
-    known = Step(
+    step = Step(
         index=1,
         start=4,
         pending=0,
@@ -33,7 +33,7 @@ def twins(**fields: object) -> Step:
         path=(0, 3, 4),
         choices=(5, 7, 8, 7, 9),
     )
-    return replace(known, **fields)  # type: ignore[arg-type]
+    return replace(step, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("method", "params"), GUESSING, ids=title)

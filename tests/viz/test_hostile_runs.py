@@ -47,14 +47,14 @@ def all_accepted() -> Made:
 
 def without_nodes() -> Made:
     """Steps that say to have accepted much, each another number: histograms as long as that."""
-    found, start = list[Step](), 2
+    steps, start = list[Step](), 2
     bare: dict[str, Any] = dict.fromkeys(("tokens", "parents", "roles", "sources", "path"), ())
     for k in range(1000):
         accepted = 1000 if k == 0 else k % 60
         outcome = {"emitted": (LAST,) * (accepted + 1), "accepted": accepted, "drafted": accepted}
-        found.append(step(k, start, **bare | outcome))
+        steps.append(step(k, start, **bare | outcome))
         start += accepted + 1
-    return "rest", {}, found
+    return "rest", {}, steps
 
 
 def one_key() -> Made:

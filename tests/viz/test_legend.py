@@ -34,21 +34,21 @@ def marked(part: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
 
 def told_by_nodes(state: RunState) -> set[Fate]:
     """What the legend has anyway."""
-    known = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
-    return known.union(*(node_fates(step) for step in state.steps), *map(emitted_fates, state.steps))
+    told = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
+    return told.union(*(node_fates(step) for step in state.steps), *map(emitted_fates, state.steps))
 
 
 def unexplained(state: RunState, name: str) -> set[Fate]:
     """The fates that a view draws in any step and the legend does not hold while it is open."""
-    base, found = VIEWS[name].base(state), set[Fate]()
+    base, fates = VIEWS[name].base(state), set[Fate]()
     for k, step in enumerate(state.steps):
         patch = VIEWS[name].frame(state, k).get("data", ())
         for before, after in zip_longest(base["data"], patch, fillvalue={}):
             whole = {**before, **after}
             if "marker" in before:
                 whole["marker"] = {**before["marker"], **after.get("marker", {})}
-            found |= marked(whole, plain(whole, state, step))
-    return found - told_by_nodes(state) - set(base.get("draws", ()))
+            fates |= marked(whole, plain(whole, state, step))
+    return fates - told_by_nodes(state) - set(base.get("draws", ()))
 
 
 def views(state: RunState) -> list[str]:

@@ -54,8 +54,8 @@ NOTHING: dict[str, Any] = {
 
 
 def say(given: Step, method: str = "draft_model", **header: Any) -> str:
-    known: dict[str, Any] = {"prompt": (1,), "end_tokens": (6,), "max_new_tokens": 99, "sampling": {}, **header}
-    trace = Trace(replace(record("draft_model").header, method=method, **known), (), None, TEXTS)
+    facts: dict[str, Any] = {"prompt": (1,), "end_tokens": (6,), "max_new_tokens": 99, "sampling": {}, **header}
+    trace = Trace(replace(record("draft_model").header, method=method, **facts), (), None, TEXTS)
     state = RunState.of(trace)
     state.add(step(index=0, start=1, emitted=(1,), accepted=0))
     state.add(given)
@@ -223,9 +223,9 @@ def test_the_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch, method: s
         TableSession, "read", lambda self, *given, **more: passes.append(1) or read(self, *given, **more)
     )
     made = engine(counted_text()).generate([*range(12)], method, prefill_chunk=chunk, max_new_tokens=1)
-    said = narration.say(RunState.of(made.trace), 0)
-    assert f"Step 0: read 12 prompt tokens in {narration.count(-(-11 // chunk), 'chunk')}." in said
-    assert f"1 token from {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
+    sentence = narration.say(RunState.of(made.trace), 0)
+    assert f"Step 0: read 12 prompt tokens in {narration.count(-(-11 // chunk), 'chunk')}." in sentence
+    assert f"1 token from {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in sentence
 
 
 def test_passes_that_are_not_recorded_are_not_named() -> None:
@@ -250,8 +250,8 @@ def test_a_hostile_panel_is_not_quoted(method: str) -> None:
         odd = [replace(got, panel=dict.fromkeys(names, junk)) for got in trace.steps]
         odd = [replace(got, sources=("prompt:\u202e" * 9,) * len(got.sources)) for got in odd]
         state = RunState.of(replace(trace, steps=tuple(odd)))
-        said = [narration.say(state, k) for k in range(len(odd))]
-        assert not any("<b>" in words or "\u202e" in words or len(words) > 700 for words in said)
+        sentences = [narration.say(state, k) for k in range(len(odd))]
+        assert not any("<b>" in words or "\u202e" in words or len(words) > 700 for words in sentences)
 
 
 def test_a_later_turn_reads_only_what_is_new() -> None:

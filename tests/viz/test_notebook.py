@@ -129,8 +129,8 @@ def test_the_text_shows_where_its_tokens_came_from() -> None:
 def test_a_measured_speedup_is_shown_in_a_notebook() -> None:
     """Nothing in a record tells it."""
     trace = record("jacobi")
-    known, unknown = (plain(figure(trace, "counters", speedup=speedup)) for speedup in (1.05, 1.25))
-    assert "1.05×" in str(known) and "1.25×" not in str(unknown)  # above its tokens per step
+    credible, incredible = (plain(figure(trace, "counters", speedup=speedup)) for speedup in (1.05, 1.25))
+    assert "1.05×" in str(credible) and "1.25×" not in str(incredible)  # above its tokens per step
 
 
 def test_a_node_can_be_asked_for() -> None:

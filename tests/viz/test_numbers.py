@@ -50,10 +50,10 @@ def test_counters_of_a_step_know_no_later_one(method: str) -> None:
     keys = [row["key"] for row in counters.base(state)["rows"]]
     for k in range(len(trace.steps)):
         values = dict(zip(keys, counters.frame(state, k)["values"], strict=True))
-        known = metrics.summarise(trace.steps[: k + 1], "length", "")
-        assert values["mean_acceptance_length"] == pytest.approx(known.mean_acceptance_length, rel=1e-4)
-        assert k == 0 or values["tokens_per_second"] == pytest.approx(known.tokens_per_second, rel=1e-4)
-        assert tuple(values.get("histogram", known.acceptance_histogram)) == known.acceptance_histogram
+        summary = metrics.summarise(trace.steps[: k + 1], "length", "")
+        assert values["mean_acceptance_length"] == pytest.approx(summary.mean_acceptance_length, rel=1e-4)
+        assert k == 0 or values["tokens_per_second"] == pytest.approx(summary.tokens_per_second, rel=1e-4)
+        assert tuple(values.get("histogram", summary.acceptance_histogram)) == summary.acceptance_histogram
         assert values["new_tokens"] == sum(len(step.emitted) for step in trace.steps[: k + 1])
         assert counters.frame(RunState.of(trace), k) == counters.frame(state, k)  # asked for in any order
     last = len(trace.steps) - 1
@@ -124,13 +124,13 @@ CARD = replace(record("jacobi").header.model, weight_bytes=1000, pass_bytes=900,
 
 def sized(**fields: Any) -> RunState:
     """Four prompt tokens, then steps of 3 rows and of 1 behind 4 and 6 stored tokens; 5 ms of reading in all."""
-    known = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
+    facts = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
     steps = [
         Step(0, 4, 3, (5,), 0, 0, 4, Timing(forward_ms=9.0, total_ms=9.0)),
         Step(1, 5, 0, (6, 7), 1, 2, 3, Timing(forward_ms=2.0, total_ms=4.0)),
         Step(2, 7, 0, (8,), 0, 0, 1, Timing(forward_ms=3.0, total_ms=4.0)),
     ]
-    return RunState(replace(record("jacobi").header, **known | fields), {}, steps)
+    return RunState(replace(record("jacobi").header, **facts | fields), {}, steps)
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_the_stream_holds_the_record(method: str) -> None:
         assert line["emitted"] == list(step.emitted)
         assert line["ms"][-1] == pytest.approx(step.timing.total_ms, abs=1e-3)
         p = [] if "p" not in nodes else encode.unpack(nodes["p"]).tolist()
-        known = [(mine, theirs) for mine, theirs in zip(p, step.p, strict=bool(p)) if theirs is not None]
-        assert all(mine == pytest.approx(theirs, abs=1e-6) for mine, theirs in known)
+        both = [(mine, theirs) for mine, theirs in zip(p, step.p, strict=bool(p)) if theirs is not None]
+        assert all(mine == pytest.approx(theirs, abs=1e-6) for mine, theirs in both)
     assert got[-1]["summary"]["new_tokens"] == len(trace.ids)
 
 

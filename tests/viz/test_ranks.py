@@ -90,8 +90,10 @@ def test_the_sentence_counts_rows_and_bytes(method: str) -> None:
     for k, step in enumerate(trace.steps):
         words = narration.say(RunState.of(trace), k)
         read = [sum(rank in readers for readers in step.ranks) for rank in range(COUNT)]
-        said = f"The 3 ranks read {read[0]}, {read[1]} and {read[2]} of the tree's rows, and exchanged {40 + k} bytes."
-        assert said in words
+        sentence = (
+            f"The 3 ranks read {read[0]}, {read[1]} and {read[2]} of the tree's rows, and exchanged {40 + k} bytes."
+        )
+        assert sentence in words
         assert "at most" in narration.say(RunState.of(divided(trace, 12)), k)
 
 

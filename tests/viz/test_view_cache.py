@@ -21,15 +21,15 @@ COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
     """The colour that is on top in every slot, read off the figure."""
     base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
-    page, found = cache._page(state.header)[0], dict[int, str]()
+    page, colours = cache._page(state.header)[0], dict[int, str]()
     for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
         if before.get("type") != "bar" or order.index(seen) > order.index(phase):
             continue
         colour = before["marker"]["color"]
         for length, first, line in zip(trace["x"], trace["base"], trace["y"], strict=True):
             for column in range(first, first + length) if colour != skip else ():
-                found[line * page + column] = colour
-    return found
+                colours[line * page + column] = colour
+    return colours
 
 
 def use(colour: str) -> Use:
@@ -55,8 +55,8 @@ def test_a_ring_comes_round(slots: int) -> None:
     ring = RunState(replace(state.header, slots=slots), state.texts, state.steps, state.ids)
     overwrote = 0
     for k in range(len(state.steps)):
-        known = cache_state(ring.header, ring.steps, k)
-        assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(known.uses)
+        expected = cache_state(ring.header, ring.steps, k)
+        assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(expected.uses)
         page = cache._page(ring.header)[0]
         bars: Any = drawn(ring, k, cache)[10]
         marked = {
@@ -64,7 +64,7 @@ def test_a_ring_comes_round(slots: int) -> None:
             for length, first, line in zip(bars["x"], bars["base"], bars["y"], strict=True)
             for column in range(first, first + length)
         }
-        assert marked == {place % slots for place in known.lost}
+        assert marked == {place % slots for place in expected.lost}
         overwrote += len(marked)
     assert overwrote > 0
 
@@ -73,12 +73,12 @@ def test_accepted_guesses_are_not_shown_as_rejected() -> None:
     """They move down to the text; what they leave behind is free, and no mark of a rejection."""
     got, left = run_state("llama", "ngrammys"), 0
     for k, step in enumerate(got.steps):
-        known = cache_state(got.header, got.steps, k)
+        state = cache_state(got.header, got.steps, k)
         seen = looks(got, k)
         for node in step.path[1:]:
             place = step.start - 1 + node
-            assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < known.kept else "$faint")
-            left += place >= known.kept
+            assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < state.kept else "$faint")
+            left += place >= state.kept
     assert left > 0
 
 

@@ -44,12 +44,12 @@ def shares(step: Step, node: int) -> dict[int, float]:
     """The target's recorded shares at the place of a node."""
     parent = max(0, step.parents[node])
     ways, best = tree.paths(step.parents, step.tokens), step.draft_top[parent] if step.draft_top else ()
-    known = {token: p for token, _, p in best} | dict(step.top[parent])
+    chances = {token: p for token, _, p in best} | dict(step.top[parent])
     for guess, above in enumerate(step.parents):
         wanted = guess == node or (step.roles[guess] is Role.VERIFY and ways[above] == ways[parent])
         if guess and wanted and step.p[guess] is not None:
-            known.setdefault(step.tokens[guess], step.p[guess] or 0.0)
-    return known
+            chances.setdefault(step.tokens[guess], step.p[guess] or 0.0)
+    return chances
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
@@ -62,12 +62,12 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
             got = RunState(trace.header, {token: f"t{token}" for token in range(50)}, state.steps)
             data = drawn_pair(got, step, node)
             names, p = data[NAMES]["text"], data[TARGET]["x"]
-            known = shares(step, node)
+            expected = shares(step, node)
             assert (
                 dict(zip((int(name[1:]) for name in names), p, strict=True)).items()
-                <= {token: round(share, 4) for token, share in known.items()}.items()
+                <= {token: round(share, 4) for token, share in expected.items()}.items()
             )
-            assert p == sorted(p, reverse=True) and len(p) == min(7, len(known))
+            assert p == sorted(p, reverse=True) and len(p) == min(7, len(expected))
             assert not node or f"t{step.tokens[node]}" in names
             marks = dict(zip(data[MARKS]["sign"], data[MARKS]["y"], strict=True))
             if node:
@@ -154,11 +154,11 @@ def test_what_a_twin_guessed_was_guessed() -> None:
         for node in range(len(step.tokens)):
             parent = max(0, step.parents[node])
             guessed = {step.tokens[n] for n in range(1, len(ways)) if ways[n][:-1] == ways[parent]}
-            own = {step.tokens[n] for n in range(1, len(ways)) if step.parents[n] == parent}
+            guesses = {step.tokens[n] for n in range(1, len(ways)) if step.parents[n] == parent}
             words = drawn_pair(state, step, node)[SAY]["text"][1]
             assert words.endswith((f"of {len(guessed)}", f"of the {len(guessed)} guessed"))
             assert words.startswith("the target's choice here was guess") == (step.choices[parent] in guessed)
-            got += guessed != own
+            got += guessed != guesses
     assert got > 0
 
 

@@ -56,8 +56,8 @@ def test_guesses_are_nodes_with_their_fates(method: str, params: dict[str, Any])
         assert list(zip(data[SIGNS]["x"], data[SIGNS]["y"], strict=True)) == [
             (x, y) for x, y, _ in cells(data[GUESSES])
         ]
-        known = zip(cells(data[KNOWN]), data[KNOWN].get("customdata", []), strict=False)
-        assert all(step.tokens[node] == token for (*_, token), node in known if node >= 0)
+        guesses = zip(cells(data[KNOWN]), data[KNOWN].get("customdata", []), strict=False)
+        assert all(step.tokens[node] == token for (*_, token), node in guesses if node >= 0)
         shown += size
         if size and size == step.drafted:
             assert set(step.path[1:]) <= set(nodes)
@@ -151,24 +151,24 @@ def test_rows_are_the_steps_rows(params: dict[str, Any]) -> None:
 @each("prompt_lookup")
 def test_a_copy_stands_over_the_place_it_came_from(params: dict[str, Any]) -> None:
     """Above the text around the match, below the text's end; matched tokens stand over each other."""
-    trace, found = run("prompt_lookup", params), 0
+    trace, copies = run("prompt_lookup", params), 0
     for step in trace.steps:
         data = drawn(trace, VIEW, step.index)["data"]
-        known = {(x, y): token for x, y, token in cells(data[KNOWN])}
+        placed = {(x, y): token for x, y, token in cells(data[KNOWN])}
         text = [*trace.header.prompt, *(token for before in trace.steps[: step.index] for token in before.emitted)]
-        now = [token for (x, y), token in sorted(known.items()) if y > 2]
+        now = [token for (x, y), token in sorted(placed.items()) if y > 2]
         assert now == text[-len(now) :]
         if not step.panel:
             continue
-        above = {x: token for (x, y), token in known.items() if y == 1}
+        above = {x: token for (x, y), token in placed.items() if y == 1}
         place = int(step.panel["copied_from"].split(":")[1])
         n = min(step.panel["n"], 8)
         assert [above[1 - n + i] for i in range(n)] == step.panel["ending"][-n:] == now[-n:]
         assert [above[x] for x in range(1, min(10, step.drafted) + 1)] == [*step.tokens[1:11]]
         assert above[1] == text[place] and f"place {place};" in data[OUTCOMES]["text"][0]
         assert len(data[LINE]["x"]) == 3 * n
-        found += 1
-    assert found > 0
+        copies += 1
+    assert copies > 0
 
 
 @each("rest")
@@ -312,8 +312,8 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
         unchanged = changed(trace, 1, panel={**same.panel, "suffixes": suffixes, "refined": suffixes, "inspired": []})
         key = same.tokens[max(i for i, source in enumerate(same.sources) if source[:6] == "draft:")]
         assert learned_in(RunState.of(unchanged), 2, (key, 7, 8)) is None
-        known = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "refreshed"]]})
-        assert learned_in(RunState.of(known), 2, (key, 7, 8)) is None
+        renewed = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "refreshed"]]})
+        assert learned_in(RunState.of(renewed), 2, (key, 7, 8)) is None
         fresh = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "added"]]})
         assert learned_in(RunState.of(fresh), 2, (key, 7, 8)) == 1
     assert "☆" in seen

@@ -57,14 +57,14 @@ def steps(family: str, method: str) -> Iterator[tuple[RunState, int, Step]]:
 def test_edges_are_the_parents(family: str, method: str) -> None:
     for got, k, step in steps(family, method):
         traces = drawn(got, k, tree)
-        known = places(traces)
+        nodes = places(traces)
         wanted = {node for node, role in enumerate(step.roles) if role is not Role.EXPLORE}
-        assert set(known.values()) == wanted and len(known) == len(wanted), "two nodes at one place, or one missing"
-        edges = {(known[above], known[below]) for above, below in lines(traces[0])}
+        assert set(nodes.values()) == wanted and len(nodes) == len(wanted), "two nodes at one place, or one missing"
+        edges = {(nodes[above], nodes[below]) for above, below in lines(traces[0])}
         assert edges == {(step.parents[node], node) for node in wanted if node}
         for likely in traces[1:3]:
-            assert {(known[above], known[below]) for above, below in lines(likely)} <= edges
-        assert all(x == trees.depths(step.parents)[node] for (x, _), node in known.items())
+            assert {(nodes[above], nodes[below]) for above, below in lines(likely)} <= edges
+        assert all(x == trees.depths(step.parents)[node] for (x, _), node in nodes.items())
 
 
 def test_a_changed_parent_is_another_picture() -> None:
@@ -81,15 +81,15 @@ def test_a_changed_parent_is_another_picture() -> None:
 def test_the_thick_line_is_the_accepted_path_and_ends_at_the_targets_token(family: str, method: str) -> None:
     for got, k, step in steps(family, method):
         traces = drawn(got, k, tree)
-        known = places(traces)
+        nodes = places(traces)
         taken, own = traces[3], traces[4]
-        path = [known[place] for place in zip(taken["x"], taken["y"], strict=True)]
+        path = [nodes[place] for place in zip(taken["x"], taken["y"], strict=True)]
         assert path == (list(step.path) if len(step.path) > 1 else [])
         if len(step.emitted) == step.accepted:
             assert not own["x"]
             continue
         (above, below), meaning = next(lines(own)), MEANINGS[emitted_fates(step)[-1]]
-        assert known[above] == step.path[-1] and below not in known
+        assert nodes[above] == step.path[-1] and below not in nodes
         assert own["text"] == ["", got.text(step.emitted[-1])]
         assert own["marker"]["symbol"] == meaning.symbol
         assert below[0] == above[0] + 1
@@ -155,9 +155,9 @@ def test_what_the_methods_say_of_their_guesses() -> None:
     state = run_state("llama", "ngrammys")
     for step in state.steps:
         likely = weights(state.header, step, range(1, len(step.tokens)))
-        known = {row["rank"]: row["p"] for row in step.panel["rows"] if row["strategy"] == "bigram"}
+        chances = {row["rank"]: row["p"] for row in step.panel["rows"] if row["strategy"] == "bigram"}
         for node, weight in likely.items():
-            assert weight == known[int(step.sources[node].removeprefix("bigram:"))]
+            assert weight == chances[int(step.sources[node].removeprefix("bigram:"))]
         bare = replace(step, panel={})
         assert not weights(state.header, bare, range(1, len(step.tokens)))
     state = run_state("llama", "draft_model")

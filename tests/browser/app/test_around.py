@@ -114,8 +114,8 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
     assert [foot.count(header[name]) for name in ("device", "dtype", "attention")] == [1] * 3
     assert f"torch {header['versions']['torch']}" in foot[-1]
     page.click("text=Align by token")  # the pointer stays on it
-    found = axe_core_python.Axe().run(page)
-    assert [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")] == []
+    report = axe_core_python.Axe().run(page)
+    assert [each["id"] for each in report["violations"] if each["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["light"]))

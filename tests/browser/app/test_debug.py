@@ -286,8 +286,8 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
     ):
         debug.drop(*files)
         debug.notice.filter(has_text=sentence).wait_for()
-        said = debug.notice.locator("[role=alert]")
-        assert "\n" not in said.inner_text() and not debug.page.locator(".ss-debug img").count()
+        notice = debug.notice.locator("[role=alert]")
+        assert "\n" not in notice.inner_text() and not debug.page.locator(".ss-debug img").count()
         assert (debug.count, debug.page.url) == (shown, address)
         assert 0 <= debug.notice.bounding_box()["y"] < 200  # in sight, wherever the page was scrolled to
 
@@ -310,11 +310,11 @@ def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     assert seen[9] == "A guess contains" and seen[23:27] == ["Apply", "Clear", "SQL", "List them"]
     first = "Mean acceptance length"
     assert seen[27:30] == [f"Copy a link to {first}", f"How {first} is computed", f"{first} as a table"]
-    said = debug.page.locator("[data-key=survival] [aria-live]")
-    assert said.inner_text().startswith("position 1, accepted 208")
+    spoken = debug.page.locator("[data-key=survival] [aria-live]")
+    assert spoken.inner_text().startswith("position 1, accepted 208")
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         debug.page.keyboard.press(key)
-    assert said.inner_text().startswith("position 3, accepted ")
+    assert spoken.inner_text().startswith("position 3, accepted ")
     debug.page.wait_for_selector("[data-key=survival] .hovertext")
     debug.page.keyboard.press("Enter")
     assert debug.listed()[0] == "Survival by position: position 3"

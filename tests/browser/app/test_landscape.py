@@ -71,15 +71,15 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     page, real = opened, engine.landscape
     monkeypatch.setattr(engine, "landscape", lambda *given, **options: named(real(*given, **options)))
 
-    def named(found: Landscape) -> Landscape:
+    def named(landscape: Landscape) -> Landscape:
         """The same with a text that is no markup."""
-        return {**found, "texts": {**found["texts"], str(trace.ids[3]): MARKUP}}
+        return {**landscape, "texts": {**landscape["texts"], str(trace.ids[3]): MARKUP}}
 
     said(page, "What if a step began here?")
     page.click("#landscape-go")
     said(page, "Measured in")
-    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
-    tokens, methods = columns(found), rows(found)
+    landscape = measure_landscape(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
+    tokens, methods = columns(landscape), rows(landscape)
     assert page.locator(".app-strip tbody th").all_text_contents() == [row.label for row in methods]
     assert [page.inner_text(cell(2, place)) for place in range(8)] == methods[2].signs[:8]
     settings = [f"{row.label}: {row.settings or 'none'}" for row in methods]

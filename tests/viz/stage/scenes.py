@@ -57,21 +57,21 @@ class Scene:
         for number, since, zone, x, y in zip(*map(numbers, self.patch.get("moves", [()] * 5)), strict=True):
             if since <= PHASES.index(phase):
                 moved[number] = zone, x, y
-        found = []
+        listed = []
         for i, when in enumerate(self._columns["when"]):
             zone, seen = _at(when, phase)
             zone, x, y = moved.get(i, (zone, self._columns["x"][i], self._columns["y"][i]))
             if seen:
                 origin = self._columns["origin"][i]
                 values = {name: self._columns[name][i] for name in ("id", "token", "fate")}
-                found.append(
+                listed.append(
                     Shown(
                         zone=self.base["zones"][zone]["name"], x=x, y=y, node=self._columns["nodes"][i],
                         origin=self._columns["id"][origin - 1] if origin else None,
                         cached=_at(self._slots.get(i, 0), phase)[1], **values,
                     )
                 )  # fmt: skip
-        return found
+        return listed
 
     def links(self, kind: str, phase: str) -> list[tuple[int, int]]:
         """The ids of linked pieces."""

@@ -40,8 +40,8 @@ def steps(trace: Trace) -> list[tuple[Step, Scene]]:
 
 def row(scene: Scene, y: int, phase: str) -> list[Shown]:
     """The tokens of a row from left to right, without the root."""
-    found = [piece for piece in scene.pieces(phase) if piece.zone == "block" and piece.y == y and piece.node != 0]
-    return sorted(found, key=lambda piece: piece.x)
+    pieces = [piece for piece in scene.pieces(phase) if piece.zone == "block" and piece.y == y and piece.node != 0]
+    return sorted(pieces, key=lambda piece: piece.x)
 
 
 @each_run
@@ -110,12 +110,12 @@ def test_earlier_passes_are_stairs(trace: Trace) -> None:
         wide = dict(zip(numbers(frames["y"]), numbers(frames["wide"]), strict=True))
         judged = dict(zip(*map(numbers, scene.patch.get("some", {}).get("judged", ((), ()))), strict=True))
         ids = numbers(scene.patch["pieces"]["id"])
-        known = {ids[number]: fate for number, fate in judged.items()}
+        fates = {ids[number]: fate for number, fate in judged.items()}
         for age, (before, pieces) in enumerate(passes[::-1][:5], start=1):
             past = row(scene, NOW - age, "propose")
             kept = [piece for piece in past if piece.id in pieces]
             assert all(pieces[piece.id] == piece.token for piece in kept) and (kept or not past)
-            accepted = [piece for piece in past if known[piece.id] == Fate.ACCEPTED]
+            accepted = [piece for piece in past if fates[piece.id] == Fate.ACCEPTED]
             places = {d for d in range(1, len(before.tokens)) if d in before.path}
             first = wide[NOW] + 1 - (step.start - before.start)  # the column of its first guess
             assert {piece.x - first + 1 for piece in accepted} == {d for d in places if first + d - 1 >= 0}

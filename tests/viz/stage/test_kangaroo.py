@@ -88,8 +88,8 @@ def test_the_full_exit_decides_and_says_its_own(trace: Trace) -> None:
         assert [piece.node for piece in passed if piece.fate == Fate.ACCEPTED] == list(step.path[1:])
         kept = [piece.node for piece in inside(scene, "passed", "commit")]
         assert kept == list(step.path) == [piece.node for piece in inside(scene, "read", "commit")]
-        own = [piece for piece in inside(scene, "text", "accept") if piece.y == 1][step.accepted :]
-        assert [piece.origin for piece in own] == [passed[step.accepted].id] * (len(step.emitted) - step.accepted)
+        bonus = [piece for piece in inside(scene, "text", "accept") if piece.y == 1][step.accepted :]
+        assert [piece.origin for piece in bonus] == [passed[step.accepted].id] * (len(step.emitted) - step.accepted)
 
 
 @every_trace

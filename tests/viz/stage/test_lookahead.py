@@ -25,8 +25,8 @@ def steps() -> Iterator[tuple[Step, Scene, Scene | None]]:
 
 def window(scene: Scene, phase: str) -> dict[int, tuple[int, float, float]]:
     """Token and place of every cell, by its id; without the root."""
-    found = [piece for piece in scene.pieces(phase) if piece.zone == "window" and piece.node != 0]
-    return {piece.id: (piece.token, piece.x, piece.y) for piece in found}
+    pieces = [piece for piece in scene.pieces(phase) if piece.zone == "window" and piece.node != 0]
+    return {piece.id: (piece.token, piece.x, piece.y) for piece in pieces}
 
 
 def test_the_window_is_the_one_that_was_fed() -> None:

@@ -85,8 +85,8 @@ def test_boxes_say_which_word_was_right_once_it_is_known(name: str) -> None:
         for head, rank in enumerate(step.panel["hits"], start=1):
             if head > len([title for title in scene.frames("propose") if title.startswith("head ")]):
                 continue
-            found = re.search(rf"head {head}: (?:its (\d+)(?:st|nd|rd|th) was right|none was right)", titles)
-            assert found and (found[1] is None if rank is None else int(found[1]) == rank + 1)
+            verdict = re.search(rf"head {head}: (?:its (\d+)(?:st|nd|rd|th) was right|none was right)", titles)
+            assert verdict and (verdict[1] is None if rank is None else int(verdict[1]) == rank + 1)
             right += rank is not None
         assert not [title for title in scene.frames("propose") + scene.frames("verify") if "right" in title]
     assert right > 5
@@ -96,11 +96,11 @@ def test_the_root_is_the_targets_own_and_no_heads_word() -> None:
     """It stands in a box of its own, made of the hidden state of the word in front of it."""
     for run, step, scene in steps(shipped("medusa-defaults")):
         heads = [piece for piece in scene.pieces("propose") if piece.zone == "heads"]
-        own = [piece for piece in heads if piece.node == 0]
+        roots = [piece for piece in heads if piece.node == 0]
         if not step.index:
             assert not heads
             continue
-        [root] = own
+        [root] = roots
         [state] = [piece for piece in heads if piece.node < 0]
         assert (root.token, root.fate, root.y) == (step.tokens[0], Fate.ROOT, min(piece.y for piece in heads))
         assert root.origin == state.id and state.token == run.ids[step.start - 2]

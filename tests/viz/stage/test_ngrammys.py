@@ -102,9 +102,9 @@ def test_the_models_words_show_their_probability(trace: Trace) -> None:
     for step, scene in steps(trace):
         shares = dict(zip(*map(numbers, scene.patch.get("some", {}).get("share", ((), ()))), strict=True))
         nodes = numbers(scene.patch["pieces"]["nodes"])
-        known = {row["tokens"][0]: row["p"] for row in step.panel["rows"] if "p" in row}
+        recorded = {row["tokens"][0]: row["p"] for row in step.panel["rows"] if "p" in row}
         for number, p in shares.items():
-            assert p == pytest.approx(known[step.tokens[nodes[number]]], abs=0.001)
+            assert p == pytest.approx(recorded[step.tokens[nodes[number]]], abs=0.001)
         bars += len(shares)
     assert bars > 0 or trace is RUNS["unigram"]
 
@@ -140,11 +140,11 @@ def test_the_cost_adds_up(trace: Trace) -> None:
 
 def test_a_word_behind_the_same_token_is_one_object() -> None:
     """Whenever the text comes back to a token, the model's words behind it are the same pieces."""
-    known, again = dict[int, int](), 0
+    tokens, again = dict[int, int](), 0
     for _, scene in steps(RUNS["hashed"]):
-        found = {piece.id: piece.token for piece in zone(scene, "sources")}
-        again += len(known.keys() & found.keys())
-        assert all(known.setdefault(each, token) == token for each, token in found.items())
+        now = {piece.id: piece.token for piece in zone(scene, "sources")}
+        again += len(tokens.keys() & now.keys())
+        assert all(tokens.setdefault(each, token) == token for each, token in now.items())
     assert again > 5
 
 

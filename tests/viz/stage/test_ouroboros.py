@@ -79,19 +79,19 @@ def test_words_out_of_phrases_differ_from_the_drafters_own(name: str) -> None:
     """A pass of the drafter writes one word of its own; those before it and those behind the draft are copied."""
     both = 0
     for step, scene in steps(name):
-        own, last = set[int](), 0
+        drafters, last = set[int](), 0
         for wrote in step.panel["passes"]:
             last += wrote
-            own.add(drafted(step)[last - 1])
+            drafters.add(drafted(step)[last - 1])
         nodes = numbers(scene.patch["pieces"]["nodes"])
         copied = {nodes[i] for i in numbers(scene.patch.get("some", {}).get("copied", ((), ()))[0])}
         shown = {piece.node for piece in scene.pieces("propose") if piece.zone in ("guesses", "behind")}
-        assert copied == shown - own
+        assert copied == shown - drafters
         passes = step.panel["passes"]
         wrote = " + ".join(map(str, passes[:8]))
         assert not passes or f"{len(passes)} drafter pass" in " ".join(scene.words("propose"))
         assert not passes or f"wrote {wrote}" in " ".join(scene.words("propose"))
-        both += bool(copied and own)
+        both += bool(copied and drafters)
     assert both > 1
 
 

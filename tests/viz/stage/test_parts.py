@@ -46,9 +46,9 @@ def test_what_is_written_is_a_piece_of_the_text_from_then_on(method: str) -> Non
         assert not before or len(shown) >= min(len(before), 2)  # the end of the text is in sight
         line = [piece for piece in scene.pieces("commit") if piece.zone == "text" and piece.y == 0]
         line.sort(key=lambda piece: piece.x)
-        known = run.ids[: step.start + len(step.emitted)]
+        text = run.ids[: step.start + len(step.emitted)]
         tokens = [piece.token for piece in line if piece.x < COLUMNS]
-        assert tokens and tokens == known[step.start + len(step.emitted) - len(line) :][: len(tokens)]
+        assert tokens and tokens == text[step.start + len(step.emitted) - len(line) :][: len(tokens)]
         before = {piece.id: piece.token for piece in line}
 
 

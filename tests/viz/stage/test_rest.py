@@ -47,7 +47,7 @@ def passages(scene: Scene) -> list[list[Shown]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_matched_end_is_framed(name: str) -> None:
     """As many tokens of the text as were found, as far as they are in sight; it is said how many, and where."""
-    found = 0
+    met = 0
     for _, step, scene in steps(name):
         span = step.panel.get("span", 0)
         frames = scene.patch.get("frames")
@@ -63,8 +63,8 @@ def test_the_matched_end_is_framed(name: str) -> None:
         words = " ".join(scene.words("propose"))
         assert (f"the last {span} tokens" if span > 1 else "the last token") in words
         assert f"found at {step.panel['hits']:,} place" in words
-        found += 1
-    assert found > 2
+        met += 1
+    assert met > 2
 
 
 @pytest.mark.parametrize("name", NAMES)

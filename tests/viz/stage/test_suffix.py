@@ -118,12 +118,12 @@ def test_both_scores_are_said_and_the_larger_one_is_loud(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_token_of_a_text_is_the_same_piece(name: str) -> None:
     """A passage that moves on with the text glides: its pieces keep their names, and no other token has them."""
-    kept, known = 0, dict[int, int]()
+    kept, before = 0, dict[int, int]()
     for _, _, scene in steps(name):
         now = {piece.id: piece.token for row in passages(scene) for piece in row}
-        assert all(known[piece] == token for piece, token in now.items() if piece in known)
-        kept += len(now.keys() & known.keys())
-        known |= now
+        assert all(before[piece] == token for piece, token in now.items() if piece in before)
+        kept += len(now.keys() & before.keys())
+        before |= now
     assert kept > 3
 
 

@@ -66,16 +66,16 @@ def test_guesses_come_out_of_the_rows_that_were_read(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
     """What was read gives way to what the answers say; before the last phase nothing of them is seen."""
-    known, turned = dict[int, list[int]](), 0
+    given, turned = dict[int, list[int]](), 0
     for _, step, scene in steps(name):
         now = {token: list(after) for token, _, after, _ in step.panel["changed"]}
-        known |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if not row["ago"]}
+        given |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if not row["ago"]}
         for token, before, _, _ in step.panel["changed"]:
-            assert list(before) == known.get(token, []) or (token not in known and name != "golden")
-        known |= now
+            assert list(before) == given.get(token, []) or (token not in given and name != "golden")
+        given |= now
         rows = table(scene, "commit")
         for token, entries in rows.items():
-            assert [piece.token for piece in entries] == known[token][:4]
+            assert [piece.token for piece in entries] == given[token][:4]
         read = {row["token"] for row in step.panel["rows"]}
         before = set(table(scene, "accept"))
         assert before <= read and before <= rows.keys() and len(before) == min(4, len(read))
@@ -106,7 +106,7 @@ def test_what_paid_off_was_passed_over_before() -> None:
     run, likelier, rejected = RunState.of(trace), 0, 0
     for k, step in enumerate(run.steps):
         rows = {row["token"]: row for row in step.panel["rows"]}
-        said = paid_off(run, step)
+        sentences = paid_off(run, step)
         expected = 0
         for node in step.path[1:]:
             row, rank = rows[step.tokens[step.parents[node]]], int(step.sources[node].split(":")[1])
@@ -118,9 +118,9 @@ def test_what_paid_off_was_passed_over_before() -> None:
             likelier += rank > 0
             rejected += rank == 0 and row["behind"] == "rejected"
             expected += rank > 0 or row["behind"] == "rejected"
-        assert len(said) == expected
+        assert len(sentences) == expected
         words = Scene(run, k).words("accept")
-        assert not said or said[0] in words
+        assert not sentences or sentences[0] in words
         assert not any("paid off" in word for word in Scene(run, k).words("verify"))
     assert likelier > 2 and rejected > 2
 
