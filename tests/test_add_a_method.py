@@ -41,7 +41,7 @@ TOY = {"toy": Entry("toy", "toy", draft="toy")}
 
 @pytest.fixture(scope="module", autouse=True)
 def added() -> Iterator[None]:
-    """The README's own code, and what it registers taken back afterwards."""
+    """Run the README's own code, and take back what it registers afterwards."""
     with patch.dict(METHODS), patch.dict(SCREENS):
         exec(compile(EXAMPLE, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
         assert [*METHODS][-1] == [*SCREENS][-1] == "echo"
@@ -61,7 +61,7 @@ def trace(model: Engine) -> Trace:
 
 
 def play(trace: Trace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The first line of a run's stream, and its steps."""
+    """Return the first line of a run's stream, and its steps."""
     got = expanded(parsed(lines(trace, cap=None)))
     return got[0], [line for line in got if line["kind"] == "step"]
 

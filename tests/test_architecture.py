@@ -86,7 +86,7 @@ def is_module(dotted: str) -> bool:
 
 @cache
 def imports(path: Path) -> set[str]:
-    """Dotted names of all modules that a file imports, relative ones resolved."""
+    """Return dotted names of all modules that a file imports, relative ones resolved."""
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
     modules = set()
     for node in ast.walk(syntax(path)):
@@ -101,7 +101,7 @@ def imports(path: Path) -> set[str]:
 
 
 def packages(path: Path) -> set[str]:
-    """The packages that a file imports from."""
+    """Return the packages that a file imports from."""
     return {module.split(".")[0] for module in imports(path)}
 
 
@@ -122,14 +122,14 @@ def test_no_file_or_function_grows_without_bound() -> None:
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a file of ours."""
+    """Return the dotted name of a file of ours."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
 def arrows() -> dict[str, set[str]]:
-    """Which of our modules each of them imports, inside functions and for the type checker too."""
+    """Return which of our modules each of them imports, inside functions and for the type checker too."""
     paths = {module_of(path): path for path in SOURCES if path.relative_to(ROOT).parts[0] in BELOW}
     return {module: (imports(path) - {module}) & paths.keys() for module, path in paths.items()}
 
@@ -153,7 +153,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """The strongly connected parts of a graph that have more than one node, after Tarjan."""
+    """Return the strongly connected parts of a graph that have more than one node, after Tarjan."""
     index, lowest = dict[str, int](), dict[str, int]()
     stack, found = list[str](), set[frozenset[str]]()
 

@@ -27,7 +27,7 @@ def child() -> Iterator[ChildProcess]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process; one that has ended and was not waited for counts as gone."""
+    """Return whether there is such a process; one that has ended and was not waited for counts as gone."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -35,7 +35,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_gone_within(pid: int, seconds: float) -> bool:
-    """Whether a process ends in time."""
+    """Return whether a process ends in time."""
     end = time.monotonic() + seconds
     while is_alive(pid) and time.monotonic() < end:
         time.sleep(0.02)

@@ -30,7 +30,7 @@ def module(path: Path) -> str:
 
 
 def defined() -> dict[str, type[BaseException]]:
-    """All classes of errors in the packages, by name."""
+    """Return all classes of errors in the packages, by name."""
     classes: dict[str, type[BaseException]] = {}
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ BARE = {"ValueError", "TypeError", "RuntimeError", "Exception"}
 
 
 def raised_by(function: ast.AST) -> set[str]:
-    """What a function raises, by the names of the classes."""
+    """Return what a function raises, by the names of the classes."""
     raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {ast.unparse(error.func) for error in raised if isinstance(error, ast.Call)}
 

@@ -21,7 +21,7 @@ PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 def trace_of(method: str) -> Trace:
-    """A run of a method without anything that differs between machines: times, versions and their names."""
+    """Make a run of a method without anything that differs between machines: times, versions and their names."""
     result = engine(counted_text()).generate(
         PROMPT,
         method,

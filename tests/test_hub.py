@@ -56,7 +56,7 @@ print(json.dumps([
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[str]:
-    """The address of a hub that has one model, with a file beside it that could run code."""
+    """Yield the address of a hub that has one model, with a file beside it that could run code."""
     folder = tmp_path / "files"
     tiny("llama").save_pretrained(folder)
     (folder / "modeling.py").write_text("raise SystemExit")
@@ -102,7 +102,7 @@ def hub(tmp_path: Path) -> Iterator[str]:
 
 
 def ask(hub: str, home: Path, name: str, code: str = CODE) -> Any:
-    """What a process says that fetches a model; the client reads its settings when it is imported."""
+    """Return what a process says that fetches a model; the client reads its settings when it is imported."""
     here = {"HF_ENDPOINT": hub, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code, name, COMMIT],

@@ -34,12 +34,12 @@ def machine() -> Engine:
 
 @cache
 def greedy_text() -> tuple[int, ...]:
-    """The target's own, behind a prompt that is not."""
+    """Return the target's own, after a prompt that is not."""
     return (*PROMPT, *plain(counted_text(), PROMPT, 22))
 
 
 def stepped(engine: Engine, text: Sequence[int], place: int, method: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a run of the engine does there: None where no run writes the text's token first."""
+    """Return what a run of the engine does there: None where no run writes the text's token first."""
     lead = bool(METHODS[method].needs & LEADING)
     if place - lead < 1:
         return (None, None)

@@ -73,7 +73,7 @@ for name in {LACKING}: sys.modules[name] = None
 
 
 def without_extras(code: str) -> subprocess.CompletedProcess[str]:
-    """What Python prints where only the engine's packages can be imported."""
+    """Return what Python prints where only the engine's packages can be imported."""
     return subprocess.run([sys.executable, "-c", BARE + code], cwd=ROOT, capture_output=True, text=True)
 
 
@@ -125,7 +125,7 @@ def test_all_packages_are_found_and_no_others() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder that pip may write its notes into, with this repository's files in it."""
+    """Make a folder that pip may write its notes into, with this repository's files in it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     for name in (*INSTALLED, "assets", "pyproject.toml", "README.md", "LICENSE"):

@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def start(act: Callable[[Path, int, int, int], None], folder: Path, count: int) -> list[ForkServerProcess]:
-    """The ranks of a world, without torchrun, which would end the others itself when one ends."""
+    """Return the ranks of a world, without torchrun, which would end the others itself when one ends."""
     server = get_context("forkserver")
     server.set_forkserver_preload(["tests.rank_server"])
     port = free_port()
@@ -66,13 +66,13 @@ class World:
 
 @pytest.fixture(scope="module", params=choose([2, 3], [2]))  # how three share a tree, test_shares.py shows
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Every case, run by two and by three ranks."""
+    """Return every case, run by two and by three ranks."""
     return World(tmp_path_factory.mktemp("ranks"), request.param)
 
 
 @cache
 def alone(case: int) -> Trace:
-    """The same by one process."""
+    """Return the same by one process."""
     run = TOGETHER[case].run()
     for _ in run:
         pass
@@ -80,7 +80,7 @@ def alone(case: int) -> Trace:
 
 
 def common(steps: Sequence[Step]) -> list[Step]:
-    """Steps without what ranks may differ in."""
+    """Return steps without what ranks may differ in."""
     return [replace(step, timing=Timing(), pending=0, fed=0, ranks=(), exchanged=0) for step in steps]
 
 

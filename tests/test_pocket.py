@@ -51,7 +51,7 @@ def tasks() -> tuple[Task, ...]:
 
 
 def some(tasks: tuple[Task, ...], each: int) -> list[Task]:
-    """A few of every kind."""
+    """Choose a few of every kind."""
     seen = Counter[str]()
     return [task for task in tasks if (seen.update([task.category]) or seen[task.category]) <= each]
 
@@ -154,7 +154,7 @@ def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tup
 
 @pytest.fixture(scope="module")
 def answer(engine: Engine) -> Callable[[str, str], Result]:
-    """What a method answers to a question, once for all tests that look at it."""
+    """Return what a method answers to a question, once for all tests that look at it."""
 
     @cache
     def answered(question: str, method: str) -> Result:

@@ -47,7 +47,7 @@ def test_the_models_are_the_ones_that_records_name(name: str) -> None:
 
 
 def space_commands() -> list[str]:
-    """What docs/hosting.md tells a host to type."""
+    """Return what docs/hosting.md tells a host to type."""
     section = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8").split("## On a Hugging Face Space\n")[1]
     block = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
     assert block is not None

@@ -112,7 +112,7 @@ class Failing(Autoregressive):
     """Breaks."""
 
     def propose(self) -> Any:
-        """Nothing."""
+        """Return nothing."""
         raise RuntimeError("broken")
 
 

@@ -28,7 +28,7 @@ def read(name: str) -> Iterator[Requirement]:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package to version, of a file in which every package has one."""
+    """Return package to version, of a file in which every package has one."""
     versions = {}
     for requirement in read(name):
         (only,) = requirement.specifier
@@ -39,14 +39,14 @@ def pins(name: str) -> dict[str, str]:
 
 
 def direct() -> list[Requirement]:
-    """The first of requirements.txt's two paragraphs."""
+    """Return the first of requirements.txt's two paragraphs."""
     first, _ = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
     count = sum(not line.startswith("#") for line in first.splitlines())
     return list(read("requirements.txt"))[:count]
 
 
 def closure(wanted: Iterable[Requirement]) -> set[str]:
-    """All that is installed because of some requirements."""
+    """Return all that is installed because of some requirements."""
     seen: set[tuple[str, str]] = set()
 
     def walk(requirement: Requirement, extra: str) -> None:
@@ -65,7 +65,7 @@ def closure(wanted: Iterable[Requirement]) -> set[str]:
 
 
 def as_pinned() -> bool:
-    """Whether this environment was made from the files; a machine may have a torch of its own."""
+    """Return whether this environment was made from the files; a machine may have a torch of its own."""
     try:
         return Version(version("torch")).public == pins("requirements.txt")["torch"]
     except PackageNotFoundError:

@@ -38,14 +38,14 @@ class Counted(TableModel):
     opened = 0
 
     def open(self, capacity: int, largest_step: int) -> TableSession:
-        """One more."""
+        """Open one more."""
         self.opened += 1
         return super().open(capacity, largest_step)
 
 
 @pytest.fixture
 def counted() -> Iterator[Counted]:
-    """A model that counts."""
+    """Yield a model that counts."""
     yield Counted(MODEL._rule, MODEL.order, 9)
 
 
@@ -214,7 +214,7 @@ class Overeager(PromptLookup):
     """Drafts beyond the budget."""
 
     def propose(self) -> Draft:
-        """The true continuation, always eight tokens."""
+        """Return the true continuation, always eight tokens."""
         from decoding.tree import Builder
 
         tree = Builder(self._context.text[-1])
@@ -263,7 +263,7 @@ def test_nonsense_is_refused_in_words(nonsense: dict[str, Any]) -> None:
 
 
 def decoders() -> Engine:
-    """A sliding-window model and its drafter, with caches and tables of their own."""
+    """Make a sliding-window model and its drafter, with caches and tables of their own."""
     return with_parts("mistral")
 
 

@@ -28,7 +28,7 @@ SLOW = ROOT / "assets" / "samples" / "slow-drafter"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder to type the commands in, with what a clone has."""
+    """Yield a folder to type the commands in, with what a clone has."""
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     threads = torch.get_num_threads()
@@ -37,7 +37,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def typed(command: str) -> int:
-    """The exit code of a command as it stands there; ours run in this process."""
+    """Return the exit code of a command as it is written there; ours run in this process."""
     words = shlex.split(command)
     if words[:3] == [PYTHON, "-m", "decoding"]:
         return main(words[3:])

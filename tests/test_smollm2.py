@@ -32,7 +32,7 @@ QUESTION = "What is the capital of France?"
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """The model from the package that `make test` installs, in float32."""
+    """Return the model from the package that `make test` installs, in float32."""
     return load("smollm2", device="cpu", dtype="float32", download=False)
 
 
@@ -66,13 +66,13 @@ def test_it_is_the_model_that_transformers_reads_from_the_same_file(engine: Engi
 
 @pytest.fixture(scope="module")
 def coarse() -> Engine:
-    """The same model in bfloat16, as it runs by default where the processor computes with it."""
+    """Return the same model in bfloat16, as it runs by default where the processor computes with it."""
     return load("smollm2", device="cpu", dtype="bfloat16", download=False)
 
 
 @pytest.fixture(scope="module")
 def days(request: pytest.FixtureRequest) -> Callable[[str, str], tuple[int, ...]]:
-    """What a method writes in a dtype."""
+    """Return what a method writes in a dtype."""
 
     @cache
     def written(method: str, dtype: str) -> tuple[int, ...]:

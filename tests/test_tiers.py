@@ -33,7 +33,7 @@ def name(path: Path) -> str:
 
 
 def run(folder: Path, *flags: str) -> str:
-    """What pytest says of a quick test, a slow one, and one that wants to be in the default tier but is in both."""
+    """Run pytest on a quick test, a slow one, and one that takes more samples in the second tier."""
     (folder / "test_three.py").write_text(THREE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
@@ -104,13 +104,13 @@ def test_every_marker_is_documented_and_used() -> None:
 
 
 def imported(path: Path) -> set[str]:
-    """The names that a file imports from others."""
+    """Return the names that a file imports from others."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 def is_of_distributions(path: Path) -> bool:
-    """Whether a file tests samples. Most are not parsed: every process asks this of all files before its first test."""
+    """Return whether a file tests samples. Most are not parsed: every process asks this of all files."""
     judges = {"chi2", "chance", "FALSE_ALARM"}
     names = any(name in path.read_text(encoding="utf-8") for name in judges)
     return path.stem != "distributions" and names and bool(imported(path) & judges)

@@ -17,13 +17,13 @@ class Doubling:
         self.asked: list[list[int]] = []
 
     def answer(self, questions: Sequence[int]) -> list[int]:
-        """Twice as much."""
+        """Return twice as much."""
         self.asked.append([*questions])
         return [2 * number for number in questions]
 
 
 def doubled(service: Doubling, number: int, times: int) -> int:
-    """A task that asks so many times."""
+    """Return a task that asks so many times."""
     for _ in range(times):
         number = ask(service, number)
     return number

@@ -18,7 +18,7 @@ DOCUMENTS, LENGTH = 8, 40
 
 
 def make(model: TableModel) -> Store:
-    """A few hundred tokens drawn from the model, a little surer of itself than it is."""
+    """Make a few hundred tokens drawn from the model, a little surer of itself than it is."""
     chance, documents = random.Random(7), list[tuple[list[int], bool]]()
     for _ in range(DOCUMENTS):
         text = [chance.randrange(model.card.vocabulary)]
@@ -29,7 +29,7 @@ def make(model: TableModel) -> Store:
 
 
 def open_store(documents: list[tuple[list[int], bool]], vocabulary: int, chunk: int = 2**10) -> Store:
-    """A datastore of token ids; the open one does not need its file's name any more."""
+    """Make a datastore of token ids; the open one does not need its file's name any more."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "toy.safetensors"
         write_store(path, fingerprint(Codec()), vocabulary, documents, chunk=chunk)

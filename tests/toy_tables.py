@@ -7,5 +7,5 @@ from decoding.parts.tables import Tables, build
 
 
 def make(model: TableModel) -> Tables:
-    """Four followers of every token, chains of three links."""
+    """Return four followers of every token, chains of three links."""
     return build(model, top=4, length=3, progress=lambda what, share: None)

@@ -32,7 +32,7 @@ SUMMARY = {"version": 1, "source": "other", "name": "x", "created": "", "finishe
 
 
 def sent(files: Mapping[str, bytes]) -> list[str]:
-    """As the page sends them."""
+    """Return the fields as the page sends them."""
     return [part for name, data in files.items() for part in (name, base64.b64encode(data).decode())]
 
 
@@ -136,7 +136,7 @@ def test_a_path_in_a_zip_file_leads_nowhere(tmp_path: Path) -> None:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Bytes changed, cut, doubled and put elsewhere."""
+    """Change, cut, double and move bytes."""
     damaged = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
         at, kind = chance.randrange(max(1, len(damaged))), chance.randrange(6)

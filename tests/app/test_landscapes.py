@@ -37,13 +37,13 @@ def engine(app_state: AppState) -> Engine:
 
 @pytest.fixture
 def trace(engine: Engine) -> Trace:
-    """A text that the target would not have written word for word."""
+    """Make a text that the target would not have written word for word."""
     sampling = {"temperature": 1.5, "seed": 1}
     return engine.generate("Monday: high tide at six", "jacobi", sampling=sampling, max_new_tokens=20).trace
 
 
 def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped on the page."""
+    """Return the address of a trace that was dropped on the page."""
     app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
     return {"run": "dropped"}
 

@@ -33,7 +33,7 @@ from .conftest import TABLES, TOY, asked, kinds, lines
 
 @pytest.fixture(autouse=True)
 def every_piece_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause between two updates, so that a test sees each of them."""
+    """Leave no pause between two updates, so that a test sees each of them."""
     monkeypatch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
 
 
@@ -359,7 +359,7 @@ def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: LiveR
     order = asked(method="ouroboros", params={"warm_start": "across"})
 
     def known(texts: Iterator[str]) -> int:
-        """Phrases in the pool after the first step."""
+        """Count the phrases in the pool after the first step."""
         run = next(line["run"] for line in lines(whole(texts)) if line["kind"] == "play")
         kept = runs.store.get(run)
         assert kept is not None

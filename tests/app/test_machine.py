@@ -38,7 +38,7 @@ def test_it_is_one_sentence(header: Header, sentence: str) -> None:
 
 
 def uploaded(app_state: AppState, **changes: Any) -> dict[str, Any]:
-    """What the page answers to a file with these values in its header."""
+    """Return what the page answers to a file with these values in its header."""
     first, rest = GOLDEN.read_text().split("\n", 1)
     text = json.dumps(json.loads(first) | changes) + "\n" + rest
     function = {each.__name__: each for each in app_state.calls.functions()}["open_trace"]

@@ -26,7 +26,7 @@ COMMIT = "0123456789" * 4
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The owner's folder, beside one that nobody may name."""
+    """Return the owner's folder, beside one that nobody may name."""
     tiny("llama").save_pretrained(tmp_path / "root" / "mine" / "llama")
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "config.json").write_text("{}")
@@ -166,7 +166,7 @@ def test_paths_are_cut_to_their_last_part(sentence: str, shown: str) -> None:
 
 
 def form_of(root: Path) -> tuple[OwnForm, AppState]:
-    """The form alone, without a page around it."""
+    """Return the form alone, without a page around it."""
     import gradio as gr
 
     app_state = AppState({"pocket": POCKET}, "pocket", own_root=root)
@@ -191,7 +191,7 @@ def test_the_form_loads_a_model_and_offers_it(root: Path) -> None:
 
 
 def owned(root: Path | None) -> tuple[int, list[bool]]:
-    """How many parts of a built page are the form's, and whether the request filter lets each of its events run."""
+    """Count the form's parts of a built page, and return whether the request filter lets each of its events run."""
     page = build(make_state(Launch(own_root=root)))
     discard_event_loops()
     ids = [block.elem_id for block in page.blocks.values() if str(getattr(block, "elem_id", "")).startswith("own")]

@@ -21,7 +21,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entered(pool: QueryPool, client: str) -> bool:
-    """Whether a client gets a place, in a thread of its own."""
+    """Return whether a client gets a place, in a thread of its own."""
     outcomes = list[bool]()
 
     def enter() -> None:

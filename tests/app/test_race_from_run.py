@@ -22,7 +22,7 @@ def app_state() -> AppState:
 
 
 def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped."""
+    """Return the address of a trace that was dropped."""
     play, _ = replay(trace, "dropped")
     app_state.store.put("dropped", StoredRun(trace, play))
     return {"run": "dropped"}
@@ -30,7 +30,7 @@ def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
 
 @pytest.fixture
 def trace(app_state: AppState) -> Trace:
-    """A sampled run of the toy."""
+    """Make a sampled run of the toy."""
     engine = app_state.runs.models.request(TOY).wait(60)
     assert engine is not None
     return engine.generate("Monday: high tide", "lookahead", sampling={"temperature": 0.5}, max_new_tokens=8).trace

@@ -111,7 +111,7 @@ def proof(*places: Mismatch, violations: int = 0) -> Rescore:
 
 
 def changed(trace: Trace, at: int) -> Trace:
-    """The same run with another token at place `at`."""
+    """Return the same run with another token at place `at`."""
     left, steps = at, []
     for step in trace.steps:
         emitted = list(step.emitted)

@@ -21,7 +21,7 @@ REAL, POCKET = RACES
 
 
 def folder_of(path: Path, sources: dict[str, str]) -> Recordings:
-    """Recordings under other ids than those that they shipped with."""
+    """Return recordings under other ids than those that they shipped with."""
     rows = {row["id"]: row for row in json.loads((FOLDER / INDEX).read_text())}
     for run, source in sources.items():
         shutil.copy(FOLDER / f"{source}.jsonl.gz", path / f"{run}.jsonl.gz")

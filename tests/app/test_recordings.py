@@ -41,7 +41,7 @@ FIRST = {recording.method: recording.id for recording in reversed(ALL)}.values()
 
 
 def without_times(trace: Trace) -> Trace:
-    """What must come out the same on every machine; sizes in bytes depend on how weights are laid out there."""
+    """Return what must come out the same on every machine; sizes in bytes depend on how weights are laid out there."""
     steps = tuple(replace(step, timing=Timing()) for step in trace.steps)
     model = replace(trace.header.model, weight_bytes=None, pass_bytes=None, token_bytes=None)
     header = replace(
@@ -51,7 +51,7 @@ def without_times(trace: Trace) -> Trace:
 
 
 def without_shares(trace: Trace) -> Trace:
-    """What is exact on every machine: the last digits of a probability depend on how a processor adds.
+    """Return what is exact on every machine: the last digits of a probability depend on how a processor adds.
 
     Entropy and overlap are such sums too, and most recordings are older than these columns.
     """
@@ -60,7 +60,7 @@ def without_shares(trace: Trace) -> Trace:
 
 
 def shares(trace: Trace) -> list[float]:
-    """All probabilities of a trace, the tokens they are of between them, and -1 for none.
+    """Return all probabilities of a trace, the tokens they are of between them, and -1 for none.
 
     Where two tokens have as good as the same share, or one only just made it into the list, rounding decides which it
     is: there the share counts alone.
@@ -103,7 +103,7 @@ def test_each_is_whole_proven_and_small_enough(run: str) -> None:
 
 @pytest.fixture(scope="module")
 def traces() -> list[Trace]:
-    """All of them, parsed."""
+    """Return all of them, parsed."""
     parsed = [RECORDINGS.trace(each.id) for each in ALL]
     return [trace for trace in parsed if trace is not None]
 
@@ -248,7 +248,7 @@ def replace_by_a_folder(path: Path) -> None:
 
 
 def holding(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Writes what becomes of a file's bytes."""
+    """Write what becomes of a file's bytes."""
 
     def spoil(path: Path) -> None:
         path.write_bytes(change(path.read_bytes()))

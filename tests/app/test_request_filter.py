@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """Without a model: runs have tests of their own."""
+    """Serve the page without a model: runs have tests of their own."""
     with serving(tmp_path_factory.mktemp("page") / "log", "--replay-only") as running:
         yield running
 

@@ -17,7 +17,7 @@ from app.server.middleware.response_cache import ResponseCache, encoding
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """In a thread of its own: where a browser was driven before, its event loop runs in this one."""
+    """Run in a thread of its own: where a browser was driven before, its event loop runs in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 

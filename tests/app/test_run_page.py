@@ -34,7 +34,7 @@ def form() -> RunForm:
 
 
 def chosen(form: RunForm, model: Entry, **changes: Any) -> dict[Any, Any]:
-    """What changes when a visitor chooses a model after having changed these controls of the prompt."""
+    """Return what changes when a visitor chooses a model after having changed these controls of the prompt."""
     menus = [method.preset for method in form.methods.values() if method.preset is not None]
     given = {control: control.value for control in (*form.prompt.controls, *menus)}
     given |= {form.prompt.fields[name]: value for name, value in changes.items()}

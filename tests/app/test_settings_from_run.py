@@ -34,7 +34,7 @@ def app_state() -> AppState:
 
 @pytest.fixture
 def trace(app_state: AppState) -> Trace:
-    """A sampled run of the toy."""
+    """Make a sampled run of the toy."""
     engine = app_state.runs.models.request(TOY).wait(60)
     assert engine is not None
     sampling = {"temperature": 0.5, "seed": 3}
@@ -42,7 +42,7 @@ def trace(app_state: AppState) -> Trace:
 
 
 def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped."""
+    """Return the address of a trace that was dropped."""
     app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
     return {"run": "dropped"}
 

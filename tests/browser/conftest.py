@@ -31,7 +31,7 @@ PAGE = """<!doctype html>
 
 
 def files() -> dict[str, tuple[str, bytes]]:
-    """What the bare page consists of."""
+    """Return what the bare page consists of."""
     return {
         "/": ("text/html", PAGE.encode()),
         "/plotly.js": ("text/javascript", PLOTLY.read_bytes()),
@@ -42,7 +42,7 @@ def files() -> dict[str, tuple[str, bytes]]:
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
-    """The address of the bare page."""
+    """Yield the address of the bare page."""
     served_files = files()
 
     class Handler(BaseHTTPRequestHandler):
@@ -140,7 +140,7 @@ class Tab:
 
 @pytest.fixture(scope="session")
 def tab(chromium: Any) -> Iterator[Tab]:
-    """One page for all tests of a process."""
+    """Yield one page for all tests of a process."""
     made = Tab(chromium)
     yield made
     made.context.close()
@@ -148,7 +148,7 @@ def tab(chromium: Any) -> Iterator[Tab]:
 
 @pytest.fixture
 def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
-    """Opens pages; at the end none may have had an error, or asked anyone but this machine.
+    """Open pages; at the end none may have had an error, or asked anyone but this machine.
 
     The first is the process's own, unless a test wants one `alone`, for a script that would stay; each of the others
     has a context of its own, as another visitor's would.
@@ -190,7 +190,7 @@ class Shown:
     play: Play
 
     def run(self, code: str, argument: Any = None) -> Any:
-        """The value of an expression in which `player` is the player and `given` the argument."""
+        """Return the value of an expression in which `player` is the player and `given` the argument."""
         return self.page.evaluate(f"async (given) => {{ await settled(); return {code}; }}", argument)
 
     def do(self, code: str, argument: Any = None) -> None:
@@ -206,7 +206,7 @@ class Shown:
         self.wait(f"player.root.dataset.at === {json.dumps(place)}")
 
     def walk(self, steps: Iterable[int], phases: Iterable[str], code: str) -> list[Any]:
-        """The value of an expression at each of these places, without tokens that travel there."""
+        """Return the value of an expression at each of these places, without tokens that travel there."""
         walk = f"""async ([steps, phases]) => {{
           const values = [];
           for (const step of steps) {{
@@ -232,7 +232,7 @@ class Shown:
             self.page.keyboard.press(key)
 
     def text(self, selector: str) -> str:
-        """The text that is seen in an element, once the page has drawn what was asked of it."""
+        """Return the text that is seen in an element, once the page has drawn what was asked of it."""
         self.do("")
         return str(self.page.inner_text(selector))
 
@@ -270,7 +270,7 @@ class Sent:
 
 @pytest.fixture(scope="session")
 def send() -> Callable[[Trace, int | None], Sent]:
-    """Writes the lines of a run, once for all tests that show it."""
+    """Write the lines of a run, once for all tests that show it."""
     written = dict[tuple[int, int | None], Sent]()
 
     def sent(trace: Trace, cap: int | None) -> Sent:
@@ -287,7 +287,7 @@ def send() -> Callable[[Trace, int | None], Sent]:
 
 @pytest.fixture
 def show(new_page: Callable[..., Any], site: str, send: Callable[..., Sent]) -> Callable[..., Shown]:
-    """Opens a page with the player, feeds it a run, and opens views of it."""
+    """Open a page with the player, feed it a run, and open views of it."""
 
     def shown(
         trace: Trace,

@@ -34,7 +34,7 @@ PLAIN = """const plain = (value) => {
 
 
 def expected(story: RunState, k: int, patch: Any) -> Any:
-    """A patch resolved by Python, in the form in which JSON brings the player's back."""
+    """Resolve a patch in Python, in the form in which JSON brings the player's back."""
     texts = {token: token_text.shown(text) for token, text in story.texts.items()}
     return plain(encode.resolve(patch, texts, [], LIGHT, step=story.steps[k]))
 
@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Equal, with numbers of four bytes taken for what they stand for."""
+    """Return whether two values are equal, with numbers of four bytes taken for what they are."""
     if isinstance(one, float) or isinstance(other, float):
         return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-7)
     if isinstance(one, dict) and isinstance(other, dict):

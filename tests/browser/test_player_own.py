@@ -24,12 +24,12 @@ OUTLINE = """(() => { const mark = document.querySelector(`[data-view=tree] .ss-
 
 
 def _step(trace: Trace, fate: Fate) -> int:
-    """A step whose last token is the target's own, of that kind, behind accepted guesses."""
+    """Return a step whose last token is the target's own, of that kind, after accepted guesses."""
     return next(k for k, step in enumerate(trace.steps) if step.accepted and emitted_fates(step)[-1] is fate)
 
 
 def _at(trace: Trace, k: int) -> int:
-    """The place of a step's last token among all that were written."""
+    """Return the place of a step's last token among all that were written."""
     return sum(len(step.emitted) for step in trace.steps[: k + 1]) - 1
 
 

@@ -47,7 +47,7 @@ OUTCOMES = {"added": "new", "refreshed": "known, now the newest", "evicted-oldes
 
 
 def read_tables(shown: Shown, views: list[str]) -> Iterator[tuple[str, list[Row], list[str]]]:
-    """Of some views' tables: which view's, its rows by their headings, and the sentences around it."""
+    """Yield tables of some views: which view's, its rows by their headings, and the sentences around it."""
     shown.open(*(view for view in views if view in ("counters", "check")))  # the others need not be open
     read = (
         f"await (async (tables) => {{ for (const name of given) tables.push(await {READ}(name)); return tables; }})([])"
@@ -58,7 +58,7 @@ def read_tables(shown: Shown, views: list[str]) -> Iterator[tuple[str, list[Row]
 
 
 def read_table(shown: Shown, view: str) -> tuple[list[Row], list[str]]:
-    """The rows of a view's table by their headings, and the sentences around it."""
+    """Return the rows of a view's table by their headings, and the sentences around it."""
     _, rows, say = next(read_tables(shown, [view]))
     return rows, say
 

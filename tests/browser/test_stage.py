@@ -15,7 +15,7 @@ MOVING = 'document.querySelector(".ss-floor").getAnimations({ subtree: true }).l
 
 
 def accepting(shown: Shown) -> int:
-    """A step in which guesses were accepted, and that is not the first."""
+    """Return a step in which guesses were accepted, and that is not the first."""
     return next(step.index for step in shown.trace.steps if step.accepted > 1 and step.index > 2)
 
 

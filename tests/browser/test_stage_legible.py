@@ -59,7 +59,7 @@ TEXTS = """(() => {
 
 
 def texts(shown: Shown) -> list[dict[str, Any]]:
-    """All texts of the stage in the phases of some steps."""
+    """Return all texts of the stage in the phases of some steps."""
     steps = [2, len(shown.trace.steps) // 2]
     drawn = sum(shown.walk(steps, ["propose", "accept", "commit"], TEXTS), [])
     assert len(drawn) > 20

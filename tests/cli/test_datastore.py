@@ -17,14 +17,14 @@ from decoding.toy import toy
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with a text and a conversation."""
+    """Make a folder with a text and a conversation."""
     (tmp_path / "a.txt").write_text("Every evening the keeper lights the lamps.\n\nEvery evening the keeper reads.\n")
     (tmp_path / "b.jsonl").write_text(json.dumps({"turns": ["When is high tide?", "At six."]}))
     return tmp_path
 
 
 def run(*argv: str) -> int:
-    """The command on the toy."""
+    """Return the command on the toy."""
     parser, threads = Parser(), torch.get_num_threads()
     datastore.add_flags(parser)
     try:

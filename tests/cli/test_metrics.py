@@ -15,7 +15,7 @@ from .conftest import Command
 
 
 def folder(path: Path, accepted: Sequence[int], **of_runs: str) -> str:
-    """A folder of eight questions, autoregressive and drafted: chains of three of which so many came true."""
+    """Return a folder of eight questions, autoregressive and drafted: chains of three of which so many came true."""
     runs, steps, nodes = list[Row](), list[Row](), list[Row]()
     for number in range(16):
         plain = number >= 8

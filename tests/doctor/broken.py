@@ -33,23 +33,23 @@ FEW, MANY = (7, 20), (24, 48)  # prompts, and tokens behind each
 
 
 def silent(what: str, share: float) -> None:
-    """No progress."""
+    """Ignore all progress."""
 
 
 @cache
 def pocket() -> Engine:
-    """The target."""
+    """Load the target."""
     return load(TARGET, device="cpu")
 
 
 def good(kind: str) -> Path:
-    """The folder of a good drafter."""
+    """Return the folder of a good drafter."""
     return FOLDERS[DRAFTER] if kind == "draft" else PARTS[TARGET][kind]
 
 
 @cache
 def texts(seed: int = 0, size: tuple[int, int] = FEW) -> list[Text]:
-    """The target's texts behind some prompts, with what entered all layers."""
+    """Return the target's texts after some prompts, with what entered all layers."""
     engine = pocket()
     prompts, tokens = size
     assert isinstance(engine.model, Decoder)
@@ -58,7 +58,7 @@ def texts(seed: int = 0, size: tuple[int, int] = FEW) -> list[Text]:
 
 
 def broken(kind: str, to: Path, change: Break) -> Path:
-    """A copy of the good drafter with a change."""
+    """Make a copy of the good drafter with a change."""
     to.mkdir(parents=True, exist_ok=True)
     unpack_folder(good(kind), to)
     config, weights = json.loads((to / "config.json").read_text()), load_file(to / _FILES[kind])
@@ -69,25 +69,25 @@ def broken(kind: str, to: Path, change: Break) -> Path:
 
 
 def opened(kind: str, folder: Path) -> Examined:
-    """A drafter under examination."""
+    """Make a drafter under examination."""
     return open_drafter(pocket(), kind, str(folder), silent)
 
 
 def report(examined: Examined, seed: int = 0, size: tuple[int, int] = FEW) -> Report:
-    """What the doctor finds."""
+    """Have the doctor examine a drafter."""
     return finish(examine(examined, texts(seed, size), TARGET, seed), silent)
 
 
 def entry(**values: Any) -> Break:
-    """Another value of some entries of config.json."""
+    """Change some entries of config.json."""
     return lambda config, weights: config.update(values)
 
 
 def layer(**values: Any) -> Break:
-    """Another value of some entries of the layer's configuration."""
+    """Change some entries of the layer's configuration."""
     return lambda config, weights: config["transformer_layer_config"].update(values)
 
 
 def base(theta: float) -> dict[str, Any]:
-    """A rotary embedding."""
+    """Return a rotary embedding."""
     return {"rope_type": "default", "rope_theta": theta}

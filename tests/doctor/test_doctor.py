@@ -26,7 +26,7 @@ from .broken import FEW, MANY, Break, base, broken, entry, good, layer, opened, 
 
 
 def moved_map(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
-    """Every id of the draft vocabulary one too large, in both forms of the map."""
+    """Make every id of the draft vocabulary one too large, in both forms of the map."""
     ids = weights["d2t"] + torch.arange(len(weights["d2t"])) + 1
     drafted = torch.zeros_like(weights["t2d"])
     drafted[ids] = True
@@ -73,7 +73,7 @@ def mute_adapter(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> No
 
 
 def rolled(by: int) -> Break:
-    """Ids moved: the rows of the embedding, which is the output layer too."""
+    """Move the ids: the rows of the embedding, which is the output layer too."""
 
     def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
         weights["model.embed_tokens.weight"] = weights["model.embed_tokens.weight"].roll(by, 0)
@@ -82,7 +82,7 @@ def rolled(by: int) -> Break:
 
 
 def reordered(order: Sequence[int]) -> Break:
-    """Heads under other numbers."""
+    """Number the heads otherwise."""
 
     def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
         old = {**weights}

@@ -11,7 +11,7 @@ from decoding.drafting.suffix_automaton import Place, SuffixAutomaton
 
 
 def times(automaton: SuffixAutomaton, run: list[int]) -> int:
-    """How often a run stands in the answers."""
+    """Count how often a run is in the answers."""
     place = Place()
     for token in run:
         automaton.advance(place, token)

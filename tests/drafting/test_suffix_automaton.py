@@ -16,18 +16,18 @@ texts = st.lists(st.lists(st.integers(0, 2), max_size=25), min_size=1, max_size=
 
 
 def behind(held: Sequence[Text], run: Text) -> list[tuple[int, int]]:
-    """Where a run of tokens ends: the number of the text, and the place behind it."""
+    """Return where a run of tokens ends: the number of the text, and the place after it."""
     n = len(run)
     return [(i, end) for i, text in enumerate(held) for end in range(n, len(text) + 1) if text[end - n : end] == run]
 
 
 def followed(held: Sequence[Text], run: Text) -> Counter[int]:
-    """How often each token came behind a run."""
+    """Count how often each token came after a run."""
     return Counter(held[i][end] for i, end in behind(held, run) if end < len(held[i]))
 
 
 def check(automaton: SuffixAutomaton, place: Place, held: Sequence[Text], read: Text) -> None:
-    """What the automaton says of every ending of `read` is what a scan finds."""
+    """Assert that the automaton finds for every ending of `read` what a scan finds."""
     runs = range(min(automaton.depth, len(read)) + 1)
     longest = max(n for n in runs if n == 0 or behind(held, read[len(read) - n :]))
     assert place.length == longest

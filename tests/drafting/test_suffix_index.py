@@ -11,7 +11,7 @@ texts = st.lists(st.integers(0, 2), max_size=40)
 
 
 def scanned(text: list[int], ending: tuple[int, ...], room: int) -> list[int]:
-    """Every place behind an occurrence of `ending` that at least `room` tokens follow."""
+    """Return every place after an occurrence of `ending` that at least `room` tokens follow."""
     ends = range(len(ending), len(text) - room + 1)
     return [end for end in ends if tuple(text[end - len(ending) : end]) == ending]
 

@@ -46,7 +46,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def whole(engine: Engine, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """The folder of an evaluation that nothing happened to."""
+    """Return the folder of an evaluation that nothing happened to."""
     folder = tmp_path_factory.mktemp("whole") / "folder"
     evaluate(plan, folder, in_this_process(engine), ABOUT)
     return read_folder(folder)
@@ -61,7 +61,7 @@ def without_times(folder: RunFolder) -> list[pa.Table]:
 
 
 def counted(answers: Answers, then: Callable[[int], None] = lambda given: None) -> tuple[Answers, list[int]]:
-    """The same answers, and the numbers that were asked for; `then` is called behind each with how many there were."""
+    """Give the same answers, note the numbers asked for, and call `then` after each with how many there were."""
     asked: list[int] = []
 
     def give(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:

@@ -22,7 +22,7 @@ TABLES = made_tables()
 
 
 def choose(tables: dict[str, pa.Table], query: str) -> Chosen:
-    """The steps that a query chooses."""
+    """Return the steps that a query chooses."""
     chosen = answer(tables, query)
     assert isinstance(chosen, Chosen)
     return chosen
@@ -33,7 +33,7 @@ def pairs(found: Chosen) -> list[tuple[int, int]]:
 
 
 def steps_where(mask: Any) -> list[tuple[int, int]]:
-    """By pyarrow's own functions: another way to the same steps."""
+    """Find the same steps another way, by pyarrow's own functions."""
     table = TABLES["steps"].filter(mask)
     return list(zip(table["run"].to_pylist(), table["step"].to_pylist(), strict=True))
 

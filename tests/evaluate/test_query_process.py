@@ -25,7 +25,7 @@ TABLES = SharedTables(made_tables())
 
 
 def hanging() -> str:
-    """A query that DuckDB's parser doubles forty times: CASE copies what it compares, and nobody can look before."""
+    """Write a query that DuckDB's parser doubles forty times: CASE copies what it compares."""
     text = "run"
     for _ in range(40):
         text = f"CASE {text} WHEN 1 THEN 2 WHEN 3 THEN 4 END"

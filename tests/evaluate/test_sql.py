@@ -154,7 +154,7 @@ SIGNS = ("\0", "\t", "\n", "'", '"', ";", "--", "/*", "*/", "é", "\u202e", "$")
 
 
 def outcome(query: object) -> Result | str:
-    """What a query gives: its rows, or the sentence that refuses it. Anything else is a fault."""
+    """Return what a query gives: its rows, or the sentence that refuses it. Anything else is a fault."""
     try:
         return run(TABLES, query, QUICK)  # type: ignore[arg-type]
     except ParamError as error:
@@ -180,7 +180,7 @@ def test_attacks_are_refused(query: str, tmp_path: Path) -> None:
 
 
 def mutations(seed: int, count: int) -> list[str]:
-    """Hostile texts: attacks and questions cut, spliced, put into each other, and spelt in other ways."""
+    """Return hostile texts: attacks and questions cut, spliced, put into each other, and spelt in other ways."""
     chance, made = random.Random(seed), list[str]()
     wrappers = (
         "SELECT * FROM ({}) t", "WITH x AS ({}) SELECT * FROM x", "{} UNION ALL {}", "SELECT ({})", "({})",
@@ -270,12 +270,12 @@ def test_results_are_bounded() -> None:
 
 
 def doubled(select: str, last: str) -> str:
-    """A query in which each of twenty aliases is made of the one before."""
+    """Return a query in which each of twenty aliases is made of the one before."""
     return f"{select} a0, {', '.join(last.format(f'a{k}') + f' a{k + 1}' for k in range(20))} FROM nodes"
 
 
 def nested(query: str, times: int) -> str:
-    """A query over itself, so many times."""
+    """Return a query over itself, so many times."""
     made = "SELECT run AS a FROM nodes"
     for _ in range(times):
         made = query.format(made)

@@ -24,7 +24,7 @@ Tables = dict[str, pa.Table]
 
 @pytest.fixture(scope="module")
 def tables() -> Tables:
-    """Two runs with all that we record."""
+    """Return two runs with all that we record."""
     traces = [read_trace(GOLDEN / f"{name}.jsonl") for name in ("autoregressive", "eagle3")]
     return by_name(joined(tables_of(trace, Place(run=run)) for run, trace in enumerate(traces)))
 

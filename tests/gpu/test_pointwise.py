@@ -32,7 +32,7 @@ CHAIN = (-1, 0, 1, 2, 3)
 
 
 def case(name: str) -> Any:
-    """A case of the benchmark; asked for in tests, because there may be no Triton to import."""
+    """Return a case of the benchmark; asked for in tests, because there may be no Triton to import."""
     return next(each for each in import_module("benchmarks.kernel_cases.pointwise").CASES if each.name == name)
 
 

@@ -105,7 +105,7 @@ def test_a_row_does_not_depend_on_the_others() -> None:
 
 @torch.inference_mode()
 def answers(model: Decoder) -> list[torch.Tensor]:
-    """What a model makes of a text that takes plain products, and of a few rows and one after it."""
+    """Return what a model makes of a text that takes plain products, and of a few rows and one after it."""
     session = model.open(64, 32)
     session.reset(1)
     made = list[torch.Tensor]()

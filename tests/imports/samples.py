@@ -26,14 +26,14 @@ def sample(name: str) -> bytes:
 
 
 def changed(name: str, line: int, change: Callable[[Any], object]) -> bytes:
-    """A sample with one record changed: `line` counts from 1."""
+    """Change one record of a sample: `line` counts from 1."""
     rows = [json.loads(row) for row in sample(name).splitlines()]
     change(rows[line - 1])
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 def whole(name: str, change: Callable[[Any], object]) -> bytes:
-    """A sample that is one document, changed."""
+    """Change a sample that is one document."""
     data = json.loads(sample(name))
     change(data)
     return json.dumps(data, indent=1).encode()

@@ -28,7 +28,7 @@ TIMES |= {"ttft_ms", "itl_ms", "time_to_first_token", "request_latency"}
 
 
 def accepted(found: Imported, *, guessing: bool = True) -> Counter[int]:
-    """How many steps accepted how many guesses; of those with guesses, or all."""
+    """Count how many steps accepted how many guesses; of those with guesses, or all."""
     rows = found.steps.select(["accepted", "drafted"]).to_pylist()
     return Counter(row["accepted"] for row in rows if not guessing or row["drafted"] != 0)
 
@@ -245,7 +245,7 @@ def test_a_profile_tells_of_its_categories() -> None:
 
 
 def without_lengths(row: Any) -> None:
-    """As before vLLM told drafts of different lengths apart: a histogram, and the guesses of all steps together."""
+    """Write as vLLM did before it told drafts by length: a histogram, and the guesses of all steps together."""
     drop_steps(row)
     del row["metrics"]["speculative_decoding"]["acceptance_histogram_by_draft_length"]
 

@@ -48,7 +48,7 @@ def recorded(engine: Engine, method: str, params: Mapping[str, JSON], tokens: in
 
 
 def exported(trace: Trace, *, ours: bool = True) -> Imported:
-    """A trace that went through vLLM's schema; without `ours`, vLLM's own fields alone."""
+    """Make a trace that went through vLLM's schema; without `ours`, vLLM's own fields alone."""
     response = vllm(trace)
     if not ours:
         del response["specscope"]

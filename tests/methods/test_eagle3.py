@@ -25,7 +25,7 @@ def run(eagle: toy_eagle.ToyEagle, params: dict[str, Any], model: TableModel = M
 
 
 def chances(eagle: toy_eagle.ToyEagle, text: list[int]) -> dict[int, float]:
-    """The drafter's distribution behind a text, over the tokens that it can say."""
+    """Return the drafter's distribution after a text, over the tokens that it can say."""
     shares = torch.softmax(eagle.guess.logits(text), -1).tolist()
     ids = range(eagle.guess.card.vocabulary) if eagle.vocabulary is None else eagle.vocabulary.ids.tolist()
     return dict(zip(ids, shares, strict=True))
@@ -34,7 +34,7 @@ def chances(eagle: toy_eagle.ToyEagle, text: list[int]) -> dict[int, float]:
 def best_tree(
     eagle: toy_eagle.ToyEagle, text: list[int], k: int, depth: int, m: int, expand: float = 0.0
 ) -> dict[tuple[int, ...], float]:
-    """EAGLE-2's tree by paths, written without the drafter's code: products of the guesses that are kept."""
+    """Return EAGLE-2's tree by paths, written without the drafter's code: products of the guesses that are kept."""
     products: dict[tuple[int, ...], float] = {}
     level: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(depth):

@@ -52,7 +52,7 @@ class Watched(Kangaroo):
     drafts: list[Draft]
 
     def propose(self) -> Draft:
-        """What has been entered must be what is proposed."""
+        """Assert that what has been entered is what is proposed."""
         draft = super().propose()
         self.drafts = [*getattr(self, "drafts", []), draft]
         if draft.entry is not None:
@@ -137,12 +137,12 @@ class Dropped(Watched):
     """The engine reads every other draft as a whole, as it does where a text outgrows its rotation."""
 
     def propose(self) -> Draft:
-        """The entry is an optimisation."""
+        """Propose without the entry, which is an optimisation."""
         draft = super().propose()
         return replace(draft, entry=None) if len(self.drafts) % 2 else draft
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing may differ for the adapter."""
+        """Assert that nothing differs for the adapter."""
         super().observe(self.drafts[-1], verdict)
 
 
@@ -161,7 +161,7 @@ def test_a_dropped_entry_changes_nothing(temperature: float) -> None:
 
 
 def ready(adapter: ToyAdapter, model: TableModel = TARGET, prompt: Sequence[int] = (1, 2), **known: Any) -> Watched:
-    """A method whose first step, which reads the prompt, is done: the text is the prompt and the plain next token."""
+    """Make a method whose first step is done: the text is the prompt and the plain next token."""
     settings = {key: known.pop(key) for key in ("gamma", "eta") if key in known}
     sampling, largest = Sampling(**known.pop("sampling", {})), known.pop("largest_step", 64)
     session = model.open(512, 64)
@@ -352,7 +352,7 @@ def test_it_needs_an_adapter() -> None:
 
 
 def fit(biased: bool, monkeypatch: pytest.MonkeyPatch) -> float:
-    """The chance that a sampled text's successions fit the target's distribution as badly as they do."""
+    """Return the chance that a sampled text's successions fit the target's distribution as badly as they do."""
     model = hashed(vocabulary=4, order=1, seed=11)
     if biased:
         monkeypatch.setattr(accept, "residual", lambda p, q: p)
@@ -394,7 +394,7 @@ def decoder(family: str) -> Decoder:
 
 @cache
 def perfect(family: str, blur: float = 0.0) -> Adapter:
-    """An adapter behind the last layer that adds nothing: its guesses are the target's own, but for the blur."""
+    """Make an adapter after the last layer that adds nothing: its guesses are the target's own, but for the blur."""
     model, config = decoder(family), AdapterConfig.fit(decoder(family).shape, 3)
     source = torch.Generator().manual_seed(4)
     sizes = config.tensors(64, 67)
@@ -406,7 +406,7 @@ def perfect(family: str, blur: float = 0.0) -> Adapter:
 
 @cache
 def shallow(family: str, architecture: str = "kangaroo") -> Adapter:
-    """Random weights behind the second layer: almost every guess is wrong."""
+    """Make random weights after the second layer: almost every guess is wrong."""
     config = AdapterConfig.fit(decoder(family).shape, 2, architecture)
     source = torch.Generator().manual_seed(5)
     sizes = config.tensors(64, 67)

@@ -28,14 +28,14 @@ QUIRKS = {"drop_bonus": True, "repeat_history": True, "replace_end": True}
 def drive(
     seed: int = 0, order: int = 2, sampling: Sampling | None = None, prompt: Sequence[int] = PROMPT, **params: JSON
 ) -> Drive:
-    """A Lookahead run on a noisy model that soon falls into loops, so that guesses come true."""
+    """Make a Lookahead run on a noisy model that soon falls into loops, so that guesses come true."""
     params = {"W": 6, "N": 4, "G": 5, **params}
     return Drive(Lookahead, hashed(order, VOCABULARY, seed), prompt, sampling, end_tokens=[1], **params)
 
 
 def described(rows: Rows, guesses: Rows) -> tuple[list[int], list[list[int]]]:
-    """Offsets from c and visible indices, built from the words: block 0 is causal; cell i of a later row sees block 0
-    up to its place i and its own column so far; a guess sees c and itself.
+    """Build offsets from c and visible indices from the words: block 0 is causal; cell i of a later row sees block 0
+    up to its position i and its own column so far; a guess sees c and itself.
     """
     offsets, sees = [0], [[0]]
     for j in range(len(rows[0])):
@@ -176,7 +176,7 @@ def test_the_text_is_the_targets_own(params: dict[str, JSON], sampling: Sampling
 
 
 def sources_of(turn: Turn, role: Role) -> dict[str, int]:
-    """Token by source."""
+    """Return token by source."""
     draft = turn.draft
     return {s: t for s, t, r in zip(draft.sources, draft.tokens, draft.roles, strict=True) if r is role}
 

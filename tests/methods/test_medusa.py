@@ -35,17 +35,17 @@ every_setting = pytest.mark.parametrize("params", SETTINGS, ids=title)
 
 
 def engine(model: TableModel, heads: ToyHeads | None = None) -> Engine:
-    """An engine with heads."""
+    """Make an engine with heads."""
     return Engine(model, Codec(), parts=Parts({"medusa": lambda progress: heads or make(model)}))
 
 
 def run(model: TableModel, params: Mapping[str, Any], heads: ToyHeads | None = None, **options: Any) -> Result:
-    """A run with heads."""
+    """Make a run with heads."""
     return engine(model, heads).generate(options.pop("prompt", (1, 2)), Medusa, params=params, **options)
 
 
 def proposal(guesser: ToyHeads, text: Sequence[int], remaining: int = 99, /, **settings: Any) -> tuple[Draft, Medusa]:
-    """The draft behind a text, of which all but the last token has been read."""
+    """Return the draft after a text, of which all but the last token has been read."""
     limits = {name: settings.pop(name) for name in ("end_tokens", "largest_step") if name in settings}
     sampler = Sampler(Sampling(), 9, torch.device("cpu"), text)
     context = Context([*text], len(text), remaining, sampler, parts={"medusa": guesser}, **limits)
@@ -59,7 +59,7 @@ def proposal(guesser: ToyHeads, text: Sequence[int], remaining: int = 99, /, **s
 
 
 def paths(draft: Draft) -> list[tuple[str, ...]]:
-    """Every guess as the sources on its way from the root."""
+    """Return every guess as the sources on its way from the root."""
     return [tuple(draft.sources[i] for i in path_to(draft.parents, node)[1:]) for node in range(1, len(draft.tokens))]
 
 
@@ -88,7 +88,7 @@ class Watched(Medusa):
     seen = 0
 
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Heads that look from the root, or from a rejected node, would be one token or a branch off."""
+        """Assert where the heads look from: the root, or a rejected node, would be one token or a branch off."""
         assert hidden.tolist() == [-1, -1, *self._context.text[:-1]][-2:]
         type(self).seen += 1
         return super().guess(hidden)

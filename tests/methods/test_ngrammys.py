@@ -54,7 +54,7 @@ def method(
     ends: Iterable[int] = (),
     **params: Any,
 ) -> NGrammys:
-    """The method at a text; its first three tokens are the prompt."""
+    """Return the method at a text; its first three tokens are the prompt."""
     prompt = min(3, len(text))
     sampler = Sampler(Sampling(), WORDS, torch.device("cpu"), text)
     budget = len(text) - prompt + remaining
@@ -63,18 +63,18 @@ def method(
 
 
 def rows_of(draft: Draft) -> list[tuple[int, ...]]:
-    """The tokens from the root to every leaf, in the order of the leaves."""
+    """Return the tokens from the root to every leaf, in the order of the leaves."""
     leaves = [node for node in range(1, len(draft.tokens)) if node not in draft.parents]
     return [tuple(draft.tokens[i] for i in path_to(draft.parents, leaf)[1:]) for leaf in leaves]
 
 
 def rows(text: Sequence[int], **options: Any) -> list[tuple[int, ...]]:
-    """The rows proposed for a text."""
+    """Return the rows proposed for a text."""
     return rows_of(method(text, **options).propose())
 
 
 def chain(token: int, count: int) -> list[int]:
-    """The bigram's likeliest token, again and again."""
+    """Return the bigram's likeliest token, again and again."""
     links = [token]
     for _ in range(count):
         links.append(TABLES.bigrams(links[-1])[0][0])
@@ -82,12 +82,12 @@ def chain(token: int, count: int) -> list[int]:
 
 
 def extended(token: int, w: int) -> list[tuple[int, ...]]:
-    """The extended bigram behind a token."""
+    """Return the extended bigram after a token."""
     return [(first, *chain(first, w - 1)) for first, _ in TABLES.bigrams(token)]
 
 
 def from_context(text: Sequence[int], q: int, w: int, tail: str, ends: Sequence[int] = ()) -> list[tuple[int, ...]]:
-    """Every row the context has to offer, by a plain scan: by count, ties to the later occurrence."""
+    """Return every row the context has to offer, by a plain scan: by count, ties to the later occurrence."""
     counts, latest = Counter[tuple[int, ...]](), dict[tuple[int, ...], int]()
     for start in range(len(text) - q):
         if list(text[start : start + q]) == list(text[-q:]):
@@ -104,7 +104,7 @@ def from_context(text: Sequence[int], q: int, w: int, tail: str, ends: Sequence[
 
 
 def random_texts() -> list[list[int]]:
-    """Texts of a few words, so that endings do recur."""
+    """Return texts of a few words, so that endings do recur."""
     chance = random.Random(0)
     return [[chance.randrange(chance.choice((2, 4, WORDS))) for _ in range(chance.randint(1, 40))] for _ in range(200)]
 
@@ -270,13 +270,13 @@ def test_any_settings_give_a_sound_tree(text: list[int], remaining: int, largest
 
 @cache
 def tables_of(kind: int) -> tuple[TableModel, Tables]:
-    """A toy and its tables."""
+    """Return a toy and its tables."""
     model = toy(kind, kind) if kind < 5 else counted_text()
     return model, make(model)
 
 
 def machine(model: TableModel, tables: Tables | None = None) -> Engine:
-    """An engine that has tables."""
+    """Make an engine that has tables."""
     return Engine(model, Codec(), None, Parts({"tables": lambda progress: tables or make(model)}))
 
 
@@ -286,7 +286,7 @@ class Fresh(NGrammys):
     steps, accepted = 0, Counter[int]()
 
     def propose(self) -> Draft:
-        """The same, whatever was accepted before."""
+        """Propose the same, whatever was accepted before."""
         draft, panel = super().propose(), dict(self.panel())
         anew = NGrammys(self._context, self._params)
         assert anew.propose() == draft and anew.panel() == panel

@@ -53,7 +53,7 @@ def proposal(store: Store, text: Sequence[int], *, params: dict[str, JSON] | Non
 
 
 def kept(draft: Draft) -> list[tuple[tuple[int, ...], int]]:
-    """The draft's paths in the order of its nodes, and the counts that their sources tell."""
+    """Return the draft's paths in the order of its nodes, and the counts that their sources tell."""
     nodes = range(1, len(draft.tokens))
     paths = [tuple(draft.tokens[i] for i in path_to(draft.parents, node)[1:]) for node in nodes]
     return [
@@ -62,7 +62,7 @@ def kept(draft: Draft) -> list[tuple[tuple[int, ...], int]]:
 
 
 def engine(model: TableModel) -> Engine:
-    """An engine with a datastore of the model's own language."""
+    """Make an engine with a datastore of the model's own language."""
     return Engine(model, Codec(), parts=Parts({"datastore": lambda progress: make(model)}))
 
 
@@ -73,7 +73,7 @@ def documents(store_of: Sequence[Sequence[int]] = DOCUMENTS) -> Store:
 def described(
     store_of: Sequence[Sequence[int]], text: Sequence[int], params: RestParams, depth: int, ends: Sequence[int] = ()
 ) -> list[tuple[tuple[int, ...], int]]:
-    """The rule in plain words: the longest end that is found, its continuations, the commonest prefixes."""
+    """Return the rule in plain words: the longest end that is found, its continuations, the commonest prefixes."""
     for span in range(min(params.longest, len(text)), params.shortest - 1, -1):
         counts = Counter[tuple[int, ...]]()
         for document in store_of:

@@ -45,13 +45,13 @@ Table = dict[int, list[int]]
 
 
 def likeliest(model: TableModel, text: list[int], k: int) -> list[int]:
-    """The k likeliest tokens behind a text, the lowest id first where they are equal."""
+    """Return the k likeliest tokens after a text, the lowest id first where they are equal."""
     row = model.logits(text).float().tolist()
     return sorted(range(len(row)), key=lambda token: (-row[token], token))[:k]
 
 
 def filled(table: Table, root: int, paths: list[tuple[int, ...]], depth: int, ends: frozenset[int]) -> list[list[int]]:
-    """The tokens of every path of ranks that the table can fill."""
+    """Return the tokens of every path of ranks that the table can fill."""
     rows = list[list[int]]()
     for path in paths:
         tokens, above = list[int](), root
@@ -67,7 +67,7 @@ def filled(table: Table, root: int, paths: list[tuple[int, ...]], depth: int, en
 
 
 def pairs(prompt: list[int], k: int) -> Table:
-    """What follows every token of a prompt, the last one first."""
+    """Return what follows every token of a prompt, the last one first."""
     table = Table()
     for at in reversed(range(len(prompt) - 1)):
         row = table.setdefault(prompt[at], [])

@@ -95,7 +95,7 @@ def test_intervals_of_differences_cover_the_truth() -> None:
 
 
 def timed(seed: int, cost: float) -> Selection:
-    """Twelve questions with chains of like lengths, beside plain steps of 10 ms; a step costs so many of these."""
+    """Make twelve questions with chains of like lengths, beside plain steps of 10 ms; a step costs so many."""
     random = np.random.default_rng(seed)
     runs, steps = [], []
     for place in range(12):

@@ -21,7 +21,7 @@ GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
-    """A trace's steps as rows."""
+    """Return a trace's steps as rows."""
     return [
         {
             "run": 0,
@@ -93,14 +93,14 @@ PLAIN: list[Answer] = [[(2, 0.4, [1, 1]), (2, 0.3, [1, 1])], [(3, 0.3, [1, 1, 1]
 
 
 def spec_bench(answers: list[Answer]) -> tuple[float, float]:
-    """#Mean accepted tokens and tokens/s, as its speed.py computes them."""
+    """Compute #Mean accepted tokens and tokens/s as its speed.py does."""
     lengths = [length for answer in answers for _, _, turn in answer for length in turn]
     speeds = [sum(tokens for tokens, _, _ in answer) / sum(seconds for _, seconds, _ in answer) for answer in answers]
     return mean(lengths), mean(speeds)
 
 
 def folder() -> Selection:
-    """Both methods' answers; a turn's wall time is spread over its steps, the first one included."""
+    """Return both methods' answers; a turn's wall time is spread over its steps, the first one included."""
     runs: list[Row] = []
     steps: list[Row] = []
     for method, answers in (("eagle", METHOD), ("autoregressive", PLAIN)):

@@ -22,13 +22,13 @@ SHARES = (0.0, 5e-324, 0.5, 1.0)
 
 
 def some(random: np.random.Generator, choices: tuple[float, ...], size: int, kind: type = float) -> list[object]:
-    """Numbers of these, nulls among them or throughout."""
+    """Return numbers of these, nulls among them or throughout."""
     null = random.choice([0.0, 0.3, 1.0])
     return [None if random.random() < null else kind(choices[random.integers(len(choices))]) for _ in range(size)]
 
 
 def nonsense(seed: int) -> Selection:
-    """Tables whose numbers are of the right types, and make no sense."""
+    """Return tables whose numbers are of the right types, and make no sense."""
     random = np.random.default_rng(seed)
     size, turns, width = int(random.integers(1, 9)), int(random.integers(1, 6)), int(random.integers(1, 5))
     texts = np.array(["", "autoregressive", "\x00", "verify", "'); DROP", "🙂"])

@@ -22,7 +22,7 @@ CHAINS = st.lists(
 
 
 def record(drawn: Drawn, *, nodes: bool = False) -> tuple[list[Row], list[Row], list[Row]]:
-    """Runs of three categories and two questions each, their chains, and with `nodes` every guess."""
+    """Return runs of three categories and two questions each, their chains, and with `nodes` every guess."""
     runs = [run(place, f"q{place // 2}", category="abc"[place % 3]) for place in range(len(drawn))]
     steps, guesses = [], []
     for place, outcomes in enumerate(drawn):

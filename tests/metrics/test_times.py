@@ -13,7 +13,7 @@ from .tables import Row, guess, root, run, selection, step
 
 
 def timed(number: int, accepted: int, drafted: int, draft: float, forward: float, rest: float, **more: int) -> Row:
-    """A step with the time of its phases; `rest` is in none of the passes."""
+    """Make a step with the time of its phases; `rest` is in none of the passes."""
     parts = {"draft_ms": draft, "forward_ms": forward, "accept_ms": rest, "commit_ms": 0.0, "other_ms": 0.0}
     return step(number, accepted, drafted, **more) | parts | {"total_ms": draft + forward + rest}
 
@@ -54,7 +54,7 @@ def test_expected_and_measured_speed() -> None:
 
 
 def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "") -> Selection:
-    """Questions on a machine that takes `slow` ms a plain step, and `dear` of these for one that writes two tokens."""
+    """Make questions on a machine that takes `slow` ms a plain step, and `dear` of these for one of two tokens."""
     runs, steps = list[Row](), list[Row]()
     for place, (ms, cost) in enumerate(zip(slow, dear, strict=True)):
         one, alone = 2 * place, 2 * place + 1

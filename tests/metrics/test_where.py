@@ -43,7 +43,7 @@ COUNTS = {
 
 
 def tables() -> tuple[list[Row], list[Row], list[Row]]:
-    """Chains and trees of two categories; of some guesses the distribution is not known."""
+    """Return chains and trees of two categories; of some guesses the distribution is not known."""
     runs = [run(0, "a", category="code"), run(1, "b"), run(2, "c")]
     steps: list[Row] = []
     nodes: list[Row] = []
@@ -67,7 +67,7 @@ def tables() -> tuple[list[Row], list[Row], list[Row]]:
 
 
 def chosen(rows: Sequence[Row], conditions: Sequence[Condition], table: str) -> list[Row]:
-    """What SQL would choose: a null is in no comparison."""
+    """Choose what SQL would: a null is in no comparison."""
     mine = [(column, sign, value) for name, column, sign, value in conditions if name == table]
     return [
         row
@@ -80,7 +80,7 @@ def chosen(rows: Sequence[Row], conditions: Sequence[Condition], table: str) -> 
 
 
 def counted(conditions: Sequence[Condition], runs: list[Row], steps: list[Row], nodes: list[Row]) -> tuple[int, int]:
-    """Steps and nodes of which the conditions hold."""
+    """Count the steps and nodes of which the conditions hold."""
     numbers = {row["run"] for row in chosen(runs, conditions, "runs")}
     matching = [row for row in chosen(steps, conditions, "steps") if row["run"] in numbers]
     return len(matching), len(chosen(nodes, conditions, "nodes"))

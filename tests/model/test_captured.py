@@ -88,7 +88,7 @@ def recording(ours: Engine) -> Iterator[Recorder]:
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Callable[[str], Engine]]:
-    """Makes engines whose attention is in two parts, as it is on a device."""
+    """Make engines whose attention is in two parts, as it is on a device."""
     patch = pytest.MonkeyPatch()
     patch.setenv(kernels.VARIABLE, "plain")
 
@@ -103,7 +103,7 @@ def made() -> Iterator[Callable[[str], Engine]]:
 
 @pytest.fixture(scope="module")
 def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
-    """Such an engine without a recorder, one a family."""
+    """Make such an engine without a recorder, one a family."""
     return cache(made)
 
 

@@ -38,7 +38,7 @@ def noise(*size: int, seed: int = 0) -> torch.Tensor:
 
 
 def random_weights(config: AdapterConfig, model: Decoder) -> Weights:
-    """Every weight matters: none is zero or one."""
+    """Draw weights that all matter: none is zero or one."""
     sizes = config.tensors(model.shape.hidden, model.shape.vocabulary)
     return {name: 0.4 * noise(*size, seed=i) for i, (name, size) in enumerate(sizes.items())}
 
@@ -51,7 +51,7 @@ def adapter(family: str = "mistral", architecture: str = "kangaroo") -> tuple[Ad
 
 
 def whole(one: Adapter, weights: Weights, hidden: torch.Tensor) -> torch.Tensor:
-    """All rows at once."""
+    """Read all rows at once."""
     places = torch.arange(len(hidden))
     return forward_rows(one.config, weights, hidden[None], places, visible(places, places, one.config.window))[0]
 
@@ -258,7 +258,7 @@ def cut(folder: Path, size: int) -> None:
 
 
 def saved(folder: Path, architecture: str = "kangaroo") -> tuple[str, Weights]:
-    """An adapter's folder."""
+    """Return an adapter's folder."""
     one, weights = adapter("mistral", architecture)
     save_adapter(folder, one.config, weights)
     return str(folder), weights

@@ -30,7 +30,7 @@ TOY = toy().codec
 
 
 def random_documents(seed: int, words: int = 4) -> list[list[int]]:
-    """Short texts of a few words, in which phrases recur."""
+    """Return short texts of a few words, in which phrases recur."""
     chance = random.Random(seed)
     return [[chance.randrange(words) for _ in range(chance.randint(1, 30))] for _ in range(chance.randint(1, 12))]
 
@@ -40,7 +40,7 @@ def save(path: Path, documents: Sequence[Sequence[int]], vocabulary: int = 9, ch
 
 
 def stored(path: Path) -> list[list[int]]:
-    """The documents as the file holds them, cut where a chunk ends; asserts that the file is in order."""
+    """Return the documents as the file holds them, cut where a chunk ends; asserts that the file is in order."""
     data, found = load_file(path), list[list[int]]()
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
@@ -60,12 +60,12 @@ def stored(path: Path) -> list[list[int]]:
 
 
 def ways_of(found: Found) -> list[tuple[int, ...]]:
-    """What follows, place by place."""
+    """Return what follows, place by place."""
     return [tuple(token for token in way if token >= 0) for way in found.ways.T.tolist()]
 
 
 def search(documents: Sequence[Sequence[int]], text: Sequence[int], longest: int, shortest: int, length: int) -> Any:
-    """The rule, written out: the longest end of the text that stands somewhere with a token behind it."""
+    """Return the rule, written out: the longest end of the text that occurs with a token after it."""
     for span in range(min(longest, len(text)), shortest - 1, -1):
         ending = list(text[-span:])
         ways = [
@@ -145,7 +145,7 @@ def test_ids_beyond_the_models_vocabulary_stay_in_the_store(tmp_path: Path) -> N
 
 
 def counted(rows: Sequence[tuple[int, ...]], most: int, ends: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
-    """The rule, written out: every prefix up to the first end token, by count, then length, then tokens."""
+    """Return the rule, written out: every prefix up to the first end token, by count, then length, then tokens."""
     counts = Counter[tuple[int, ...]]()
     for row in rows:
         for n in range(1, len(row) + 1):
@@ -321,7 +321,7 @@ def test_no_content_makes_a_lookup_fail(data: st.DataObject, tmp_path_factory: p
 
 
 def build(folder: Path, *, border: str | None = None, **files: str | bytes) -> list[str]:
-    """The documents, as text, of a store that is built from files; their names' last _ stands for a dot."""
+    """Return the documents, as text, of a store that is built from files; their names' last _ means a dot."""
     paths = []
     for name, content in files.items():
         paths.append(folder / ".".join(name.rsplit("_", 1)))

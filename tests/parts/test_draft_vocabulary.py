@@ -44,7 +44,7 @@ def random(*size: int) -> torch.Tensor:
 
 
 def both_heads(model: Decoder, folder: Path, own: tuple[int, ...]) -> tuple[Heads, Heads]:
-    """The same heads with all tokens and with the common ones; every second head may have an output layer."""
+    """Return the same heads with all tokens and with the common ones; every second head may have an output layer."""
     size, vocabulary = model.shape.hidden, model.shape.vocabulary
     weights = HeadWeights(random(1, 3, size, size), random(1, 3, size), random(len(own), vocabulary, size), own)
     save_heads(folder, weights, "tiny")
@@ -61,7 +61,7 @@ def both_adapters(model: Decoder, folder: Path) -> tuple[Adapter, Adapter]:
 
 
 def both_drafts(model: Decoder, folder: Path) -> tuple[Decoder, Decoder]:
-    """A draft model that drafts all tokens, and one that drafts the common ones."""
+    """Return a draft model that drafts all tokens, and one that drafts the common ones."""
     write_vocabulary(folder, COMMON)
     whole = decoder_of(near("llama"), torch.float64)
     narrow = narrowed(whole, folder, model.shape.vocabulary)

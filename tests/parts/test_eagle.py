@@ -45,7 +45,7 @@ def copied(case: str, to: Path) -> Path:
 
 
 def written_on(one: Eagle, tokens: list[int], states: torch.Tensor, row: int, steps: int) -> list[torch.Tensor]:
-    """The logits behind a row of the text, and behind each of the tokens that follow as guesses."""
+    """Return the logits after a row of the text, and after each of the tokens that follow as guesses."""
     session = one.open(64, 32)
     final, feature = session.read(tokens[: row + 1], states[: row + 1])
     logits, feature = [session.logits(final[-1:])[0]], feature[-1:]

@@ -30,12 +30,12 @@ SIZE, VOCABULARY = 64, 67
 
 @pytest.fixture(scope="module")
 def model() -> Decoder:
-    """A tiny Llama."""
+    """Make a tiny Llama."""
     return decoder_of(tiny("llama"), torch.float64)
 
 
 def weights(blocks: int, count: int, own: tuple[int, ...], seed: int = 0) -> HeadWeights:
-    """Random heads."""
+    """Make random heads."""
     source = torch.Generator().manual_seed(seed)
 
     def random(*shape: int) -> torch.Tensor:
@@ -46,7 +46,7 @@ def weights(blocks: int, count: int, own: tuple[int, ...], seed: int = 0) -> Hea
 
 
 def one_by_one(model: Decoder, held: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:
-    """Every head alone, as the formula says."""
+    """Compute every head alone, by the formula."""
     rows = []
     for head in range(held.weight.shape[1]):
         x = hidden
@@ -151,14 +151,14 @@ def test_what_is_saved_is_loaded(model: Decoder, tmp_path: Path, blocks: int, ow
 
 
 def write(folder: Path, tensors: Mapping[str, torch.Tensor], name: str = FILE, **config: Any) -> str:
-    """A folder of heads from another program."""
+    """Return a folder of heads from another program."""
     save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, folder / name)
     (folder / "config.json").write_text(json.dumps(config))
     return str(folder)
 
 
 def published(count: int = 5, own: bool = True) -> dict[str, torch.Tensor]:
-    """Tensors as they are published: half precision, one block, an output layer for every head."""
+    """Return tensors as they are published: half precision, one block, an output layer for every head."""
     held = weights(1, count, tuple(range(count)))
     tensors = {f"{k}.0.linear.weight": held.weight[0, k].half() for k in range(count)}
     tensors |= {f"{k}.0.linear.bias": held.bias[0, k].half() for k in range(count)}

@@ -33,16 +33,16 @@ Damage = Callable[[Path], object]
 
 
 def quiet(what: str, share: float) -> None:
-    """Nobody listens."""
+    """Ignore all progress."""
 
 
 def ranked(scores: torch.Tensor) -> list[int]:
-    """Ids by falling score, the lowest first among equals."""
+    """Sort ids by falling score, the lowest first among equals."""
     return sorted(range(len(scores)), key=lambda token: (-float(scores[token]), token))
 
 
 def said(model: Model, *text: int) -> torch.Tensor:  # (V,)
-    """What the model says behind a text."""
+    """Return the model's logits after a text."""
     session = model.open(len(text), len(text))
     session.reset(len(text))
     return session.read(text, tuple(range(-1, len(text) - 1))).logits[-1]
@@ -68,7 +68,7 @@ def test_a_bigram_is_what_the_model_says_behind_a_token_alone(
 def by_hand(
     model: Model, rows: int, depth: int, head: Sequence[int], longest: int
 ) -> tuple[list[dict[int, float]], list[list[int]]]:
-    """The mean shares of every token's followers, over texts that the model writes, and these texts; a plain loop."""
+    """Count the mean shares of every token's followers in texts that the model writes, by a plain loop."""
     vocabulary = model.card.vocabulary
     sums, counts = [Counter[int]() for _ in range(vocabulary)], Counter[int]()
     groups = math.ceil(vocabulary / rows)
@@ -164,7 +164,7 @@ def test_a_chain_is_the_bigram_applied_again_and_again(length: int) -> None:
 
 
 def unigram_orders(meeting: np.ndarray) -> tuple[list[int], list[int]]:  # (V, V): v_y . u_x
-    """The paper's ranking and its appendix's, over everything that is added up."""
+    """Return the paper's ranking and its appendix's, over everything that is added up."""
     mean = meeting.mean(1, keepdims=True)
     distance, product = ((meeting - mean) ** 2).sum(0), (mean * meeting).sum(0)
     return ranked(torch.from_numpy(-distance)), ranked(torch.from_numpy(-product))
@@ -221,7 +221,7 @@ def test_making_tables_is_told() -> None:
 
 
 def named(digit: str = "a", seed: int = 0) -> TableModel:
-    """A table model with a hash of its own."""
+    """Make a table model with a hash of its own."""
     model = hashed(13, 2, seed)
     model.card = replace(model.card, hash=digit * 64)
     return model
@@ -238,13 +238,13 @@ class Counted:
 
 
 def load(folder: Path, model: TableModel | None = None, head: Sequence[int] = ()) -> tuple[Tables, int]:
-    """Tables, and whether they were made."""
+    """Return tables, and whether they were made."""
     got = Counted()
     return load_tables(model or named(), got, folder=folder, head=head), got.made
 
 
 def cached(folder: Path) -> Path:
-    """The one file of a cache."""
+    """Return the one file of a cache."""
     (path,) = folder.iterdir()
     return path
 
@@ -272,14 +272,14 @@ def test_a_model_that_its_hash_does_not_tell_from_others_is_not_cached(tmp_path:
 
 
 def flip(path: Path) -> None:
-    """One bit of the last number."""
+    """Flip one bit of the last number."""
     content = bytearray(path.read_bytes())
     content[-4] ^= 1
     path.write_bytes(content)
 
 
 def rewrite(change: Callable[[Tensors, dict[str, str]], object]) -> Damage:
-    """Other tensors or another description, in a file whose checksum is right all the same."""
+    """Write other tensors or another description, with a checksum that is right all the same."""
 
     def spoil(path: Path) -> None:
         tensors = load_file(path)
@@ -296,12 +296,12 @@ def rewrite(change: Callable[[Tensors, dict[str, str]], object]) -> Damage:
 
 
 def set_to(name: str, value: float) -> Damage:
-    """The last number of a tensor."""
+    """Return the last number of a tensor."""
     return rewrite(lambda tensors, facts: tensors[name].view(-1)[-1:].fill_(value))
 
 
 def make_pipe(path: Path) -> None:
-    """Reading it would wait for ever."""
+    """Make a file that would be waited for when it is read."""
     path.unlink()
     os.mkfifo(path)
 

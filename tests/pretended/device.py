@@ -83,7 +83,7 @@ class Pretended(TorchDispatchMode):
             outcome.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
-        """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""
+        """Count a wait unless a copy between host and device is of pinned memory, and asked to be queued."""
         between = {source.device.type, target.device.type} == {"cpu", "cuda"}
         pinned = any(getattr(each, "is_in_pinned_memory", False) for each in (source, target))
         self.waits += between and not (queued and pinned)

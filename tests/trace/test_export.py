@@ -20,7 +20,7 @@ TIMING = Timing(draft_ms=0.5, forward_ms=2.0, accept_ms=0.25, commit_ms=0.125, t
 
 
 def timed(path: Path) -> Trace:
-    """A golden trace with times in it: the files hold none."""
+    """Make a golden trace with times in it: the files hold none."""
     trace = read_trace(path)
     assert trace.summary is not None
     steps = tuple(replace(step, timing=TIMING) for step in trace.steps)

@@ -14,7 +14,7 @@ from viz.view import View
 
 
 def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
-    """The figure of a step, resolved; of a view that grows, of all steps up to it."""
+    """Return the figure of a step, resolved; of a view that grows, of all steps up to it."""
     state = RunState.of(trace)
     figure: dict[str, Any] = resolve(view.base(state), {}, (), LIGHT, state.steps[k])
     for step in range(k + 1) if view.grows else (k,):
@@ -35,13 +35,13 @@ def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:
 
 
 def cells(trace: dict[str, Any]) -> list[tuple[float, float, int]]:
-    """Column, row and token of every point of a trace."""
+    """Return column, row and token of every point of a trace."""
     size = min(len(trace["x"]), len(trace["y"]))
     marks = zip(trace["x"], trace["y"], trace.get("text", ())[:size], strict=False)
     return [(x, y, int(text[1:])) for x, y, text in marks if text]
 
 
 def fates(trace: dict[str, Any]) -> list[int]:
-    """The fate codes of a trace's points."""
+    """Return the fate codes of a trace's points."""
     colour = trace["marker"].get("color")
     return [int(code) for code in colour] if isinstance(colour, list) else []

@@ -40,19 +40,19 @@ def _engine(family: str) -> Engine:
 
 @cache
 def run_state(family: str, method: str) -> RunState:
-    """A run with a prompt that is read in chunks."""
+    """Make a run with a prompt that is read in chunks."""
     options: dict[str, Any] = {"params": PARAMS[method], "max_new_tokens": 20, "prefill_chunk": 16}
     trace: Trace = _engine(family).generate(PROMPT, method, record="full", end_tokens=(), **options).trace
     return RunState.of(trace)
 
 
 def plain(value: encode.Value, state: RunState, step: Step) -> Any:
-    """What plotly would draw."""
+    """Return what plotly would draw."""
     return encode.resolve(value, state.texts, (), LIGHT, step)
 
 
 def drawn(state: RunState, k: int, view: Any) -> list[dict[str, Any]]:
-    """The traces of a view at a step, the base's attributes included."""
+    """Return the traces of a view at a step, the base's attributes included."""
     step = state.steps[k]
     base, patch = (plain(value, state, step) for value in (view.base(state), view.frame(state, k)))
     parts = [

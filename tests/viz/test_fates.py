@@ -16,7 +16,7 @@ GUESSING = [(method, params) for method, params in CASES if method != "autoregre
 
 
 def twins(**fields: object) -> Step:
-    """Two rows ' 5 6' and ' 5 7' side by side; the target wrote 5, 7, 9."""
+    """Make two rows ' 5 6' and ' 5 7' side by side; the target wrote 5, 7, 9."""
     step = Step(
         index=1,
         start=4,

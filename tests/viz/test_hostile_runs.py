@@ -22,7 +22,7 @@ LAST = 5  # the token of every root
 
 
 def step(k: int, start: int, count: int = 1, **fields: Any) -> Step:
-    """A step that accepts nothing of a chain of guesses."""
+    """Make a step that accepts nothing of a chain of guesses."""
     guesses = count - 1
     plain: dict[str, Any] = {
         "tokens": (LAST,) * count,
@@ -40,13 +40,13 @@ def step(k: int, start: int, count: int = 1, **fields: Any) -> Step:
 
 
 def all_accepted() -> Made:
-    """Chains of a thousand guesses, all right: each has to be found among its siblings."""
+    """Make chains of a thousand guesses, all right: each has to be found among its siblings."""
     chain: dict[str, Any] = {"path": tuple(range(1024)), "emitted": (LAST,) * 1024, "accepted": 1023}
     return "rest", {}, [step(k, 2 + 1024 * k, 1024, **chain) for k in range(63)]
 
 
 def without_nodes() -> Made:
-    """Steps that say to have accepted much, each another number: histograms as long as that."""
+    """Make steps that claim to have accepted much, each another number: histograms as long as that."""
     steps, start = list[Step](), 2
     bare: dict[str, Any] = dict.fromkeys(("tokens", "parents", "roles", "sources", "path"), ())
     for k in range(1000):
@@ -58,14 +58,14 @@ def without_nodes() -> Made:
 
 
 def one_key() -> Made:
-    """A pool into which nothing but n-grams of one key go, while others are guessed."""
+    """Make a pool into which nothing but n-grams of one key go, while others are guessed."""
     pool = {"inserted": [[LAST, [k, 1, 1, 1], "added"] for k in range(60)], "entries": 1}
     got = {"phase": "steady", "guesses": [[7, k, 7, 7] for k in range(30)], "pool": pool}
     return "lookahead", {"W": 15, "N": 5, "G": 256}, [step(k, 2 + k, 2, panel=got) for k in range(600)]
 
 
 def many_phrases() -> Made:
-    """Phrases learned in every step, and looked for in every step."""
+    """Learn phrases in every step, and look for them in every step."""
     rows = [[k, k] for k in range(30)]
     got = {
         "suffixes": rows,
@@ -77,14 +77,14 @@ def many_phrases() -> Made:
 
 
 def far_ending() -> Made:
-    """A match that says to be as long as a long prompt."""
+    """Make a match that says to be as long as a long prompt."""
     got = {"n": 100_000, "ending": [LAST]}
     sources = ("root", "prompt:100000", "prompt:100001")
     return "prompt_lookup", {}, [step(k, 100_000 + k, 3, panel=got, sources=sources) for k in range(400)]
 
 
 def long_sources() -> Made:
-    """A source of many numbers, of which every view asks its kind."""
+    """Make a source of many numbers, of which every view asks its kind."""
     name = "medusa:" + ",".join(["1"] * 100_000)
     return "medusa", {}, [step(k, 2 + k, 3, sources=("root", name, name)) for k in range(100)]
 
@@ -105,7 +105,7 @@ def test_no_view_takes_the_square_of_a_run(make: Callable[[], Made]) -> None:
 
 
 def run(method: str, params: Mapping[str, Any], steps: list[Step]) -> Trace:
-    """A run of such steps."""
+    """Make a run of such steps."""
     header = replace(
         record("rest").header, method=method, params=params, prompt=(LAST,) * steps[0].start, record="full"
     )

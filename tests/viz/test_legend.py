@@ -20,7 +20,7 @@ OWN_LEGEND = ("timeline", "pair")  # whose figures name their colours themselves
 
 
 def marked(part: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
-    """The fates that the points of a part are drawn as; `trace` is the same without names of colours in it."""
+    """Return the fates that the points of a part are drawn as; `trace` is the same without names of colours in it."""
     look = part.get("marker", {})
     if not all(len(trace[side]) for side in "xyz" if side in trace):
         return set()
@@ -33,13 +33,13 @@ def marked(part: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
 
 
 def told_by_nodes(state: RunState) -> set[Fate]:
-    """What the legend has anyway."""
+    """Return what the legend has anyway."""
     told = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
     return told.union(*(node_fates(step) for step in state.steps), *map(emitted_fates, state.steps))
 
 
 def unexplained(state: RunState, name: str) -> set[Fate]:
-    """The fates that a view draws in any step and the legend does not hold while it is open."""
+    """Return the fates that a view draws in any step and the legend does not hold while it is open."""
     base, fates = VIEWS[name].base(state), set[Fate]()
     for k, step in enumerate(state.steps):
         patch = VIEWS[name].frame(state, k).get("data", ())

@@ -29,7 +29,7 @@ MARKUP = ("<extra></extra>", "<br>", "<i>word</i>")
 
 
 def plain(made: Any) -> dict[str, Any]:
-    """A figure as the JSON that plotly.js gets."""
+    """Return a figure as the JSON that plotly.js gets."""
     data: dict[str, Any] = json.loads(made.to_json())
     return data
 

@@ -34,12 +34,12 @@ def steps(lines: str) -> list[dict[str, Any]]:
 
 
 def known(got: list[dict[str, Any]]) -> list[str]:
-    """The table of strings that a stream tells."""
+    """Return the table of strings that a stream tells."""
     return [string for line in got if line["kind"] == "strings" for string in line["strings"]]
 
 
 def named(value: Any, table: list[str]) -> Any:
-    """Steps with strings in the place of their numbers."""
+    """Return steps with strings in the place of their numbers."""
     if isinstance(value, list):
         return [named(part, table) for part in value]
     if not isinstance(value, dict):
@@ -353,7 +353,7 @@ def test_the_state_of_a_whole_trace_is_the_growing_one() -> None:
 
 
 def counted(player: Play) -> list[str]:
-    """The names of the views that are drawn from now on, a name for every patch."""
+    """Return the names of the views that are drawn from now on, a name for every patch."""
     drawn = list[str]()
 
     def watched(view: View) -> View:

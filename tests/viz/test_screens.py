@@ -26,7 +26,7 @@ RECORDINGS = sorted((Path(__file__).parents[2] / "assets" / "traces").glob("*.js
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: rows of a fixed form are lists in a file."""
+    """Convert as JSON does: rows of a fixed form are lists in a file."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value

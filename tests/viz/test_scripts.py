@@ -17,7 +17,7 @@ ENTRIES = ["assets/player/offline.js", "assets/page/page.js", "tests/browser/sur
 
 
 def said(script: str, *options: str) -> str:
-    """What a classic script prints under node."""
+    """Return what a classic script prints under node."""
     asked = [*options, "--input-type=commonjs", "-"]
     done = node(asked, return_completed_process=True, input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def said(script: str, *options: str) -> str:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes modules, and answers with the first one's path."""
+    """Write modules, and return the first one's path."""
 
     def written(**modules: str) -> Path:
         for name, text in modules.items():

@@ -19,7 +19,7 @@ COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 
 
 def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
-    """The colour that is on top in every slot, read off the figure."""
+    """Return the colour that is on top in every slot, read off the figure."""
     base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
     page, colours = cache._page(state.header)[0], dict[int, str]()
     for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
@@ -33,7 +33,7 @@ def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -
 
 
 def use(colour: str) -> Use:
-    """What a colour says of a slot after the step."""
+    """Return what a colour says of a slot after the step."""
     if colour in COLOURS:
         return COLOURS[colour]
     kept = [MEANINGS[fate].colour for fate in (Fate.PROMPT, Fate.ROOT, Fate.ACCEPTED)]

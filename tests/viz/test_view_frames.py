@@ -80,7 +80,7 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
 
 
 def lookahead() -> Trace:
-    """A run of the size that the stream is measured by."""
+    """Make a run of the size that the stream is measured by."""
     options: dict[str, Any] = {"record": "full", "max_new_tokens": 60, "params": {"W": 15, "N": 5, "G": 15}}
     return engine(counted_text()).generate([1, 2, 3, 4, 5, 1, 2, 3], "lookahead", **options).trace
 

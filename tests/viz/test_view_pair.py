@@ -25,7 +25,7 @@ NTH = ("best", "2nd best", "3rd best", "4th best", "5th best")
 
 
 def sampled(method: str, **sampling: Any) -> Trace:
-    """A sampled run whose drafter is often wrong."""
+    """Make a sampled run whose drafter is often wrong."""
     model = counted_text()
     sampling = {"temperature": 1.0, "seed": 5} | sampling
     made = engine(model, correlated(model, mix=0.3)).generate(
@@ -35,13 +35,13 @@ def sampled(method: str, **sampling: Any) -> Trace:
 
 
 def full(method: str) -> Trace:
-    """A greedy run with all probabilities."""
+    """Make a greedy run with all probabilities."""
     prompt = [1, 2, 3, 4, 5, 1, 2, 3]
     return engine(counted_text()).generate(prompt, method, record="full", max_new_tokens=30).trace
 
 
 def shares(step: Step, node: int) -> dict[int, float]:
-    """The target's recorded shares at the place of a node."""
+    """Return the target's recorded shares at the place of a node."""
     parent = max(0, step.parents[node])
     ways, best = tree.paths(step.parents, step.tokens), step.draft_top[parent] if step.draft_top else ()
     chances = {token: p for token, _, p in best} | dict(step.top[parent])
@@ -77,7 +77,7 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
 
 
 def drawn_pair(state: RunState, step: Step, node: int) -> list[dict[str, Any]]:
-    """The traces of a node's figure, resolved."""
+    """Return the traces of a node's figure, resolved."""
     resolved = resolve(pair_detail(state, step.index, node), state.texts, (), LIGHT, step)
     data: list[dict[str, Any]] = resolved["data"]
     return data

@@ -27,13 +27,13 @@ POOLED = tuple(method for method in METHODS if method not in ("autoregressive", 
 
 
 def run(method: str, params: dict[str, Any], **options: Any) -> Trace:
-    """A run on a text that repeats itself, so that guesses come true."""
+    """Make a run on a text that repeats itself, so that guesses come true."""
     prompt = [1, 2, 3, 4, 5, 1, 2, 3, 4, 2, 3]
     return engine(counted_text()).generate(prompt, method, params=params, max_new_tokens=40, **options).trace
 
 
 def each(method: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A test for all settings of a method."""
+    """Return a test for all settings of a method."""
     return pytest.mark.parametrize("params", SETTINGS[method], ids=title)
 
 
@@ -245,7 +245,7 @@ def test_without_a_bound_the_figure_says_why_it_is_empty() -> None:
 
 
 def said(trace: Trace, k: int) -> list[str]:
-    """The words beside the cells of a step."""
+    """Return the words beside the cells of a step."""
     texts: list[str] = drawn(trace, VIEW, k)["data"][OUTCOMES].get("text", [])
     return texts
 

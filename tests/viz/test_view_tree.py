@@ -30,14 +30,14 @@ TREES = [(family, method) for family, method in RUNS if method != "autoregressiv
 
 
 def lines(trace: Any) -> Iterator[tuple[Place, Place]]:
-    """The lines from point to point of a trace."""
+    """Yield the lines from point to point of a trace."""
     for (x, y), (to_x, to_y) in pairwise(zip(trace["x"], trace["y"], strict=True)):
         if None not in (x, y, to_x, to_y):
             yield (x, y), (to_x, to_y)
 
 
 def places(traces: list[dict[str, Any]]) -> dict[Place, int]:
-    """The node at every place."""
+    """Return the node at every place."""
     return {
         (x, y): node
         for trace, kind in zip(traces, tree.VIEW.nodes, strict=True)

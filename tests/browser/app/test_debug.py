@@ -58,12 +58,12 @@ class DebugPage:
     place: Path
 
     def land(self) -> None:
-        """As a visitor does who knows no address but the page's."""
+        """Open the page as a visitor does who knows no other address."""
         self.page.goto(self.address)
         self.wait("globalThis.SpecscopeApp?.viewers?.player.record.last >= 0")
 
     def open(self, **query: str) -> None:
-        """Another view, as an address names it."""
+        """Open another view, as an address names it."""
         self.page.get_by_role("tab", name="Debug").click()
         self.wait("SpecscopeApp.debugs.opened.facts")  # of what it opens by itself
         given = urlencode({"screen": "debug"} | query)
@@ -77,12 +77,12 @@ class DebugPage:
 
     @property
     def query(self) -> dict[str, str]:
-        """The address's fields."""
+        """Return the address's fields."""
         return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
 
     @property
     def count(self) -> str:
-        """What is said of how much was chosen."""
+        """Return what is said of how much was chosen."""
         return str(self.page.locator(".app-debug-count").evaluate("(line) => line.firstChild?.data ?? ''"))
 
     def wait(self, condition: str) -> None:
@@ -94,7 +94,7 @@ class DebugPage:
         self.wait(f"document.querySelector('.app-debug-count').textContent.startsWith('{words}')")
 
     def card(self, key: str) -> Any:
-        """A metric's card, once it is in sight and drawn."""
+        """Return a metric's card, once it is in sight and drawn."""
         card = self.page.locator(f".app-debug-card[data-key={key}]")
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         self.wait(f"{CARD % key}.found && (!{CARD % key}.found.figure || {CARD % key}.figure.listens)")
@@ -103,7 +103,7 @@ class DebugPage:
         return card
 
     def listed(self) -> tuple[str, str]:
-        """The title of the list of steps, and what it says of them."""
+        """Return the title of the list of steps, and what it says of them."""
         self.page.wait_for_selector("dialog[open] .app-debug-step")
         return self.page.inner_text("dialog[open] h2"), self.page.inner_text("dialog[open] [role=status]")
 
@@ -118,13 +118,13 @@ class DebugPage:
 
     @property
     def notice(self) -> Any:
-        """The sentence on what went wrong."""
+        """Return the sentence on what went wrong."""
         return self.page.locator(".ss-debug > .app-debug-notice:not([hidden])")
 
 
 @pytest.fixture(scope="module")
 def shared(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebugPage]:
-    """The page in a tab, at the beginning on a recorded run."""
+    """Yield the page in a tab, at the beginning on a recorded run."""
     place = make_folders(tmp_path_factory.mktemp("runs"))
     worse = {"source": "specscope", "name": "The worse"}
     write_folder(place / "worse", *made_tables(24, 12, 1, seed=1).values(), worse)
@@ -151,7 +151,7 @@ def shared(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def debug(shared: DebugPage) -> Iterator[DebugPage]:
-    """The page without anything that a test before has opened."""
+    """Yield the page without anything that a test before has opened."""
     shared.page.set_viewport_size(SIZE)
     yield shared
     shared.page.evaluate("document.querySelectorAll('dialog[open]').forEach((box) => box.close())")

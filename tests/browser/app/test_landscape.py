@@ -37,14 +37,14 @@ def engine(served: Served) -> Engine:
 
 @pytest.fixture
 def trace(engine: Engine) -> Trace:
-    """A text that the target would not have written word for word, and longer than a phone is wide."""
+    """Make a text that the target would not have written word for word, and longer than a phone is wide."""
     sampling = {"temperature": 1.5, "seed": 1}
     return engine.generate("Monday: high tide at six", "jacobi", sampling=sampling, max_new_tokens=40).trace
 
 
 @pytest.fixture
 def opened(new_page: NewPage, served: Served, trace: Trace, tmp_path: Path) -> Any:
-    """The page with the run on it."""
+    """Return the page with the run on it."""
     page = served.open(new_page(), form=False)
     write_trace(trace, tmp_path / "run.jsonl")
     open_trace(page, tmp_path / "run.jsonl")
@@ -60,7 +60,7 @@ def cell(row: int, place: int) -> str:
 
 
 def step_of(trace: Trace, place: int) -> int:
-    """The step that wrote a token."""
+    """Return the step that wrote a token."""
     return next(step.index for step in trace.steps if step.start - len(trace.header.prompt) + len(step.emitted) > place)
 
 
@@ -72,7 +72,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     monkeypatch.setattr(engine, "landscape", lambda *given, **options: named(real(*given, **options)))
 
     def named(landscape: Landscape) -> Landscape:
-        """The same with a text that is no markup."""
+        """Return the same with a text that is no markup."""
         return {**landscape, "texts": {**landscape["texts"], str(trace.ids[3]): MARKUP}}
 
     said(page, "What if a step began here?")
@@ -90,7 +90,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     assert page.locator(".app-strip img").count() == 0
 
     def at(row: int, place: int) -> bool:
-        """Whether the cell has the focus, and is said."""
+        """Return whether the cell has the focus, and is said."""
         words = sentence(methods[row].label, tokens[place].words, methods[row].words[place])
         active = page.get_attribute(".app-strip", "aria-activedescendant")
         return (active, page.inner_text(WORDS), page.get_attribute(cell(row, place), "aria-label")) == (

@@ -29,7 +29,7 @@ GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.viewers.opening
 
 @pytest.fixture(scope="module")
 def runs() -> list[Trace]:
-    """The recordings that race: first the autoregressive one."""
+    """Return the recordings that race: first the autoregressive one."""
     traces = [Recordings().trace(run) for run in OPENING.runs]
     return [trace for trace in traces if trace is not None]
 

@@ -22,7 +22,7 @@ PLAYER = "SpecscopeApp.viewers.player"
 
 
 def shown(page: Any) -> tuple[int, str]:
-    """The step on the screen, and of which run."""
+    """Return the step on the screen, and of which run."""
     got = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.facts.run]")
     return got[0], got[1]
 

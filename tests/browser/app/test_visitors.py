@@ -23,7 +23,7 @@ _STEP = 0.03  # seconds that a step takes here, so that a test can be in the mid
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Autoregressive steps that last, until the event is set."""
+    """Make autoregressive steps last until the event is set."""
     hurry, usual = threading.Event(), METHODS["autoregressive"].propose
 
     def propose(self: Any) -> Any:
@@ -37,7 +37,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 @pytest.fixture
 def held(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Such steps of which the twentieth waits until the event is set, however slow the browser is."""
+    """Make such steps of which the twentieth waits until the event is set, however slow the browser is."""
     done, usual = list[Any](), METHODS["autoregressive"].propose
 
     def propose(self: Any) -> Any:
@@ -57,7 +57,7 @@ def begin(page: Any) -> None:
 
 
 def nobody_is_left(served: Served) -> None:
-    """The page hears of the end a moment before the server is done with the run."""
+    """Wait until nobody is left: the page learns of the end a moment before the server is done."""
     runs, patience = served.app_state.runs, time.monotonic() + 60
     while runs.active or len(runs.queue):
         assert time.monotonic() < patience

@@ -17,13 +17,13 @@ Rows = Mapping[str, float | Sequence[float]]
 
 
 def table(rows: Rows, heads: Sequence[str] = (TOKENS,), facts: Mapping[str, float] | None = None) -> Table:
-    """Rows by name, with one number or several."""
+    """Make a table of rows by name, with one number or several."""
     cells = tuple((name, *(row if isinstance(row, Sequence) else (row,))) for name, row in rows.items())
     return Table(("name", *heads), cells, facts or {})
 
 
 def grid(S: Mapping[tuple[int, int], float]) -> Table:
-    """Figure 4's table."""
+    """Return Figure 4's table."""
     rows = {f"N={gamma + 1}, b={b}": (gamma, b, value, 1.0) for (gamma, b), value in S.items()}
     return table(rows, ("gamma", "b", TOKENS, "equation 7"))
 
@@ -35,7 +35,7 @@ def gammas(measured: Sequence[float], equation: Sequence[float]) -> Table:
 
 
 def etas(tokens: Sequence[float], **speeds: Sequence[float]) -> Table:
-    """Kangaroo's grid; speeds as g3, g6, g9."""
+    """Return Kangaroo's grid; speeds as g3, g6, g9."""
     cells = (0.0, 0.2, 0.4, 0.6, 0.8)
     rows = {
         f"gamma {name[1:]}, eta {eta}": (tokens[i], values[i])
@@ -46,7 +46,7 @@ def etas(tokens: Sequence[float], **speeds: Sequence[float]) -> Table:
 
 
 def kw(tokens: Sequence[Sequence[float]], speeds: Sequence[Sequence[float]]) -> Table:
-    """N-Grammys' grid."""
+    """Return N-Grammys' grid."""
     rows = {
         f"k={k}, w={w}": (tokens[i][j], speeds[i][j])
         for i, k in enumerate((1, 5, 10, 25))
@@ -56,7 +56,7 @@ def kw(tokens: Sequence[Sequence[float]], speeds: Sequence[Sequence[float]]) -> 
 
 
 def ranks(unigram: float, bigram: Sequence[float], two: float, three: float) -> Table:
-    """N-Grammys' Figure 2, with k 1, 5 and 25."""
+    """Return N-Grammys' Figure 2, with k 1, 5 and 25."""
     rows = {}
     for what, last in (("unigram", unigram), ("extended, w=2", two), ("extended, w=3", three)):
         rows |= {f"{what}, k={k}": last for k in (1, 5, 25)}

@@ -32,7 +32,7 @@ HOSTILE = "a|b <script>\n# c [d](e) `f` " + "g" * 900
 
 
 def run(*argv: str) -> int:
-    """The command on the toy."""
+    """Return the command on the toy."""
     parser, threads = Parser(), torch.get_num_threads()
     paper_checks.add_flags(parser)
     try:

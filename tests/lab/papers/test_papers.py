@@ -90,7 +90,7 @@ def test_trees_and_windows_end_with_the_heads() -> None:
 
 
 def with_heads(count: int) -> Engine:
-    """An engine of the toys with so many heads, which are always right."""
+    """Make an engine of the toys with so many heads, which are always right."""
     model = counted_text()
     makers = {
         "medusa": lambda progress: toy_heads.make(model, count, 1.0),
@@ -107,7 +107,7 @@ def test_orders_of_questions() -> None:
 
 
 def claim_of(paper: str, title: str, experiment: Experiment) -> Finding:
-    """One claim alone."""
+    """Return one claim alone."""
     findings = check_claims(experiment, [PAPERS[paper]], lambda *_: None)
     [found] = [finding for finding in findings if finding.claim.title == title]
     return found

@@ -66,7 +66,7 @@ def test_a_line() -> None:
 
 
 def count_steps(accepted: tuple[bool, ...], gamma: int) -> int:
-    """Speculative decoding's steps over a text, told in words: up to gamma accepted guesses, and one token more."""
+    """Count speculative decoding's steps over a text: up to gamma accepted guesses, and one token more."""
     place = steps = 0
     while place < len(accepted):
         guesses = 0

@@ -187,7 +187,7 @@ class Kill(Exception):  # noqa: N818  # it is no error
 def trained(
     folder: Path, tokenizer: Any, reports: Iterator[None] | None = None, seed: int = 2, seconds: float = 1e9
 ) -> Any:
-    """A tiny model after its training, or after as much of it as `reports` lets pass; `seconds` between checkpoints."""
+    """Train a tiny model, or as far as `reports` lets it pass; `seconds` between checkpoints."""
     model, encoder = new_model(TINY, seed, "cpu", 1500), SampleEncoder(tokenizer)
 
     def progress(what: str, share: float) -> None:

@@ -29,7 +29,7 @@ ANSWER = "yolna gromum tormis. mishu rastis todele."
 
 
 def parts(seed: int) -> tuple[list[Clause], str, bool]:
-    """The clauses, the language and the layout of a question like those of `make`."""
+    """Return the clauses, the language and the layout of a question like those of `make`."""
     return translation._clauses(Random(seed)), ("Velan", "English")[seed % 2], seed // 2 % 2 > 0
 
 
@@ -166,7 +166,7 @@ def test_another_meaning_is_wrong(everything: bool) -> None:
 
 
 def _changes(clause: Clause) -> list[Clause]:
-    """The clause with each of its facts changed in turn."""
+    """Return the clause with each of its facts changed in turn."""
     subject, action = clause.subject, clause.action
     changes = [
         clause._replace(action=action._replace(tense=(action.tense + 1) % 3)),

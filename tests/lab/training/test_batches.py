@@ -19,7 +19,7 @@ FAMILIES = ["llama", "mistral", "qwen2-mixed", "qwen3", "phi3"]
 
 
 def rows_of(batch: Batch) -> list[tuple[list[int], list[bool]]]:
-    """The rows of a batch, padding too."""
+    """Return the rows of a batch, padding too."""
     rows = []
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
@@ -49,7 +49,7 @@ def test_a_fixed_count_of_lines_leaves_out_what_finds_no_room() -> None:
 
 
 def brute_labels(batch: Batch, distances: int, shift: int = 0) -> list[tuple[int, list[int]]]:
-    """Written out place by place: flat place, and the tokens behind it as long as the answer goes on."""
+    """List each flat position with the tokens after it as long as the answer goes on."""
     expected = []
     for line in range(len(batch.ids)):
         ids, learnt = batch.ids[line].tolist(), batch.learnt[line].tolist()

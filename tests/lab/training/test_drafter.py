@@ -29,7 +29,7 @@ SMALL = DrafterSettings(hidden=32, layers=2, heads=2, intermediate=64, rate=0.01
 
 
 def alone(batch: Batch) -> list[tuple[Tensor, list[bool]]]:
-    """The rows of a batch, each on its own."""
+    """Return the rows of a batch, each on its own."""
     rows = []
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
@@ -38,7 +38,7 @@ def alone(batch: Batch) -> list[tuple[Tensor, list[bool]]]:
 
 
 def by_hand(learner: Drafter, batch: Batch, shift: int = 0) -> tuple[float, float, float]:
-    """The loss over the likeliest tokens, the agreement and the acceptance, row by row; `shift` is for the control."""
+    """Count loss over the likeliest tokens, agreement and acceptance, row by row; `shift` is for the control."""
     losses, right, accepted = list[float](), list[bool](), list[float]()
     for ids, learnt in alone(batch):
         with torch.no_grad():

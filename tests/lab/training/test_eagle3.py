@@ -24,7 +24,7 @@ IDS = torch.tensor([token for token in range(300) if token % 3])
 
 
 def by_hand(learner: Eagle3, batch: Batch, folder: Path, shift: int = 0) -> list[tuple[float, float, float]]:
-    """Loss, top-1 agreement and expected acceptance of every guess, with the drafter as the engine runs it."""
+    """Return loss, top-1 agreement and expected acceptance of every guess, with the drafter as the engine runs it."""
     model, guesses = learner.backbone.model, learner.settings.guesses
     learner.save(folder)
     model.config.name_or_path = learner.backbone.name

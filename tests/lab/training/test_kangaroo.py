@@ -27,8 +27,8 @@ IDS = torch.tensor([token for token in range(300) if token % 3])
 def by_hand(
     learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0, ids: Tensor | None = None
 ) -> tuple[float, float, float]:
-    """Loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the adapter
-    as the engine runs it.
+    """Count loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the
+    adapter as the engine runs it.
     """
     model = learner.backbone.model
     learner.save(folder)

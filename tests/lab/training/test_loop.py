@@ -59,7 +59,7 @@ def loop(folder: Path, learner: Line | None = None, budget: Budget = BUDGET, see
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 def test_every_step_is_logged_and_some_are_measured(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Kill(Exception):  # noqa: N818  # it is no error
 def train(
     learner: Any, batch: Batch, folder: Path, steps: int = 30, reports: Iterator[None] | None = None, **options: Any
 ) -> list[float]:
-    """The losses of a training, or of as much of it as `reports` lets pass."""
+    """Return the losses of a training, or of as much of it as `reports` lets pass."""
     heard: list[str] = []
 
     def progress(what: str, share: float) -> None:
@@ -60,7 +60,7 @@ def train(
 
 
 def shaken(learner: Any) -> None:
-    """Weights with which nothing is at its start any more."""
+    """Move all weights away from where they start."""
     source = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for group in learner.groups.values():
@@ -69,7 +69,7 @@ def shaken(learner: Any) -> None:
 
 
 def alone(model: Any, batch: Batch) -> Iterator[tuple[list[int], list[bool], Tensor]]:
-    """Every row with its hidden states, read without any other."""
+    """Yield every row with its hidden states, read without any other."""
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
         for begin, end in pairwise(begins):
@@ -79,7 +79,7 @@ def alone(model: Any, batch: Batch) -> Iterator[tuple[list[int], list[bool], Ten
 
 
 def said(learner: Medusa, head: int, hidden: Tensor) -> Tensor:
-    """What a head says, by the definition: residual blocks, then an output layer."""
+    """Return what a head says, by the definition: residual blocks, then an output layer."""
     weights = learner.groups["heads"].weights
     for layer in range(learner.settings.layers):
         hidden = hidden + silu(linear(hidden, weights["weight"][layer, head], weights["bias"][layer, head]))
@@ -88,7 +88,7 @@ def said(learner: Medusa, head: int, hidden: Tensor) -> Tensor:
 
 
 def brute(learner: Medusa, batch: Batch, shift: int = 0) -> tuple[list[float], list[list[float]], list[float]]:
-    """Losses, accuracies and expected acceptance of all heads, place by place; `shift` is for the control."""
+    """Return losses, accuracies and expected acceptance of all heads, place by place; `shift` is for the control."""
     count = learner.settings.heads
     losses = [list[float]() for _ in range(count)]
     ranks, accepted = [list[int]() for _ in range(count)], [list[float]() for _ in range(count)]

@@ -42,12 +42,12 @@ SMALL = ["--steps", "4", "--lines", "2", "--length", "48", "--device", "cpu", "-
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 @pytest.fixture
 def home(backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path) -> Path:
-    """A model's folder, and a file of conversations."""
+    """Make a model's folder, and a file of conversations."""
     backbone().save(tmp_path / "model", codec)
     lines = "".join(write_line(replace(chat, system=str(n)), n) for n, chat in enumerate(CHATS * 2))
     (tmp_path / "chats.jsonl").write_text(lines)
@@ -295,13 +295,13 @@ def test_a_model_whose_weights_are_not_all_there_is_not_trained_behind(home: Pat
 
 
 def chatty(codec: Codec) -> Codec:
-    """So many tokens end an answer that a random model's answers do end."""
+    """Return so many tokens end an answer that a random model's answers do end."""
     return Codec(codec.tokenizer, range(2, 70))
 
 
 @pytest.fixture(params=[pytest.param("compiled", marks=needs_compiler), "transformers"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What writes the answers."""
+    """Choose what writes the answers."""
     monkeypatch.setattr(distill, "_BLOCKS", 1)
     if request.param == "transformers":
         monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)

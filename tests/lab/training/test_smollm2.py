@@ -32,12 +32,12 @@ pytestmark = needs_compiler
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 @pytest.fixture
 def model(backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path) -> str:
-    """A folder whose random model ends its texts often."""
+    """Make a folder whose random model ends its texts often."""
     folder = tmp_path / "model"
     backbone(max_position_embeddings=256).save(folder, codec)
     ends = json.loads((folder / "generation_config.json").read_text()) | {"eos_token_id": [*range(2, 70)]}

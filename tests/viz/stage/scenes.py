@@ -28,7 +28,7 @@ class Shown:
 
 
 def numbers(column: Any) -> list[Any]:
-    """A column's values."""
+    """Return a column's values."""
     return unpack(column).tolist() if isinstance(column, dict) else list(column)
 
 
@@ -52,7 +52,7 @@ class Scene:
         self._columns["origin"] = numbers(columns["origin"]) if "origin" in columns else [0] * len(self._columns["id"])
 
     def pieces(self, phase: str) -> list[Shown]:
-        """What is seen in a phase, and where it is then."""
+        """Return what is seen in a phase, and where it is then."""
         moved = {}
         for number, since, zone, x, y in zip(*map(numbers, self.patch.get("moves", [()] * 5)), strict=True):
             if since <= PHASES.index(phase):
@@ -74,7 +74,7 @@ class Scene:
         return listed
 
     def links(self, kind: str, phase: str) -> list[tuple[int, int]]:
-        """The ids of linked pieces."""
+        """Return the ids of linked pieces."""
         links = self.patch.get("links", {"from": (), "to": (), "when": ()})
         rows = zip(*(numbers(links[name]) for name in ("from", "to", "when")), strict=True)
         seen = ((one, other, *_at(when, phase)) for one, other, when in rows)
@@ -82,11 +82,11 @@ class Scene:
         return [(ids[one], ids[other]) for one, other, of, now in seen if now and LINKS[of] == kind]
 
     def words(self, phase: str) -> list[str]:
-        """The words that are seen in a phase."""
+        """Return the words that are seen in a phase."""
         return self._texts("words", phase)
 
     def frames(self, phase: str) -> list[str]:
-        """What the frames say that are seen in a phase."""
+        """Return what the frames say that are seen in a phase."""
         return self._texts("frames", phase)
 
     def _texts(self, kind: str, phase: str) -> list[str]:
@@ -96,6 +96,6 @@ class Scene:
 
 
 def scenes(trace: Trace) -> list[Scene]:
-    """The scenes of all steps."""
+    """Return the scenes of all steps."""
     run = RunState.of(trace)
     return [Scene(run, k) for k in range(len(trace.steps)) if trace.steps[k].tokens]

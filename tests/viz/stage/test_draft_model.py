@@ -17,14 +17,14 @@ UNSURE = Path(__file__).parents[3] / "assets" / "traces" / "smollm2-prime-draft_
 
 
 def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace)
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def said(p: float | None) -> str:
-    """A probability as the stage says it."""
+    """Return a probability as the stage says it."""
     assert p is not None
     return f"{p:.2f}" if p >= 0.005 else "<0.01"
 

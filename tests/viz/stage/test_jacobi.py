@@ -18,12 +18,12 @@ NOW, ANSWERS, SEEN = 5, 6, 6  # rows of the zone, and guesses of a block that ar
 
 
 def settling() -> Trace:
-    """A run that settles much at once: the model counts up, whatever it has read."""
+    """Make a run that settles much at once: the model counts up, whatever it has read."""
     return engine(cycle(13)).generate([1, 2, 3], "jacobi", params={"n": 4}, max_new_tokens=20).trace
 
 
 def mixed() -> Trace:
-    """A run that settles now this many guesses, now that many."""
+    """Make a run that settles now this many guesses, now that many."""
     prompt = [1, 2, 3, 4, 5, 1, 2, 3, 4, 2, 3]
     return engine(counted_text()).generate(prompt, "jacobi", params={"n": 3}, max_new_tokens=40).trace
 
@@ -33,13 +33,13 @@ each_run = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
 
 
 def steps(trace: Trace) -> list[tuple[Step, Scene]]:
-    """Every step with its scene."""
+    """Return every step with its scene."""
     run = RunState.of(trace)
     return [(step, Scene(run, k)) for k, step in enumerate(run.steps)]
 
 
 def row(scene: Scene, y: int, phase: str) -> list[Shown]:
-    """The tokens of a row from left to right, without the root."""
+    """Return the tokens of a row from left to right, without the root."""
     pieces = [piece for piece in scene.pieces(phase) if piece.zone == "block" and piece.y == y and piece.node != 0]
     return sorted(pieces, key=lambda piece: piece.x)
 

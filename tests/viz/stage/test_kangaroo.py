@@ -21,7 +21,7 @@ NAMES = ("kangaroo-defaults", "smollm2-rain-kangaroo")
 
 
 def shipped(name: str) -> Trace:
-    """A recording that comes with the page."""
+    """Make a recording that comes with the page."""
     return read_trace(SHIPPED / f"{name}.jsonl.gz")
 
 
@@ -30,14 +30,14 @@ every_trace = pytest.mark.parametrize("trace", TRACES, ids=["golden", *NAMES])
 
 
 def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace)
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def inside(scene: Scene, zone: str, phase: str) -> list[Shown]:
-    """A zone's pieces from left to right."""
+    """Return a zone's pieces from left to right."""
     return sorted((piece for piece in scene.pieces(phase) if piece.zone == zone), key=lambda piece: piece.x)
 
 

@@ -14,7 +14,7 @@ N = 4  # of the record
 
 
 def steps() -> Iterator[tuple[Step, Scene, Scene | None]]:
-    """Every step with its scene, and the one before."""
+    """Yield every step with its scene, and the one before."""
     run, before = RunState.of(record("lookahead")), None
     assert run.header.params["N"] == N
     for k, step in enumerate(run.steps):
@@ -24,7 +24,7 @@ def steps() -> Iterator[tuple[Step, Scene, Scene | None]]:
 
 
 def window(scene: Scene, phase: str) -> dict[int, tuple[int, float, float]]:
-    """Token and place of every cell, by its id; without the root."""
+    """Return token and place of every cell, by its id; without the root."""
     pieces = [piece for piece in scene.pieces(phase) if piece.zone == "window" and piece.node != 0]
     return {piece.id: (piece.token, piece.x, piece.y) for piece in pieces}
 

@@ -22,19 +22,19 @@ NAMES = ("medusa-defaults", "medusa-figure-2", "medusa-best-guesses-only", "medu
 
 
 def shipped(name: str) -> Trace:
-    """A recording that comes with the page."""
+    """Make a recording that comes with the page."""
     return read_trace(SHIPPED / f"{name}.jsonl.gz")
 
 
 def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace)
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def heads_word(step: Step, node: int) -> tuple[int, int]:
-    """Head and rank of a guess."""
+    """Return head and rank of a guess."""
     head, rank = step.sources[node].removeprefix("medusa:").split(",")
     return int(head), int(rank)
 

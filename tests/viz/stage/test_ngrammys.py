@@ -19,7 +19,7 @@ PROMPT = [1, 2, 3, 4, 5, 1, 2, 3, 4, 2, 3]
 
 
 def run(**params: Any) -> Trace:
-    """A run on a text that repeats itself."""
+    """Make a run on a text that repeats itself."""
     return engine(counted_text()).generate(PROMPT, "ngrammys", params=params, max_new_tokens=40).trace
 
 
@@ -35,22 +35,22 @@ each_run = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
 
 
 def steps(trace: Trace) -> list[tuple[Step, Scene]]:
-    """The steps that guess, with their scenes."""
+    """Return the steps that guess, with their scenes."""
     return [(step, scene) for step, scene in zip(trace.steps, scenes(trace), strict=True) if step.drafted]
 
 
 def zone(scene: Scene, name: str, phase: str = "propose") -> list[Shown]:
-    """The pieces of a zone, line by line."""
+    """Return the pieces of a zone, line by line."""
     return sorted((piece for piece in scene.pieces(phase) if piece.zone == name), key=lambda piece: (piece.y, piece.x))
 
 
 def piece_id(name: str) -> int:
-    """The number of a piece by its name."""
+    """Return the number of a piece by its name."""
     return zlib.crc32(name.encode()) - 2**31
 
 
 def places(scene: Scene) -> int:
-    """Columns of the sources."""
+    """Return columns of the sources."""
     [columns] = [each["columns"] for each in scene.base["zones"] if each["name"] == "sources"]
     return int(columns)
 

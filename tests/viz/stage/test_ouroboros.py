@@ -20,24 +20,24 @@ NAMES = ("golden", "smollm2-prime-ouroboros", "ouroboros-defaults", "ouroboros-h
 
 
 def trace_of(name: str) -> Trace:
-    """A recorded run."""
+    """Record a run."""
     return record("ouroboros") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
 
 
 def steps(name: str) -> Iterator[tuple[Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace_of(name))
     for k, step in enumerate(run.steps):
         yield step, Scene(run, k)
 
 
 def drafted(step: Step) -> list[int]:
-    """The nodes that the drafter wrote."""
+    """Return the nodes that the drafter wrote."""
     return [node for node, source in enumerate(step.sources) if source.startswith("draft")]
 
 
 def pooled(scene: Scene, phase: str) -> list[list[Shown]]:
-    """The phrases in the pool, row by row."""
+    """Return the phrases in the pool, row by row."""
     rows: dict[float, list[Shown]] = {}
     for piece in scene.pieces(phase):
         if piece.zone == "pool":

@@ -19,24 +19,24 @@ NAMES = ("golden", "smollm2-prime-rest", "rest-defaults")
 
 
 def trace_of(name: str) -> Trace:
-    """A recorded run."""
+    """Record a run."""
     return record("rest") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
 
 
 def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace_of(name))
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def hits(step: Step, node: int) -> int:
-    """At how many places the text up to a guess was found."""
+    """Return at how many places the text up to a guess was found."""
     return int(step.sources[node].split(":")[1])
 
 
 def passages(scene: Scene) -> list[list[Shown]]:
-    """The passages of the datastore, row by row."""
+    """Return the passages of the datastore, row by row."""
     rows: dict[float, list[Shown]] = {}
     for piece in scene.pieces("propose"):
         if piece.zone == "store":

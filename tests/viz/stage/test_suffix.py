@@ -20,19 +20,19 @@ NAMES = ("golden", "smollm2-prime-suffix")
 
 
 def trace_of(name: str) -> Trace:
-    """A recorded run."""
+    """Record a run."""
     return record("suffix") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
 
 
 def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace_of(name))
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def passages(scene: Scene, phase: str = "propose") -> list[list[Shown]]:
-    """The passages, row by row."""
+    """Return the passages, row by row."""
     rows: dict[float, list[Shown]] = {}
     for piece in scene.pieces(phase):
         if piece.zone == "places":

@@ -21,19 +21,19 @@ NAMES = ("golden", "smollm2-prime-token_recycling")
 
 
 def trace_of(name: str) -> Trace:
-    """A recorded run."""
+    """Record a run."""
     return record("token_recycling") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
 
 
 def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace_of(name))
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def table(scene: Scene, phase: str) -> dict[int, list[Shown]]:
-    """The entries of every row that is seen, by its token."""
+    """Return the entries of every row that is seen, by its token."""
     rows: dict[float, list[Shown]] = {}
     for piece in scene.pieces(phase):
         if piece.zone == "table":
