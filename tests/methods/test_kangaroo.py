@@ -35,7 +35,7 @@ from tests.distributions import FALSE_ALARM, power
 from tests.families import tiny
 from tests.tiers import crossed
 from tests.toy_adapter import ToyAdapter, ToySession, make
-from tests.toys import cycle, hashed, plain, prompt_for, tied, toy
+from tests.toys import cycle, hashed, plain, prompt_for, toy
 
 TARGET = hashed(vocabulary=9, seed=3)
 SETTINGS: Sequence[Mapping[str, Any]] = [{}, {"gamma": 1}, {"gamma": 4, "eta": 0.0}, {"gamma": 3, "eta": 1.0}]
@@ -112,15 +112,6 @@ def test_greedy_text_is_the_plain_one(params: Mapping[str, Any]) -> None:
         end = expected[seed % 24]
         ended = machine.generate(prompt, Watched, params=params, max_new_tokens=24, end_tokens=[end])
         assert ended.ids == expected[: expected.index(end) + 1]
-
-
-def test_ties_go_to_the_lowest_id() -> None:
-    """The drafter must break ties as the target does."""
-    for seed in range(10):
-        model = tied(vocabulary=9, seed=seed)
-        assert engine(model, make(model, mix=1.0)).generate(
-            (1, 2, 1), Watched, params={"eta": 0.0}, max_new_tokens=30
-        ).ids == plain(model, (1, 2, 1), 30)
 
 
 def test_an_adapter_that_is_always_right_fills_every_step() -> None:

@@ -17,7 +17,7 @@ from decoding.tree import closure, depths
 from decoding.types import JSON, Role, Verdict
 from tests.tiers import choose
 
-from .loop import Drive, Rows, Turn, hashed, new_context, plain_text, random_prompt
+from .loop import Drive, Rows, Turn, hashed, new_context, random_prompt
 
 VOCABULARY = 5
 PROMPT = random_prompt(40, VOCABULARY, 0)
@@ -152,27 +152,6 @@ def test_a_column_is_a_sentence(W: int, N: int) -> None:
             sentence = [*turn.before, *row0[:i], *(row[i] for row in cells)]
             assert int(model.logits(sentence).argmax()) == answer
         assert len(new) == len(cells[-1] if cells else row0) + (not cells)
-
-
-@pytest.mark.parametrize("sampling", [Sampling(), SAMPLED], ids=["greedy", "sampled"])
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"layout": "merged", "prompt_as_reference": True},
-        {"shift": "hits"},
-        {"shift": "hits", "layout": "merged", "W": 2, "N": 6},
-        {"prompt_as_reference": True, **QUIRKS},
-        {"G": 0},
-        {"W": 1, "N": 3, "G": 1},
-    ],
-    ids=str,
-)
-def test_the_text_is_the_targets_own(params: dict[str, JSON], sampling: Sampling) -> None:
-    """No window, pool, layout or quirk may ever change a token."""
-    for seed in range(8):
-        run = drive(seed, 1 + seed % 3, sampling, **params).until(60)
-        assert run.written[:60] == plain_text(hashed(1 + seed % 3, VOCABULARY, seed), PROMPT, 60, sampling)
 
 
 def sources_of(turn: Turn, role: Role) -> dict[str, int]:

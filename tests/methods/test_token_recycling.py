@@ -13,7 +13,7 @@ from decoding.methods.token_recycling import TokenRecycling, TokenRecyclingParam
 from decoding.model.table import TableModel
 from decoding.sampling import Sampling
 from decoding.tree import path_to
-from tests.methods.loop import Drive, hashed, plain_text, random_prompt
+from tests.methods.loop import Drive, hashed, random_prompt
 from tests.toys import counted_text, engine
 
 SETTINGS: list[dict[str, Any]] = [
@@ -113,7 +113,6 @@ def test_every_step_is_the_rule(params: dict[str, Any], temperature: float) -> N
             accepted += len(path) - 1
             changed += len(told)
             behind_rejected += sum(not right for right in taught.values())
-        assert drive.written == plain_text(model, random_prompt(5, 14, seed), len(drive.written), sampling)
     assert accepted > 20 and changed > 20
     assert behind_rejected > 20 or setting.k == 1
 
