@@ -11,9 +11,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 
 def front_matter() -> dict[str, str]:

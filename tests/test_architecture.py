@@ -17,8 +17,8 @@ from typing import get_type_hints, is_typeddict
 import pytest
 
 from decoding.methods import METHODS, Method, panel_names
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
 PARTS = ("decoding", "analysis", "lab", "cli", "viz", "app", "benchmarks", "tools", "tests")
 # What each package may import of the others. The page's own fixtures and the makers of its assets know everything.

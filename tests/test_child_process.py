@@ -13,6 +13,7 @@ import pytest
 
 from analysis.child_process import ChildProcess
 from decoding.errors import TraceError
+from tests import ROOT
 from tests.tiers import crossed
 
 CHILD = "tests.obedient_child"
@@ -88,8 +89,7 @@ threading.Thread(target=child.ask, args=({what}), daemon=True).start()
 time.sleep(0.3)
 {how}
 """
-    root = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     assert is_gone_within(int(done.stdout), 5.0)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from decoding import errors
 from decoding.errors import OptionError, ParamError, SpecscopeError
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in ROOT.glob(f"{part}/**/*.py"))
 
 # No user meets these: what raises them is what catches them, or a test.

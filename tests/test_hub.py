@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from decoding.hub import HubId, parse_id
+from tests import ROOT
 from tests.families import tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -106,7 +107,7 @@ def ask(hub: str, home: Path, name: str, code: str = CODE) -> Any:
     here = {"HF_ENDPOINT": hub, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code, name, COMMIT],
-        cwd=Path(__file__).parents[1],
+        cwd=ROOT,
         env={**os.environ, **here},
         capture_output=True,
         text=True,

@@ -23,7 +23,8 @@ from decoding import __version__
 from decoding.installation import EXTRAS
 from tests.tiers import slow
 
-from .space import ROOT, front_matter
+from . import ROOT
+from .space import front_matter
 from .test_requirements import direct, pins, read
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

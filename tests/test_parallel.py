@@ -20,13 +20,13 @@ import pytest
 from decoding.native.build import library
 from decoding.trace.file import read_trace
 from decoding.types import Role, Step, Timing, Trace
+from tests import ROOT
 from tests.cli.conftest import Command, command
 from tests.rank_worker import ON_DECODERS, ON_TOYS, run_all, run_and_die
 from tests.tiers import choose
 from viz.cache_slots import cache_state
 
 __all__ = ["command"]
-ROOT = Path(__file__).parent.parent
 TOGETHER = [*ON_TOYS, *ON_DECODERS]
 
 

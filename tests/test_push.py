@@ -14,7 +14,7 @@ import pytest
 from decoding.embedded import FOLDERS
 from decoding.model.loading import load_model
 
-from .space import ROOT
+from . import ROOT
 
 LARGEST = 10_000_000  # bytes of a file, on Hugging Face
 POINTER = b"version https://git-lfs.github.com/spec/"

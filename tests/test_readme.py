@@ -23,10 +23,10 @@ import pytest
 from cli import main as command_line
 from cli.main import build_parser
 from decoding import METHODS
+from tests import ROOT
 from tools import pack_assets
 from viz.methods import SCREENS
 
-ROOT = Path(__file__).parent.parent
 GUIDES = [
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),
     *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "api.md"),

@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from .space import ROOT, front_matter
+from . import ROOT
+from .space import front_matter
 
 # torch from the default index brings CUDA, in versions that it names itself; others bring none of it.
 OF_TORCH = ("nvidia-", "cuda-", "triton")

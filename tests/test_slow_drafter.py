@@ -17,8 +17,8 @@ import torch
 
 from cli.main import main
 from decoding.packed import unpack
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "slow_drafter.md").read_text(encoding="utf-8")
 NOTEBOOK = json.loads((ROOT / "docs" / "slow_drafter.ipynb").read_text(encoding="utf-8"))
 COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S) for line in block.splitlines()]

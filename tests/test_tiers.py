@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.tiers import choose, crossed, few, of_methods
 
-ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
 THREE = """
 import pytest

@@ -22,8 +22,8 @@ from decoding.model.session import Reading
 from decoding.request import Request
 from decoding.run import Run
 from decoding.types import Draft, Step, Verdict
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("app", "decoding", "viz")
 HOLDERS = (Request, Run, Draft, Reading, Verdict, Step)
 CEILING = 54

@@ -25,9 +25,9 @@ from app.store import brought_files
 from app.store.brought_files import read_files
 from decoding.errors import TraceError
 from decoding.trace.file import read_trace
+from tests import GOLDEN
 from tests.evaluate.made_tables import made_tables
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 SUMMARY = {"version": 1, "source": "other", "name": "x", "created": "", "finished": True, "missing": {}}
 
 

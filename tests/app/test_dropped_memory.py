@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from app.server.limits import LIMITS
+from tests import ROOT
 from tests.tiers import choose
 
 from .test_server_calls import GOLDEN, nodes
 
 Lines = list[dict[str, Any]]
-ROOT = Path(__file__).parents[2]
 MEASURE = """
 import base64, pathlib, sys
 from app.state import AppState

@@ -17,6 +17,7 @@ from decoding import load
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from decoding.types import Role, Trace
+from tests import GOLDEN
 from viz.run_state import RunState
 from viz.stream.encode import unpack
 from viz.views import VIEWS, views_of
@@ -24,7 +25,6 @@ from viz.views.stage import PLAIN, plain_frame
 
 from .conftest import lines
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 METHODS = sorted(file.stem for file in GOLDEN.glob("*.jsonl"))
 
 

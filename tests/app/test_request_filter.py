@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from app.server.limits import LIMITS
+from tests import GOLDEN
 from tools.page import API, Page, Visitor, serving
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
+LOOKAHEAD = GOLDEN / "lookahead.jsonl"
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +349,7 @@ def test_functions_are_called_by_their_names_only(visitor: Visitor) -> None:
 
 
 def test_a_file_is_still_read(visitor: Visitor) -> None:
-    answer = visitor.call("open_trace", base64.b64encode(GOLDEN.read_bytes()).decode()).json()
+    answer = visitor.call("open_trace", base64.b64encode(LOOKAHEAD.read_bytes()).decode()).json()
     assert '"kind":"play"' in answer["lines"]
     noise = base64.b64encode(bytes(range(256)) * 8_000).decode()
     assert "not a trace that can be shown" in visitor.call("open_trace", noise).json()["fault"]

@@ -7,7 +7,6 @@ import gzip
 import json
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +17,11 @@ from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.recordings import LANDINGS
 from decoding.trace.file import parse_trace, read_trace
+from tests import GOLDEN
 from tests.tiers import crossed, slow
 
 from .conftest import asked, lines
 from .test_controls import ANYTHING
-
-GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture

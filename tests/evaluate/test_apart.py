@@ -13,9 +13,9 @@ from analysis.store.apart import read_folder_apart
 from analysis.store.checks import FolderLimits
 from analysis.store.folder import read_folder
 from decoding.errors import TraceError
+from tests import ROOT
 from tests.evaluate.test_folder import made
 
-ROOT = Path(__file__).parents[2]
 ABORTS = ROOT / "tests" / "golden" / "evaluate" / "aborts.parquet.gz"
 SECONDS, MEMORY = 60.0, 4 * 2**30
 

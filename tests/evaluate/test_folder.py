@@ -17,8 +17,8 @@ from analysis.store.checks import FolderLimits
 from analysis.store.folder import SUMMARY, read_folder, write_folder
 from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, SCHEMAS, STEPS_SCHEMA
 from decoding.errors import ParamError, TraceError
+from tests import ROOT
 
-PROJECT = Path(__file__).parents[2]
 ABOUT = {"source": "other", "name": "a test"}
 RUN: dict[str, Any] = {
     "run": 0,
@@ -34,7 +34,7 @@ RUN: dict[str, Any] = {
     "text": "a b",
 }
 STEP: dict[str, Any] = {"run": 0, "step": 0, "accepted": 1, "written": 2}
-ROOT: dict[str, Any] = {
+ROOT_ROW: dict[str, Any] = {
     "run": 0,
     "step": 0,
     "node": 0,
@@ -45,11 +45,11 @@ ROOT: dict[str, Any] = {
     "accepted": True,
     "judged": False,
 }
-GUESS = ROOT | {"node": 1, "parent": 0, "depth": 1, "role": "verify", "source": "draft", "judged": True, "p": 0.5}
+GUESS = ROOT_ROW | {"node": 1, "parent": 0, "depth": 1, "role": "verify", "source": "draft", "judged": True, "p": 0.5}
 
 
 def made(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "folder", [RUN], [STEP], [ROOT, GUESS], ABOUT)
+    return write_folder(tmp_path / "folder", [RUN], [STEP], [ROOT_ROW, GUESS], ABOUT)
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert (folder.runs.schema, folder.steps.schema, folder.nodes.schema) == (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
     assert folder.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
     assert folder.steps.to_pylist() == [dict.fromkeys(STEPS_SCHEMA.names) | STEP]
-    assert folder.nodes.to_pylist() == [dict.fromkeys(NODES_SCHEMA.names) | row for row in (ROOT, GUESS)]
+    assert folder.nodes.to_pylist() == [dict.fromkeys(NODES_SCHEMA.names) | row for row in (ROOT_ROW, GUESS)]
 
 
 def test_tables_may_be_empty(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_tables_may_be_empty(tmp_path: Path) -> None:
 def test_tables_are_written_as_rows_are(tmp_path: Path) -> None:
     """What comes from pyarrow may leave columns out too."""
     runs = pa.table({name: [value] for name, value in RUN.items()})
-    folder = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT, GUESS], ABOUT))
+    folder = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT_ROW, GUESS], ABOUT))
     assert folder.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
 
 
@@ -90,11 +90,11 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     [
         ([RUN, RUN], [], [], "sorted by run"),
         ([RUN], [STEP | {"run": 1}], [], "steps has a run"),
-        ([RUN], [STEP], [ROOT | {"step": 1}], "nodes has a step"),
-        ([RUN], [STEP], [ROOT, GUESS | {"parent": 1}], "follow their parent"),
+        ([RUN], [STEP], [ROOT_ROW | {"step": 1}], "nodes has a step"),
+        ([RUN], [STEP], [ROOT_ROW, GUESS | {"parent": 1}], "follow their parent"),
         ([RUN], [STEP], [GUESS], "root"),
-        ([RUN], [STEP], [ROOT, ROOT], "sorted by run, step, node"),
-        ([RUN], [STEP], [ROOT, GUESS | {"p": 1.5}], "column p must hold numbers from 0 to 1"),
+        ([RUN], [STEP], [ROOT_ROW, ROOT_ROW], "sorted by run, step, node"),
+        ([RUN], [STEP], [ROOT_ROW, GUESS | {"p": 1.5}], "column p must hold numbers from 0 to 1"),
         ([RUN], [STEP | {"total_ms": float("nan")}], [], "finite"),
         ([RUN], [STEP | {"fed": -1}], [], "column fed"),
         ([RUN], [STEP | {"step": 2**31}], [], "column step"),
@@ -103,7 +103,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
         ([RUN | {"params": "[1]"}], [], [], "must be a JSON object"),
         ([RUN | {"text": "\ud800"}], [], [], "another type"),
         ([RUN | {"turn": "one"}], [], [], "another type"),
-        ([RUN], [STEP], [ROOT | {"role": "judge"}], "column role"),
+        ([RUN], [STEP], [ROOT_ROW | {"role": "judge"}], "column role"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(
@@ -204,7 +204,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     while len(complaints) < 120:
         child = subprocess.run(
             [sys.executable, "-c", READER, str(folder), str(damaged), str(len(complaints))],
-            cwd=PROJECT,
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,

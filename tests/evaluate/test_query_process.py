@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,10 @@ from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
 from analysis.store.sql import Bounds
 from decoding.errors import ParamError
+from tests import ROOT
 
 from .made_tables import made_tables
 
-ROOT = Path(__file__).parents[2]
 MEMORY = 4 * 2**30
 TABLES = SharedTables(made_tables())
 

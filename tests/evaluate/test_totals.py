@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +15,9 @@ from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
 from analysis.store.tables import Place, by_name, joined, tables_of
 from decoding.errors import TraceError
 from decoding.trace.file import read_trace
+from tests import GOLDEN
 from tests.evaluate.made_tables import made_tables
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 Tables = dict[str, pa.Table]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "assets" / "samples"
+from tests import ROOT
+
+FOLDER = ROOT / "assets" / "samples"
 FORMATS = {
     "vllm.jsonl": "vllm",
     "vllm_summary.json": "vllm",

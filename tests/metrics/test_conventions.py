@@ -14,10 +14,11 @@ from analysis.metrics import Selection, measure
 from decoding.trace import read_trace
 from decoding.trace.metrics import consistent_acceptance, survival, written
 from decoding.types import Step
+from tests import GOLDEN
 
 from .tables import Row, run, selection
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
+TRACES = sorted(GOLDEN.glob("*.jsonl"))
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
@@ -35,7 +36,7 @@ def rows(steps: Sequence[Step]) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("path", [path for path in GOLDEN if path.stem != "autoregressive"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in TRACES if path.stem != "autoregressive"], ids=lambda path: path.stem)
 def test_vllms_schema_of_every_method(path: Path) -> None:
     """The export of a trace and the metrics of its folder must not contradict each other."""
     trace = read_trace(path)
@@ -53,7 +54,7 @@ def test_vllms_schema_of_every_method(path: Path) -> None:
     assert sum(map(sum, by_length.values())) == theirs["num_spec_steps"] == sum(counts)
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_the_traces_own_metrics(path: Path) -> None:
     """A run's summary and a folder of it say the same."""
     trace = read_trace(path)

@@ -14,12 +14,13 @@ from analysis.store.folder import read_folder, write_folder
 from analysis.store.schema import DENSE
 from analysis.store.tables import Place, joined, tables_of
 from decoding.trace import write_trace
+from tests import ROOT
 from tests.model.test_transformers_hooks import by_token
 from tests.toys import engine, hashed
 
 from .tables import run, selection, step
 
-SAMPLE = Path(__file__).parents[2] / "assets" / "runs" / "pocket"
+SAMPLE = ROOT / "assets" / "runs" / "pocket"
 # Trees of three and of five rows, whose passes read 4 and 5, and 6 and 7 experts; one row reads 2.
 TREES = [
     step(0, 0, 0, fed=30, experts=8.0),

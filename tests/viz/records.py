@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from decoding.shares import cut
 from decoding.trace.file import read_trace
 from decoding.trace.metrics import summarise
 from decoding.types import Step, Timing, Trace
+from tests import GOLDEN, ROOT
 
 METHODS = (
     "autoregressive",
@@ -53,13 +53,13 @@ HOSTILE = (
 @cache
 def record(method: str) -> Trace:
     """Record a short run."""
-    return read_trace(Path(__file__).parent.parent / "golden" / f"{method}.jsonl")
+    return read_trace(GOLDEN / f"{method}.jsonl")
 
 
 @cache
 def recorded(name: str) -> Trace:
     """Make a run of the gallery."""
-    return read_trace(Path(__file__).parents[2] / "assets" / "traces" / f"{name}.jsonl.gz")
+    return read_trace(ROOT / "assets" / "traces" / f"{name}.jsonl.gz")
 
 
 def divided(trace: Trace, ranks: int) -> Trace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from decoding.methods import METHODS as KNOWN
 from decoding.trace.file import read_trace
 from decoding.types import Trace
-from tests import families
+from tests import ROOT, families
 from tests.tiers import choose, few
 from tests.toys import counted_text, engine
 from viz.fates import node_fates
@@ -368,7 +367,7 @@ def counted(player: Play) -> list[str]:
     return drawn
 
 
-TRACES = Path(__file__).parents[2] / "assets" / "traces"
+TRACES = ROOT / "assets" / "traces"
 RECORDINGS = [path.name.split(".")[0] for path in sorted(TRACES.glob("*-defaults.jsonl.gz"))]
 
 

@@ -14,6 +14,7 @@ from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
 from decoding.methods.prompt_lookup import PromptLookupParams
 from decoding.trace.file import read_trace
 from decoding.types import Trace
+from tests import ROOT
 from tests.viz.engines import RUNS, run_state
 from viz.fates import is_branching
 from viz.methods import SCREENS, screen_of
@@ -22,7 +23,7 @@ from viz.params import read_params
 
 from .records import record
 
-RECORDINGS = sorted((Path(__file__).parents[2] / "assets" / "traces").glob("*.jsonl.gz"))
+RECORDINGS = sorted((ROOT / "assets" / "traces").glob("*.jsonl.gz"))
 
 
 def plain(value: Any) -> Any:

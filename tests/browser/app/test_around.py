@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from app.examples import EXAMPLES, examples_for
+from tests import GOLDEN
 from tests.tiers import choose
 
 from .conftest import Served
@@ -18,7 +18,6 @@ from .test_page import run_to_the_end
 from .test_visitors import begin, nobody_is_left, slow
 
 __all__ = ["slow"]
-GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 PLAYER = "SpecscopeApp.viewers.player"

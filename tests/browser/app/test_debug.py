@@ -22,6 +22,7 @@ from app.server import serving as server
 from app.server.middleware.origin import Owner
 from app.state import AppState
 from app.store.run_folders import SHIPPED
+from tests import ROOT
 from tests.app.conftest import CATALOG
 from tests.app.debug_folders import make_folders
 from tests.evaluate.made_tables import made_tables
@@ -29,7 +30,7 @@ from tests.evaluate.made_tables import made_tables
 from ..conftest import PATIENCE, Watched
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
-SAMPLES = Path(__file__).parents[3] / "assets" / "samples"
+SAMPLES = ROOT / "assets" / "samples"
 POCKET = {"folder": "pocket", "f.method": "draft_model", "f.setting": "default"}
 SIZE = {"width": 1280, "height": 900}
 CARD = "SpecscopeApp.debugs.cards.cards.find(({ facts }) => facts.key === '%s')"

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.store.recordings import Recordings
+from tests import GOLDEN
 from tests.tiers import choose, slow
 
 from .conftest import Served
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 PLAYER = "SpecscopeApp.viewers.player"

@@ -35,6 +35,7 @@ from lab.training.conversations import Conversation
 from lab.training.encoding import ChatEncoder
 from lab.training.machine import machine
 from lab.training.plot import plot
+from tests import ROOT
 
 TINY = replace(SMOKE.target, hidden=16, layers=1, steps=8, lines=2, length=128)
 
@@ -281,7 +282,7 @@ def test_the_card_names_the_machine_that_was_used(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_shipped_card_names_the_projects_licence() -> None:
-    cards = list((Path(__file__).parents[3] / "assets" / "pocket").glob("*/README.md"))
+    cards = list((ROOT / "assets" / "pocket").glob("*/README.md"))
     assert len(cards) == 6
     assert all("\nlicense: apache-2.0\n" in card.read_text(encoding="utf-8").split("---")[1] for card in cards)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests import ROOT
 from tests.viz.records import changed, record
 from viz.notebook import figure
 from viz.palette import LIGHT, Fate
@@ -16,7 +16,7 @@ from viz.run_state import RunState
 
 from .scenes import Scene, Shown, numbers
 
-SHIPPED = Path(__file__).parents[3] / "assets" / "traces"
+SHIPPED = ROOT / "assets" / "traces"
 NAMES = ("kangaroo-defaults", "smollm2-rain-kangaroo")
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests import ROOT
 from tests.viz.records import changed, record
 from viz.palette import Fate
 from viz.run_state import RunState
 
 from .scenes import Scene
 
-SHIPPED = Path(__file__).parents[3] / "assets" / "traces"
+SHIPPED = ROOT / "assets" / "traces"
 NAMES = ("medusa-defaults", "medusa-figure-2", "medusa-best-guesses-only", "medusa-typical", "smollm2-rain-medusa")
 
 

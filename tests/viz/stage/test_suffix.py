@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests import ROOT
 from tests.viz.records import changed, record
 from viz.run_state import RunState
 from viz.wording import count
 
 from .scenes import Scene, Shown, numbers
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
+TRACES = ROOT / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-suffix")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests import ROOT
 from tests.toys import counted_text, engine
 from tests.viz.records import changed, record
 from viz.methods.stages.token_recycling import paid_off
@@ -16,7 +16,7 @@ from viz.run_state import RunState
 
 from .scenes import Scene, Shown
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
+TRACES = ROOT / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-token_recycling")
 
 
