@@ -25,7 +25,7 @@ from decoding.model.attention import pack
 
 from .compile_kernels import META, compile_all
 from .gpu_kernels import COLD, LAUNCHES, copied, need_cuda, reason, timed
-from .kernel_cases import SHAPES, Shape
+from .kernel_cases import SHAPES, LayerSizes
 from .kernel_cases.attention import KEYS, ROWS, inputs, ours
 
 
@@ -90,7 +90,7 @@ def presently(shape: Shape, keys: int, device: torch.device) -> AttentionPlan:
     return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
 
-def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
+def line(shape: LayerSizes, rows: int, keys: int, device: torch.device) -> str:
     """Measure all times of one size."""
     given = inputs(keys, shape, rows, device, torch.bfloat16)
     read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes

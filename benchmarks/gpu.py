@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 @dataclass
-class Report:
+class DeviceReport:
     """What has been measured: printed at once, and kept in two files where they are named."""
 
     out: str | None
@@ -160,7 +160,7 @@ def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence
     return table(rows) + failures, {"nodes": [*nodes], "context": context, "costs": figures, "milliseconds": took_ms}
 
 
-def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: Report) -> None:
+def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: DeviceReport) -> None:
     """Measure one shape."""
     config, device = SHAPES[name], arguments.device
     model = random_model(config, device)
@@ -254,7 +254,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print, and keep what was measured."""
     arguments = flags(argv)
     transformers.logging.set_verbosity_error()
-    report = Report(arguments.out, arguments.seconds)
+    report = DeviceReport(arguments.out, arguments.seconds)
     roof = copy_bandwidth(arguments.device)
     device = torch.cuda.get_device_name() if roof else "CPU, a rehearsal"
     measured = f"; measured copy bandwidth {roof / 1e12:.2f} TB/s" if roof else ""

@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from tools.interpreted import mend
 
 from . import kernel_cases
-from .kernel_cases import SHAPES, TINY, Case, Inputs, Outputs, Shape
+from .kernel_cases import SHAPES, TINY, Case, KernelInputs, KernelOutputs, LayerSizes
 
 LAUNCHES, REPLAYS = 100, 5
 COLD = 200 * 2**20  # bytes that no L2 cache holds
@@ -76,7 +76,7 @@ def cases(names: Sequence[str]) -> list[Case]:
 
 
 def measured(
-    case: Case, shape: Shape, rows: int, device: torch.device, dtype: torch.dtype, launches: int
+    case: Case, shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype, launches: int
 ) -> Sequence[str]:
     """Measure the cells of one case, after its first three."""
     try:
@@ -93,7 +93,7 @@ def measured(
     return [*(f"{each:.2f}" for each in (*errors, *times, times[1] / times[0])), f"{compiled:.1f}"]
 
 
-def steps(outputs: Outputs, exact: Outputs, dtype: torch.dtype) -> float:
+def steps(outputs: KernelOutputs, exact: KernelOutputs, dtype: torch.dtype) -> float:
     """Return the largest error in rounding steps."""
     largest = 0.0
     for each, wanted in zip(tree_leaves(outputs), tree_leaves(exact), strict=True):
@@ -104,7 +104,7 @@ def steps(outputs: Outputs, exact: Outputs, dtype: torch.dtype) -> float:
     return largest
 
 
-def timed(run: Callable[..., Any], sets: Sequence[Inputs], device: torch.device, launches: int) -> float:
+def timed(run: Callable[..., Any], sets: Sequence[KernelInputs], device: torch.device, launches: int) -> float:
     """Time a call, in microseconds; the sets of inputs are taken in turn."""
 
     def work() -> None:
@@ -143,15 +143,15 @@ def device_ms(work: Callable[[], object], rounds: int) -> float:
     return statistics.median(times)
 
 
-def copies(inputs: Inputs) -> int:
+def copies(inputs: KernelInputs) -> int:
     """Count the copies of the inputs that no L2 cache holds together."""
     size = sum(each.nbytes for each in tree_leaves(inputs) if isinstance(each, torch.Tensor))
     return min(COLD // max(size, 1), LAUNCHES)
 
 
-def copied(inputs: Inputs) -> Inputs:
+def copied(inputs: KernelInputs) -> KernelInputs:
     """Copy inputs to other addresses, laid out alike."""
-    clones: Inputs = tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, inputs)
+    clones: KernelInputs = tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, inputs)
     return clones
 
 

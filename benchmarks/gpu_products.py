@@ -29,8 +29,8 @@ from tools.interpreted import mend
 
 from . import layer_chains
 from .gpu_kernels import need_cuda, reason, row, steps
-from .kernel_cases import SHAPES, TINY, Shape
-from .product_bench import Bench, Task, products
+from .kernel_cases import SHAPES, TINY, LayerSizes
+from .product_bench import Bench, Multiplication, products
 
 COLD = 100 * 2**20  # bytes: twice an L2 cache
 HEAD = ["product", "rows", "MB", "cuBLAS us", "GB/s", "best us", "GB/s", "faster", "plan", "default us", "GB/s", "plan"]
@@ -152,7 +152,7 @@ def compile_all(bench: Bench, tasks: Iterable[Task]) -> None:
         bench.say(f"- {failure}")
 
 
-def sweep(bench: Bench, shape: Shape, rows: int, eight: bool = False) -> None:
+def sweep(bench: Bench, shape: LayerSizes, rows: int, eight: bool = False) -> None:
     """Write a row of the table for every product of a model."""
     for name, outputs, inputs in products(shape):
         if bench.over:
@@ -276,12 +276,12 @@ def main() -> None:
             Path(out, "products.jsonl").write_text("".join(json.dumps(each) + "\n" for each in bench.records))
 
 
-def everything(bench: Bench, shapes: Sequence[Shape], rows: Sequence[int]) -> None:
+def everything(bench: Bench, shapes: Sequence[LayerSizes], rows: Sequence[int]) -> None:
     """Measure all tables, the most telling first."""
     from decoding.gpu.products import plan
 
     few = [count for count in rows if count in (1, 16)]
-    tasks: list[Task] = []
+    tasks: list[Multiplication] = []
     for shape in shapes:
         for _, outputs, inputs in products(shape):
             for count in rows:

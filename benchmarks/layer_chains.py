@@ -10,16 +10,16 @@ import torch
 from torch.nn.functional import linear, rms_norm, silu
 
 from .gpu_kernels import reason, row
-from .kernel_cases import Shape
-from .product_bench import EPS, Bench, Task, products
+from .kernel_cases import LayerSizes
+from .product_bench import EPS, Bench, Multiplication, products
 
 LAYERS = {"135M": 30, "1B": 16, "7B": 8, "tiny": 2}  # too many bytes for an L2 cache
 HEAD = ["chain, a layer", "rows", "MB", "cuBLAS, torch", "cuBLAS, our pointwise", "ours, our pointwise"]
 HEAD += ["ours early, our pointwise", "ours, all fused", "ours, all fused, early"]
-Layer = Callable[[torch.Tensor, int], torch.Tensor]
+LayerFunction = Callable[[torch.Tensor, int], torch.Tensor]
 
 
-def small(shape: Shape) -> list[tuple[str, int, int, tuple[str, ...]]]:
+def small(shape: LayerSizes) -> list[tuple[str, int, int, tuple[str, ...]]]:
     """List the products of a layer with all they can do besides."""
     extras = {"qkv": ("norm",), "out": ("residual",), "gate_up": ("norm", "gated"), "down": ("residual",)}
     sizes = {name: (outputs, inputs) for name, outputs, inputs in products(shape)}
@@ -38,7 +38,7 @@ def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool, 
     return replace(by, early=early)
 
 
-def tasks(bench: Bench, shape: Shape, rows: int) -> Iterator[Task]:
+def tasks(bench: Bench, shape: LayerSizes, rows: int) -> Iterator[Multiplication]:
     """List what a chain will compile."""
     for name, outputs, inputs, extras in small(shape):
         wide = outputs * (2 if name == "gate_up" else 1)
@@ -48,7 +48,7 @@ def tasks(bench: Bench, shape: Shape, rows: int) -> Iterator[Task]:
             yield rows, wide, inputs, fused_plan(bench, rows, wide, inputs, False, early), False, ()
 
 
-def measure(bench: Bench, shape: Shape, rows: int) -> None:
+def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
     """Time each way of computing layers without attention, one after the other."""
     from decoding.gpu.norm import norm
     from decoding.gpu.products import Extras, product
@@ -70,7 +70,7 @@ def measure(bench: Bench, shape: Shape, rows: int) -> None:
         gate, up = linear(rms_norm(x, x.shape[1:], eps=EPS) * scale, weights["gate_up"][at]).chunk(2, -1)
         return x + linear(silu(gate).mul_(up), weights["down"][at])
 
-    def pointwise(multiply: Callable[[torch.Tensor, str, int], torch.Tensor]) -> Layer:
+    def pointwise(multiply: Callable[[torch.Tensor, str, int], torch.Tensor]) -> LayerFunction:
         def layer(x: torch.Tensor, at: int) -> torch.Tensor:
             multiply(norm(x, None, scale, EPS)[1], "qkv", at)
             x, normed = norm(x, multiply(attended, "out", at), scale, EPS)
@@ -78,7 +78,7 @@ def measure(bench: Bench, shape: Shape, rows: int) -> None:
 
         return layer
 
-    def fused(early: bool) -> Layer:
+    def fused(early: bool) -> LayerFunction:
         qkv, out, gate_up, down = by("qkv", early), by("out", early), by("gate_up", early, True), by("down", early)
 
         def layer(x: torch.Tensor, at: int) -> torch.Tensor:
@@ -89,7 +89,7 @@ def measure(bench: Bench, shape: Shape, rows: int) -> None:
 
         return layer
 
-    ways: dict[str, Layer] = {
+    ways: dict[str, LayerFunction] = {
         "cuBLAS, torch": torchs,
         "cuBLAS, our pointwise": pointwise(lambda x, name, at: linear(x, weights[name][at])),
         "ours, our pointwise": pointwise(lambda x, name, at: product(x, weights[name][at], by=by(name, False))),
@@ -101,7 +101,7 @@ def measure(bench: Bench, shape: Shape, rows: int) -> None:
     cells, wanted = [shape.name, str(rows), f"{size / 1e6:.1f}"], None
     for way, layer in ways.items():
 
-        def run(layer: Layer = layer) -> torch.Tensor:
+        def run(layer: LayerFunction = layer) -> torch.Tensor:
             x = first
             for at in range(layers):
                 x = layer(x, at)

@@ -24,21 +24,21 @@ from decoding.types import Draft, Step, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class GuessesParams(Params):
+class WrongGuessesParams(Params):
     """How many guesses."""
 
     count: int = param(7, label="Guesses", help="Nodes below the root", min=0, max=512)
 
 
-class Guesses(Method):
+class WrongGuesses(Method):
     """Proposes a chain of wrong guesses: every step costs what `count` + 1 nodes cost and emits one token."""
 
     name = "guesses"
     label = "Wrong guesses"
     paper = "none"
-    Params = GuessesParams
+    Params = WrongGuessesParams
 
-    def __init__(self, context: Context, params: GuessesParams) -> None:
+    def __init__(self, context: Context, params: WrongGuessesParams) -> None:
         self._context, self._count = context, params.count
 
     def propose(self) -> Draft:
@@ -84,7 +84,7 @@ def engine_ms(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -
 
 def step_ms(engine: Engine, ids: Sequence[int], tokens: int, nodes: int) -> float:
     """Return the median milliseconds of a run's steps, each of `nodes` nodes."""
-    steps = engine_steps(engine, ids, tokens, method=Guesses, params={"count": nodes - 1}, record="off")
+    steps = engine_steps(engine, ids, tokens, method=WrongGuesses, params={"count": nodes - 1}, record="off")
     return statistics.median(step.timing.total_ms for step in steps)
 
 

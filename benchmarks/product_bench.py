@@ -11,11 +11,11 @@ import torch
 
 from .compile_kernels import META, compile_all
 from .gpu_kernels import row, timed
-from .kernel_cases import Shape
+from .kernel_cases import LayerSizes
 
 VOCABULARY = {"135M": 49_152, "1B": 128_256, "7B": 32_000, "tiny": 200}
 EPS = 1e-5
-Task = tuple[int, int, int, Any, bool, tuple[str, ...]]  # rows, outputs, inputs, plan, eight bits, extras
+Multiplication = tuple[int, int, int, Any, bool, tuple[str, ...]]  # rows, outputs, inputs, plan, eight bits, extras
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Bench:
         scale = size[-1] ** -0.5 if len(size) == 3 else 1.0
         return torch.empty(size, dtype=torch.bfloat16, device=self.device).normal_(0.0, scale)
 
-    def compile(self, tasks: Sequence[Task]) -> None:
+    def compile(self, tasks: Sequence[Multiplication]) -> None:
         """Compile everything at once."""
         if self.device.type == "cpu":
             return
@@ -64,7 +64,7 @@ class Bench:
             self.say(f"- {failure}")
 
 
-def launch(task: Task) -> None:
+def launch(task: Multiplication) -> None:
     """Multiply without data."""
     from decoding.gpu.products import Extras, product
 
@@ -79,7 +79,7 @@ def launch(task: Task) -> None:
     product(like(rows, inputs), weight, extras, by)
 
 
-def products(shape: Shape) -> Iterator[tuple[str, int, int]]:
+def products(shape: LayerSizes) -> Iterator[tuple[str, int, int]]:
     """List a model's products: name, outputs, inputs."""
     heads = shape.heads * shape.size
     yield "qkv", heads + 2 * shape.kv_heads * shape.size, shape.hidden

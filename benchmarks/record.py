@@ -30,7 +30,7 @@ TOKENS, WARM_UP = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Workload:
     """A model's prompts, of which each n-th is taken, and the methods that decode them."""
 
     suite: Path
@@ -39,15 +39,15 @@ class Measured:
 
 
 MODELS = {
-    "pocket": Measured(embedded.TASKS, 12, tuple(METHODS)),
-    "smollm2": Measured(SUITES[ENGLISH], 24, ("autoregressive", "prompt_lookup", "draft_model", "eagle3")),
+    "pocket": Workload(embedded.TASKS, 12, tuple(METHODS)),
+    "smollm2": Workload(SUITES[ENGLISH], 24, ("autoregressive", "prompt_lookup", "draft_model", "eagle3")),
 }
 LEVELS = ("light", "full")
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Costs:
+class RecordingCosts:
     """Processor seconds of one method, a number a prompt."""
 
     light: list[float] = field(default_factory=list)
@@ -77,11 +77,11 @@ def decoded(engine: Engine, ids: Sequence[int], method: str, level: str, tokens:
     return seconds, run
 
 
-def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Costs:
+def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> RecordingCosts:
     """Measure light and full runs in turn; which comes first changes from prompt to prompt."""
     for level in LEVELS:
         tables_of(decoded(engine, prompts[0], method, level, WARM_UP)[1].trace)
-    method_costs = Costs()
+    method_costs = RecordingCosts()
     for number, ids in enumerate(prompts):
         took = {level: decoded(engine, ids, method, level) for level in (LEVELS if number % 2 else LEVELS[::-1])}
         (light, _), (full, run) = took["light"], took["full"]
@@ -95,12 +95,12 @@ def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Cost
     return method_costs
 
 
-def report(model: str, measured: Measured) -> str:
+def report(model: str, measured: Workload) -> str:
     """Measure a row a method, and one for all of them together."""
     engine = load(model, device="cpu")
     tasks = read_tasks(measured.suite)[:: measured.every]
     prompts = [engine.encode(as_prompt(engine, [("user", task.turns[0])])) for task in tasks]
-    rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], Costs()
+    rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], RecordingCosts()
     for name in measured.methods:
         each = costs(engine, name, prompts)
         rows.append(each.row(name))
@@ -125,7 +125,7 @@ def main() -> None:
     for model in arguments.models.split(","):
         measured = MODELS[model]
         methods = arguments.methods.split(",") if arguments.methods else measured.methods
-        reports.append(report(model, Measured(measured.suite, arguments.every or measured.every, methods)))
+        reports.append(report(model, Workload(measured.suite, arguments.every or measured.every, methods)))
     publish("record", "\n\n".join(reports), arguments.out)
 
 

@@ -50,7 +50,7 @@ _SHOW = f"""([step, phase, followed]) => {{
 
 
 @dataclass(frozen=True)
-class Strip:
+class FilmStrip:
     """Two steps of a recording, the second of which accepts a guess."""
 
     name: str
@@ -59,13 +59,13 @@ class Strip:
 
 
 STRIPS = (
-    Strip("lookahead", "smollm2-rain-lookahead", 38),
-    Strip("medusa", "smollm2-rain-medusa", 2),
-    Strip("ouroboros", "smollm2-rain-ouroboros", 33),
+    FilmStrip("lookahead", "smollm2-rain-lookahead", 38),
+    FilmStrip("medusa", "smollm2-rain-medusa", 2),
+    FilmStrip("ouroboros", "smollm2-rain-ouroboros", 33),
 )
 
 
-def take_strip(chromium: Any, server: Page, strip: Strip, theme: str, folder: Path) -> None:
+def take_strip(chromium: Any, server: Page, strip: FilmStrip, theme: str, folder: Path) -> None:
     """Take eight pictures as one."""
     pictures = []
     with opened(chromium, server, 1280, 900, run=strip.run, step=strip.step, __theme=theme) as page:

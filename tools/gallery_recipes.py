@@ -22,7 +22,7 @@ Messages = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class GalleryRecipe:
     """How to make one recording."""
 
     id: str
@@ -120,15 +120,15 @@ _SHOWS = {
 }
 
 
-def recipes() -> list[Recipe]:
+def recipes() -> list[GalleryRecipe]:
     """All recipes in the order of the gallery."""
     return [*_shared(), *_embedded()]
 
 
-def _shared() -> list[Recipe]:
+def _shared() -> list[GalleryRecipe]:
     """Every method on the same prompts, on the real model."""
     return [
-        Recipe(
+        GalleryRecipe(
             id=f"{smollm2.NAME}-{prompt.id}-{name}",
             model=smollm2.NAME,
             method=name,
@@ -147,7 +147,7 @@ def _shared() -> list[Recipe]:
     ]
 
 
-def _embedded() -> list[Recipe]:
+def _embedded() -> list[GalleryRecipe]:
     """List the embedded family's recipes: first a small Lookahead, whose views are the easiest to read."""
     from app.controls import runnable  # brings torch, which a page of recordings does without
 
@@ -158,7 +158,7 @@ def _embedded() -> list[Recipe]:
     return listed
 
 
-def _of_method(method: type[Method]) -> list[Recipe]:
+def _of_method(method: type[Method]) -> list[GalleryRecipe]:
     """List a method's recipes: its defaults, each of a paper's presets that differs from them, and a prompt that does
     not suit it.
     """
@@ -195,9 +195,9 @@ def _recipe(
     length: int,
     shows: str = "",
     model: str = TARGET,
-) -> Recipe:
+) -> GalleryRecipe:
     settings = EXAMPLES[example]
-    return Recipe(
+    return GalleryRecipe(
         id=run,
         model=model,
         method=method,

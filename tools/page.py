@@ -24,7 +24,7 @@ _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What came back."""
 
     status: int
@@ -50,21 +50,21 @@ class Visitor:
         """Open a connection from this visitor's address."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds, source_address=(self.source, 0))
 
-    def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Reply:
         """Send one request as it is: nothing is followed."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         with contextlib.closing(self.connect(seconds)) as line:
             line.request(method, path, body, {"Cookie": self.cookie} | sent)
             answer = line.getresponse()
             headers = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, headers, answer.read().decode(errors="replace"))
+            return Reply(answer.status, headers, answer.read().decode(errors="replace"))
 
-    def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Answer:
+    def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Reply:
         """Post JSON; text is sent as it is."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, seconds, **{"Content_Type": "application/json", **headers})
 
-    def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Answer:
+    def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Reply:
         """Call one of the functions that the page's scripts call."""
         content = {
             "data": data,
@@ -78,7 +78,7 @@ class Visitor:
         """Make the content that an event is sent with."""
         return {"data": data, "fn_index": number, "session_hash": self.session, "event_data": None, **more}
 
-    def join(self, button: str = "run-go", **changes: Any) -> Answer:
+    def join(self, button: str = "run-go", **changes: Any) -> Reply:
         """Press Run or Race; `changes` are other values of controls, by their names on the page."""
         pressed = self._pressed(button)
         names = {each["id"]: each["props"].get("elem_id", "") for each in self.read()["components"]}

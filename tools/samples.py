@@ -32,28 +32,28 @@ _DRAFTERS: dict[str, tuple[str, dict[str, JSON]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnsweredTask:
     """A question and the run that answers its first turn."""
 
     task: Task
     trace: Trace
 
 
-def answers(engine: Engine, limit: int = _QUESTIONS) -> list[Answer]:
+def answers(engine: Engine, limit: int = _QUESTIONS) -> list[AnsweredTask]:
     """Answer questions of every kind greedily."""
     answered = []
     for task in spread(read_tasks(embedded.TASKS), limit):
         prompt = engine.as_turn(task.turns[0])
-        answered.append(Answer(task, engine.generate(prompt, METHOD, PARAMS, {"temperature": 0}, _TOKENS).trace))
+        answered.append(AnsweredTask(task, engine.generate(prompt, METHOD, PARAMS, {"temperature": 0}, _TOKENS).trace))
     return answered
 
 
-def vllm_detailed(engine: Engine, answered: Sequence[Answer]) -> str:
+def vllm_detailed(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as `vllm serve --per-request-spec-decode-metrics detailed` answers, token ids included."""
     return _lines(_response(answer) for answer in answered)
 
 
-def vllm_summary(engine: Engine, answered: Sequence[Answer]) -> str:
+def vllm_summary(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as `--per-request-spec-decode-metrics summary` answers: histograms alone, one JSON list."""
     short = []
     for answer in answered:
@@ -65,7 +65,7 @@ def vllm_summary(engine: Engine, answered: Sequence[Answer]) -> str:
     return json.dumps(short, indent=1) + "\n"
 
 
-def sglang(engine: Engine, answered: Sequence[Answer]) -> str:
+def sglang(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as SGLang's /generate answers."""
     lines = []
     for answer in answered:
@@ -94,7 +94,7 @@ def sglang(engine: Engine, answered: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def aiperf(engine: Engine, answered: Sequence[Answer]) -> str:
+def aiperf(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as `aiperf profile --export-level records` exports."""
     lines = []
     for number, answer in enumerate(answered):
@@ -131,7 +131,7 @@ def aiperf(engine: Engine, answered: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def speculators(engine: Engine, answered: Sequence[Answer]) -> str:
+def speculators(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as the evaluation of vllm-project/speculators writes its acceptance.csv."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
@@ -146,7 +146,7 @@ def speculators(engine: Engine, answered: Sequence[Answer]) -> str:
     return out.getvalue()
 
 
-def specdec_bench(engine: Engine, answered: Sequence[Answer]) -> str:
+def specdec_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as NVIDIA's specdec_bench writes its speculation_profile.json."""
     accepted = [j for answer in answered for j in _spec(answer.trace)["per_step_accepted"]]
     marginal = _marginal(accepted)
@@ -174,7 +174,7 @@ def specdec_bench(engine: Engine, answered: Sequence[Answer]) -> str:
     return json.dumps(profile, indent=1) + "\n"
 
 
-def vllm_vcr(engine: Engine, answered: Sequence[Answer]) -> str:
+def vllm_vcr(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as vllm-vcr records with --record-tokens."""
     lines: list[JSON] = [{"meta": {"model": "pocket", "source": "specscope"}}]
     for answer in answered:
@@ -194,7 +194,7 @@ def vllm_vcr(engine: Engine, answered: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def specdecode_bench(engine: Engine, answered: Sequence[Answer]) -> str:
+def specdecode_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as SpecDecode-Bench's simulator reads it: how far two drafters would come from every position."""
     lines = []
     for answer in answered:
@@ -206,7 +206,7 @@ def specdecode_bench(engine: Engine, answered: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def spec_bench(engine: Engine, answered: Sequence[Answer]) -> str:
+def spec_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as Spec-Bench writes its answers."""
     lines = []
     for answer in answered:
@@ -229,7 +229,7 @@ def spec_bench(engine: Engine, answered: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-FILES: dict[str, Callable[[Engine, Sequence[Answer]], str]] = {
+FILES: dict[str, Callable[[Engine, Sequence[AnsweredTask]], str]] = {
     "vllm.jsonl": vllm_detailed,
     "vllm_summary.json": vllm_summary,
     "sglang.jsonl": sglang,
@@ -242,7 +242,7 @@ FILES: dict[str, Callable[[Engine, Sequence[Answer]], str]] = {
 }
 
 
-def _response(answer: Answer) -> dict[str, JSON]:
+def _response(answer: AnsweredTask) -> dict[str, JSON]:
     """Return vLLM's answer, without what we add to it for our own files."""
     response = vllm(answer.trace)
     del response["specscope"]

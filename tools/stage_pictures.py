@@ -17,7 +17,7 @@ PHASE = "accept"  # guesses are judged, and nothing has gone into the text yet
 
 
 @dataclass(frozen=True)
-class Screen:
+class ScreenSize:
     """A screen that the page is looked at on."""
 
     name: str
@@ -27,10 +27,10 @@ class Screen:
 
 
 SCREENS = (
-    Screen("projector", 1280, 720, full=True),
-    Screen("desk", 1440, 900),
-    Screen("large", 1920, 1080),
-    Screen("phone", 390, 844),
+    ScreenSize("projector", 1280, 720, full=True),
+    ScreenSize("desk", 1440, 900),
+    ScreenSize("large", 1920, 1080),
+    ScreenSize("phone", 390, 844),
 )
 # Recordings, and a step of each that shows the method's idea.
 STAGES = {

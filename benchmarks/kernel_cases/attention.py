@@ -12,14 +12,14 @@ from decoding.gpu.tree_attention import AttentionPlan, tree_attention
 from decoding.model import kernels
 from decoding.model.attention import BLOCK, merge, pack
 
-from . import Case, Shape
+from . import Case, LayerSizes
 
 KEYS = (1024, 4096, 16_384)
 ROWS = (1, 8, 64, 121)
-Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int]
+AttentionInputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int]
 
 
-def inputs(keys: int, shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> Inputs:
+def inputs(keys: int, shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> AttentionInputs:
     """Make the rows' queries, a layer's keys and values, the text's length, and a tree of three branches."""
     first = 300 if device.type == "cpu" else keys - 100  # so that attention in two parts has a full tail
     query = torch.randn(rows, shape.heads, shape.size, device=device, dtype=dtype)

@@ -10,7 +10,7 @@ import torch
 from decoding.gpu.products import Extras, Plan, product, reference
 from decoding.model.quantised import rounded as quantised
 
-from . import Case, Shape, rounded
+from . import Case, LayerSizes, rounded
 
 _EPS = 1e-5
 _ROWS = 1, 8, 64, 128
@@ -22,28 +22,28 @@ def _inputs(outputs: int, width: int, rows: int, device: torch.device, dtype: to
     return torch.randn(rows, width, device=device, dtype=dtype), weight
 
 
-def _head(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _head(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     return *_inputs(10 * shape.hidden + 8, shape.hidden, rows, device, dtype), Extras()
 
 
-def _qkv(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _qkv(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     outputs = (shape.heads + 2 * shape.kv_heads) * shape.size
     bias = torch.randn(outputs, device=device, dtype=dtype)
     return *_inputs(outputs, shape.hidden, rows, device, dtype), Extras(bias=bias)
 
 
-def _normed_gated(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _normed_gated(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     norm = torch.randn(shape.hidden, device=device, dtype=dtype)
     extras = Extras(norm=norm, eps=_EPS, gated=True)
     return *_inputs(2 * shape.inner, shape.hidden, rows, device, dtype), extras
 
 
-def _added(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _added(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     residual = torch.randn(rows, shape.hidden, device=device, dtype=dtype)
     return *_inputs(shape.hidden, shape.inner, rows, device, dtype), Extras(residual=residual)
 
 
-def _eight_bits(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _eight_bits(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     x, weight = _inputs(2 * shape.inner, shape.hidden, rows, device, dtype)
     codes, scales = quantised(weight)
     return x, codes, Extras(scales=scales)

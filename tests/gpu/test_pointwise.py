@@ -11,7 +11,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.gpu_kernels import copied, steps
-from benchmarks.kernel_cases import Shape
+from benchmarks.kernel_cases import LayerSizes
 from decoding.gpu.choice import POINTWISE
 from decoding.model import attention, captured, decoder, kernels
 from decoding.model.captured import Recorder
@@ -23,9 +23,9 @@ from tests.model.texts import random_tree
 NAMES = ("norm", "rotary", "rotary, qk-norm", "swiglu", "merge")
 # Sizes that fill no block: the second has one key for all heads, the third halves of heads that are no power of two.
 SHAPES = (
-    Shape("even", 128, 96, 4, 2, 16),
-    Shape("one key", 65, 1030, 3, 1, 64),
-    Shape("odd", 200, 33, 6, 2, 20),
+    LayerSizes("even", 128, 96, 4, 2, 16),
+    LayerSizes("one key", 65, 1030, 3, 1, 64),
+    LayerSizes("odd", 200, 33, 6, 2, 20),
 )
 BLOCK = 16  # prefixes of a text that need not be long
 CHAIN = (-1, 0, 1, 2, 3)
@@ -39,7 +39,7 @@ def case(name: str) -> Any:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 @pytest.mark.parametrize("name", NAMES)
-def test_against_float64(name: str, shape: Shape, dtype: torch.dtype) -> None:
+def test_against_float64(name: str, shape: LayerSizes, dtype: torch.dtype) -> None:
     """A mask that ends too early or too late, or a rounding that is left out, which turns every third number."""
     made = case(name)
     for rows in (1, 5):

@@ -31,7 +31,7 @@ _REST = 12.0  # seconds after an attack until memory is looked at: runs that nob
 
 
 @dataclass(frozen=True)
-class Result:
+class AttackResult:
     """What an attack did to the others."""
 
     name: str
@@ -50,7 +50,7 @@ class Result:
         return sum(count for status, count in self.statuses.items() if status >= 500 and status != 503)
 
 
-def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> Result:
+def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> AttackResult:
     """Run one attack, beside two visitors."""
     means = Attack(page, scale)
     before, log, begin = page.megabytes, page.log.stat().st_size, time.monotonic()
@@ -60,7 +60,7 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
     others.stop()
     time.sleep(_REST)
     _settle(page)
-    return Result(
+    return AttackResult(
         attack.__name__,
         seconds,
         means.statuses,
@@ -91,7 +91,7 @@ HEADS = ["attack", "seconds", "answers", "page p95 of others, ms", "their runs",
 HEADS += ["log, KB", "5xx"]
 
 
-def row(each: Result) -> list[str]:
+def row(each: AttackResult) -> list[str]:
     """Write an attack's line of the table."""
     answers = ", ".join(f"{count} x {status or 'closed'}" for status, count in sorted(each.statuses.items()))
     cells = [each.name.replace("_", " "), f"{each.seconds:.0f}", answers, f"{each.p95_ms:.0f}", each.finished]
