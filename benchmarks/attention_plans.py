@@ -52,9 +52,11 @@ def main() -> None:
         print(line(shape, rows, keys, device), flush=True)
 
 
-def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, AttentionPlan]]:
+def tasks(
+    sizes: Sequence[tuple[LayerSizes, int, int]], device: torch.device
+) -> list[tuple[LayerSizes, int, AttentionPlan]]:
     """List what there is to compile, once each."""
-    once = dict[object, tuple[Shape, int, AttentionPlan]]()
+    once = dict[object, tuple[LayerSizes, int, AttentionPlan]]()
     for shape, rows, keys in sizes:
         present = presently(shape, keys, device)
         for plan in (present, *plans(present)):
@@ -63,29 +65,13 @@ def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list
     return [*once.values()]
 
 
-def compile_all(of: Sequence[tuple[int, Shape, int, AttentionPlan]]) -> None:
-    """Fill Triton's cache on the disk, by processes that see no device."""
-    hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    context, workers = multiprocessing.get_context("spawn"), min(os.cpu_count() or 1, len(of))
-    with mock.patch.dict(os.environ, hidden), ProcessPoolExecutor(workers, context) as pool:
-        list(pool.map(compile_one, of))
+def launch(task: tuple[LayerSizes, int, AttentionPlan]) -> None:
+    """Launch a plan."""
+    shape, rows, plan = task
+    ours(*inputs(KEYS[0], shape, rows, META, torch.bfloat16), plan=plan)
 
 
-def compile_one(task: tuple[int, Shape, int, AttentionPlan]) -> None:
-    """Launch a plan under a driver that only compiles. What cannot be compiled shows when it is to be timed."""
-    capability, shape, rows, plan = task
-    driver.set_active(NoDevice(GPUTarget("cuda", capability, 32)))
-    launch = mock.patch.object(KernelInterface, "__getitem__", quietly)
-    with launch, suppress(Exception):
-        ours(*inputs(KEYS[0], shape, rows, torch.device("cpu"), torch.bfloat16), plan=plan)
-
-
-def quietly(kernel: Any, grid: Any) -> Any:
-    """Return what stands for `kernel[grid]`: it compiles and launches nothing."""
-    return partial(kernel.run, grid=grid, warmup=True)
-
-
-def presently(shape: Shape, keys: int, device: torch.device) -> AttentionPlan:
+def presently(shape: LayerSizes, keys: int, device: torch.device) -> AttentionPlan:
     """Return the plan that the engine takes, for any number of rows."""
     return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 

@@ -38,7 +38,7 @@ HEAD += ["early us", "GB/s", "error"]
 
 
 def plans(rows: int, eight: bool) -> list[Any]:
-    """What is worth a try for so many rows."""
+    """List the plans that are worth a try for so many rows."""
     from decoding.gpu.products import Tiling
 
     block = 8 if rows <= 8 else 16
@@ -47,109 +47,29 @@ def plans(rows: int, eight: bool) -> list[Any]:
     if rows == 1:
         single = [(4, 1024, 4, 1), (4, 1024, 4, 2), (8, 512, 4, 3), (2, 2048, 4, 1), (1, 2048, 4, 1), (16, 256, 4, 4)]
         single += [(4, 512, 2, 3), (8, 1024, 8, 2)]
-        found = [Tiling(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
-        found += [replace(found[at], early=True) for at in (0, 2, 9)]
+        tried = [Tiling(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
+        tried += [replace(tried[at], early=True) for at in (0, 2, 9)]
     elif rows <= 16:
-        found = [*few, Tiling(block, 16, 512, 1, 4, 4), Tiling(block, 32, 256, 1, 4, 4, bulk=True)]
-        found += [
+        tried = [*few, Tiling(block, 16, 512, 1, 4, 4), Tiling(block, 32, 256, 1, 4, 4, bulk=True)]
+        tried += [
             Tiling(block, 64, 128, 1, 4, 5, bulk=True),
             *(Tiling(block, 64, 128, split, 4, 5) for split in (1, 4)),
         ]
-        found += [replace(found[at], early=True) for at in (0, 1, 3)]
+        tried += [replace(tried[at], early=True) for at in (0, 1, 3)]
     elif rows <= 64:
-        found = [Tiling(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [
+        tried = [Tiling(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [
             Tiling(64, 64, 64, 1, 4, 6)
         ]
-        found += [Tiling(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Tiling(64, 64, 128, 1, 4, 4)]
-        found += [Tiling(64, 32, 128, 1, 4, 4), Tiling(64, 16, 128, 1, 4, 4), replace(found[1], early=True)]
+        tried += [Tiling(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Tiling(64, 64, 128, 1, 4, 4)]
+        tried += [Tiling(64, 32, 128, 1, 4, 4), Tiling(64, 16, 128, 1, 4, 4), replace(tried[1], early=True)]
     else:
-        found = [Tiling(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
-        found += [Tiling(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
-        found += [Tiling(64, 64, 128, 1, 4, 4), Tiling(128, 64, 64, 1, 4, 5), replace(found[1], early=True)]
+        tried = [Tiling(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
+        tried += [Tiling(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
+        tried += [Tiling(64, 64, 128, 1, 4, 4), Tiling(128, 64, 64, 1, 4, 5), replace(tried[1], early=True)]
     if eight:
-        found = [each for each in found if not each.early and each.split == 1]
-        found += [Tiling(0, 4, 2048, 1, 4, 2), Tiling(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
-    return found
-
-
-def products(shape: Shape) -> Iterator[tuple[str, int, int]]:
-    """A model's products: name, outputs, inputs."""
-    heads = shape.heads * shape.size
-    yield "qkv", heads + 2 * shape.kv_heads * shape.size, shape.hidden
-    yield "out", shape.hidden, heads
-    yield "gate_up", 2 * shape.inner, shape.hidden
-    yield "down", shape.hidden, shape.inner
-    yield "head", VOCABULARY[shape.name], shape.hidden
-
-
-Task = tuple[int, int, int, Any, bool, tuple[str, ...]]  # rows, outputs, inputs, plan, eight bits, extras
-
-
-class NoDevice:
-    """A driver that knows what to compile for, and nothing else."""
-
-    def __init__(self, capability: int) -> None:
-        from triton.backends.compiler import GPUTarget
-
-        self._target = GPUTarget("cuda", capability, 32)
-
-    def get_current_target(self) -> Any:
-        """What to compile for."""
-        return self._target
-
-    def get_current_device(self) -> int:
-        """A number that stands for the device."""
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        """A number that stands for a stream."""
-        return 0
-
-
-def without_device(capability: int) -> None:
-    """Keep a process that only compiles away from the device, which takes time and memory to open."""
-    from triton.runtime.driver import driver
-
-    driver.set_active(NoDevice(capability))
-
-
-def compile_one(task: Task) -> str:
-    """Compile a product's kernels into Triton's cache, in a process that launches nothing."""
-    from decoding.gpu.products import Extras, planned
-
-    rows, outputs, inputs, by, eight, names = task
-
-    def like(*size: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-        return torch.empty(size, dtype=dtype, device="meta")
-
-    made: dict[str, Any] = {
-        "norm": like(inputs),
-        "residual": like(rows, outputs),
-        "scales": like(outputs),
-        "gated": True,
-    }
-    extras = Extras(eps=EPS, **{name: made[name] for name in names})
-    weight = like(outputs * (2 if extras.gated else 1), inputs, dtype=torch.int8 if eight else torch.bfloat16)
-    try:
-        for kernel, grid, arguments, options in planned(like(rows, inputs), weight, extras, by)[1]:
-            kernel.warmup(*arguments, grid=grid, **options)
-    except Exception as error:  # it will be told again where it is measured
-        return f"{by}: {type(error).__name__}: {error}"[:300]
-    return ""
-
-
-def compile_all(bench: Bench, tasks: Iterable[Task]) -> None:
-    """Compile everything at once."""
-    if bench.pool is None:
-        return
-    chosen = list(
-        {(by, inputs, eight, names): task for task in tasks for _, _, inputs, by, eight, names in [task]}.values()
-    )
-    begin = time.monotonic()
-    failures = {failure for failure in bench.pool.map(compile_one, chosen, chunksize=1) if failure}
-    bench.say(f"{len(chosen)} kernels compiled in {time.monotonic() - begin:.1f} s.")
-    for failure in sorted(failures)[:5]:
-        bench.say(f"- {failure}")
+        tried = [each for each in tried if not each.early and each.split == 1]
+        tried += [Tiling(0, 4, 2048, 1, 4, 2), Tiling(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
+    return tried
 
 
 def sweep(bench: Bench, shape: LayerSizes, rows: int, eight: bool = False) -> None:
@@ -227,8 +147,8 @@ def brief(by: Any) -> str:
     return f"{by.rows}x{by.outputs}x{by.inputs}/{by.split} w{by.warps} s{by.stages}{flags}"
 
 
-def alone(width: int) -> dict[str, Task]:
-    """The same product for one row and for more, by plans that add up in the same order."""
+def alone(width: int) -> dict[str, Multiplication]:
+    """List the same product for one row and for more, by plans that add up in the same order."""
     from decoding.gpu.products import Tiling
 
     return {

@@ -44,7 +44,7 @@ def noise(seed: int, way: tuple[int, ...]) -> np.ndarray[Any, Any]:
 def accepted(
     draft: Draft, p: torch.Tensor, draws: Draws, position: int = 0, typical: tuple[float, float] | None = None
 ) -> Accepted:
-    """What is accepted when the target's distributions are these, (T, V)."""
+    """Return what is accepted when the target's distributions are these, (T, V)."""
     rule = AcceptanceRule(WARM, draws, position, typical)
     return rule.accept(draft, OneByOne(draft, rule, p.__getitem__))
 
@@ -151,7 +151,7 @@ def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
 
 
 def first(draft: Draft, draws: Draws, p: torch.Tensor = P) -> int:
-    """The first token emitted."""
+    """Return the first token emitted."""
     return accepted(draft, p.expand(len(draft.tokens), -1), draws)[1][0]
 
 
@@ -228,7 +228,7 @@ def tree_of(*guesses: tuple[int, int], roles: Sequence[Role] = ()) -> Draft:
 def typical(
     draft: Draft, distributions: Sequence[Sequence[float]], epsilon: float = 0.09, delta: float = 0.3, own: float = 0.0
 ) -> Accepted:
-    """What typical acceptance takes, for the target's distribution at every node."""
+    """Return what typical acceptance takes, for the target's distribution at every node."""
     return accepted(draft, torch.tensor(distributions, dtype=torch.float64), Fixed([], own), 0, (epsilon, delta))
 
 

@@ -273,7 +273,7 @@ def unchecked_first(right: Chooser) -> Chooser:
 
 
 def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> accept.Choose:
-    """A sample for every branch, thrown away if it misses: a guess gets a chance p, and another one."""
+    """Draw for every branch, and discard what misses: a guess gets a chance p, and another one."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
         p = answers.probabilities(node)
@@ -286,7 +286,7 @@ def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> ac
 
 
 def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws) -> accept.Choose:
-    """Leviathan's test with <= in the place of <."""
+    """Apply Leviathan's test with <= instead of <."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
         remainder = answers.at(node, depth)

@@ -36,7 +36,7 @@ def _norm_by_torch(
     return total, rms_norm(total, total.shape[1:], eps=eps) * weight
 
 
-def _swiglu_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _swiglu_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     return (torch.randn(rows, 2 * shape.inner, device=device, dtype=dtype),)
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from decoding.gpu.products import Extras, Plan, product, reference
+from decoding.gpu.products import Extras, Tiling, product, reference
 from decoding.model.quantised import rounded as quantised
 
 from . import Case, LayerSizes, rounded
 
 _EPS = 1e-5
 _ROWS = 1, 8, 64, 128
-_HOPPER = Plan(16, 32, 64, 2, early=True, bulk=True)
+_HOPPER = Tiling(16, 32, 64, 2, early=True, bulk=True)
 
 
 def _inputs(outputs: int, width: int, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:

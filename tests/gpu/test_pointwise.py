@@ -103,7 +103,7 @@ class Again(Recorder):
 
 @torch.inference_mode()
 def answers(model: Decoder) -> list[torch.Tensor]:
-    """What a model makes of a text and of trees after it, over the ends of prefixes and round the end of a cache."""
+    """Read a text and trees after it, over the ends of prefixes and round the end of a cache."""
     session = model.open(64, 5)
     session.tap(1, 3)
     session.reset(1)

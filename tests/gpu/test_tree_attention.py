@@ -33,7 +33,7 @@ Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Ten
 def inputs(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype, chain: bool = False
 ) -> Inputs:
-    """A step after a text, in a cache whose other slots hold nothing that is a number."""
+    """Make a step after a text, in a cache whose other slots hold nothing that is a number."""
     made = torch.Generator().manual_seed(rows + first)
     data = torch.full((2, first + rows + 300, kv_heads, size), torch.nan)
     data[:, : first + rows] = torch.randn(2, first + rows, kv_heads, size, generator=made)

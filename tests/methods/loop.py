@@ -53,17 +53,6 @@ def new_context(
     )
 
 
-def plain_text(model: TableModel, prompt: Sequence[int], count: int, sampling: Sampling) -> list[int]:
-    """Return what the model writes one token at a time, without any method."""
-    text, sampler = list(prompt), Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
-    empty = Draft((text[-1],), (-1,), (), ())
-    for position in range(count):
-        logits, rule = model.logits(text)[None], AcceptanceRule(sampling, sampler.draws, position)  # (1, V)
-        answers = OneByOne(empty, rule, sampler.probabilities(logits).__getitem__, likeliest(logits))
-        text.extend(rule.accept(empty, answers)[1])
-    return text[len(prompt) :]
-
-
 @dataclass(frozen=True)
 class Turn:
     """One step, and the text in front of it."""

@@ -41,7 +41,7 @@ def defined(
 
 
 def visible_rows(parents: tuple[int, ...], prefix: int, window: int | None) -> torch.Tensor:  # (T, P + T)
-    """Ancestors and prefix; with a window only what lies less than that far before the row."""
+    """Mark ancestors and prefix; with a window only what is less than that far before the row."""
     rows, depth = len(parents), list[int]()
     visible = torch.zeros(rows, prefix + rows, dtype=torch.bool)
     visible[:, :prefix] = True
@@ -67,7 +67,7 @@ def differs(
     device: torch.device = CPU,
     size: int = SIZE,
 ) -> float:
-    """The largest error of a tree's attention after a text, in a cache whose other slots hold large numbers."""
+    """Return the largest error of a tree's attention after a text, in a cache whose other slots hold large numbers."""
     torch.manual_seed(rows + prefix)
     parents = random_tree(rows, rows + prefix)
     attention = Attention(made, repeats, device, dtype)

@@ -109,7 +109,7 @@ def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
 
 @pytest.fixture
 def own(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
-    """Makes engines with our own kernel's way through attention. A tape records torch's operations alone."""
+    """Make engines with our own kernel's way through attention. A tape records torch's operations alone."""
     pytest.importorskip("triton")
     from benchmarks.kernel_cases.attention import reference
 

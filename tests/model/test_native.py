@@ -256,7 +256,7 @@ def test_the_softmax_of_rows_is_that_of_torch(dtype: torch.dtype, size: int, thr
 
 
 def recorded(rows: torch.Tensor, temperature: float, q: list[torch.Tensor]) -> tuple[list[list[float]], Drafted]:
-    """All that a record asks of six nodes and of a drafter's distributions after three of them."""
+    """Return all that a record asks of six nodes and of a drafter's distributions after three of them."""
     outlook = Outlook(rows, temperature)
     return (
         [outlook.best.flatten().tolist(), *outlook.listed((0, 0, 1, 2, 4), (7, 1023, 512, 3, 1000))],

@@ -58,8 +58,8 @@ class Pretended(TorchDispatchMode):
             at = [index.device for index in args[1] if index is not None]
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
         outcome = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
-        self.launches += function.namespace == "aten" and not (function.is_view or "empty" in function.name())
-        self._call(str(function), _launches(function, (args, kwargs, outcome)))
+        if _launches(function, (args, kwargs, outcome)):
+            self._launched(str(function))
         if kwargs.get("pin_memory"):
             outcome.is_in_pinned_memory = True
         self._packed(function, args, outcome)
@@ -74,12 +74,7 @@ class Pretended(TorchDispatchMode):
             outcome.kinds = [kind for each in args[0] for kind in _kinds(each)]
         elif function in _COPIES:
             outcome.kinds = _kinds(args[function is _aten.copy_.default])
-        elif (
-            args
-            and hasattr(args[0], "kinds")
-            and isinstance(outcome, torch.Tensor)
-            and outcome.numel() == args[0].numel()
-        ):
+        elif args and hasattr(args[0], "kinds") and getattr(outcome, "numel", int)() == args[0].numel():
             outcome.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
@@ -183,7 +178,7 @@ class _Stream:
     """The one that a device works through."""
 
     def record_event(self) -> _Event:
-        """An event after everything that was queued."""
+        """Return an event after everything that was queued."""
         return _Event()
 
 

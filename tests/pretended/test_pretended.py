@@ -126,7 +126,7 @@ made_of = cache(Made)
 
 
 def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
-    """The most waits of a step after the prompt."""
+    """Return the most waits of a step after the prompt."""
     counts, before = [], device.waits
     for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **{**OPTIONS, **options}):
         if step.pending == 0 and step.index > 0:

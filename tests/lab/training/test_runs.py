@@ -102,8 +102,8 @@ def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str
 def test_heads_and_model_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--joint", "--heads", "2", "--own-output", "--rank", "2", "--first-stage", "0.5", "--rate", "0.01"]
     assert medusa(*given(home), *flags, "--model-loss", "distilled", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"] != found["after"] and 0.0 < found["agreement"] <= 1.0
+    report = json.loads(capsys.readouterr().out)["backbone"]
+    assert report["before"] != report["after"] and 0.0 < report["agreement"] <= 1.0
     learnt = load_model(str(home / "out" / "backbone"), "cpu", "float32")
     assert load_heads(str(home / "out"), learnt).count == 2
     assert learnt.card.hash != load_model(str(home / "model"), "cpu", "float32").card.hash
