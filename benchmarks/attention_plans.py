@@ -1,4 +1,4 @@
-"""How our attention kernel is best divided: the time of every plan that is worth trying, on a CUDA device.
+"""Find how our attention kernel is best divided: time every plan that is worth trying, on a CUDA device.
 
     python -m benchmarks.attention_plans --seconds 60
 
@@ -11,30 +11,21 @@ keys, more than the L2 cache holds; times are medians, in microseconds. All kern
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from functools import partial
 from itertools import product
-from typing import Any
-from unittest import mock
 
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
-from triton.runtime.driver import driver
-from triton.runtime.jit import KernelInterface
 
 from decoding.gpu import tree_attention
 from decoding.gpu.tree_attention import AttentionPlan
 from decoding.model.attention import pack
 
-from .compile_kernels import NoDevice
+from .compile_kernels import META, compile_all
 from .gpu_kernels import COLD, LAUNCHES, copied, need_cuda, reason, timed
-from .kernel_cases import SHAPES, Shape
+from .kernel_cases import SHAPES, LayerSizes
 from .kernel_cases.attention import KEYS, ROWS, inputs, ours
 
 
@@ -52,7 +43,7 @@ def main() -> None:
     major, minor = torch.cuda.get_device_capability(device)
     print(torch.cuda.get_device_name(device))
     sizes = list(product(shapes, options.rows, options.keys))
-    compile_all([(10 * major + minor, *task) for task in tasks(sizes, device)])
+    compile_all(launch, tasks(sizes, device), 10 * major + minor)
     print(f"compiled in {time.monotonic() - begin:.1f} s", flush=True)
     for shape, rows, keys in sizes:
         if time.monotonic() - begin > options.seconds:
@@ -61,9 +52,11 @@ def main() -> None:
         print(line(shape, rows, keys, device), flush=True)
 
 
-def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, AttentionPlan]]:
+def tasks(
+    sizes: Sequence[tuple[LayerSizes, int, int]], device: torch.device
+) -> list[tuple[LayerSizes, int, AttentionPlan]]:
     """List what there is to compile, once each."""
-    once = dict[object, tuple[Shape, int, AttentionPlan]]()
+    once = dict[object, tuple[LayerSizes, int, AttentionPlan]]()
     for shape, rows, keys in sizes:
         present = presently(shape, keys, device)
         for plan in (present, *plans(present)):
@@ -72,35 +65,19 @@ def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list
     return [*once.values()]
 
 
-def compile_all(of: Sequence[tuple[int, Shape, int, AttentionPlan]]) -> None:
-    """Fill Triton's cache on the disk, by processes that see no device."""
-    hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    context, workers = multiprocessing.get_context("spawn"), min(os.cpu_count() or 1, len(of))
-    with mock.patch.dict(os.environ, hidden), ProcessPoolExecutor(workers, context) as pool:
-        list(pool.map(compile_one, of))
+def launch(task: tuple[LayerSizes, int, AttentionPlan]) -> None:
+    """Launch a plan."""
+    shape, rows, plan = task
+    ours(*inputs(KEYS[0], shape, rows, META, torch.bfloat16), plan=plan)
 
 
-def compile_one(task: tuple[int, Shape, int, AttentionPlan]) -> None:
-    """Launch a plan under a driver that only compiles. What cannot be compiled shows when it is to be timed."""
-    capability, shape, rows, plan = task
-    driver.set_active(NoDevice(GPUTarget("cuda", capability, 32)))
-    launch = mock.patch.object(KernelInterface, "__getitem__", quietly)
-    with launch, suppress(Exception):
-        ours(*inputs(KEYS[0], shape, rows, torch.device("cpu"), torch.bfloat16), plan=plan)
-
-
-def quietly(kernel: Any, grid: Any) -> Any:
-    """Return what stands for `kernel[grid]`: it compiles and launches nothing."""
-    return partial(kernel.run, grid=grid, warmup=True)
-
-
-def presently(shape: Shape, keys: int, device: torch.device) -> AttentionPlan:
+def presently(shape: LayerSizes, keys: int, device: torch.device) -> AttentionPlan:
     """Return the plan that the engine takes, for any number of rows."""
     return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
 
-def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
-    """All times of one size."""
+def line(shape: LayerSizes, rows: int, keys: int, device: torch.device) -> str:
+    """Measure all times of one size."""
     given = inputs(keys, shape, rows, device, torch.bfloat16)
     read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes
     sets = [given, *(copied(given) for _ in range(min(COLD // read, LAUNCHES)))]
@@ -136,10 +113,11 @@ def plans(present: AttentionPlan) -> Iterator[AttentionPlan]:
             yield AttentionPlan(128, keys, min(2 * splits, 64), 8, stages)
 
 
-def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Tensor:
-    """Torch's flash kernel over the text."""
-    key, value = data[:, : rest[-1]].transpose(1, 2).unsqueeze(1)  # type: ignore[misc]
-    return torch.ops.aten._scaled_dot_product_flash_attention(pack(query, key.shape[1]), key, value)[0]
+def by_flash(query: torch.Tensor, data: torch.Tensor, _: torch.Tensor, seen: torch.Tensor, first: int) -> torch.Tensor:
+    """Run torch's flash kernel over the text."""
+    key, value = data[:, :first].transpose(1, 2).unsqueeze(1)
+    mixed: torch.Tensor = torch.ops.aten._scaled_dot_product_flash_attention(pack(query, key.shape[1]), key, value)[0]
+    return mixed
 
 
 def words(plan: AttentionPlan) -> str:

@@ -1,26 +1,41 @@
 """Compile our kernels for GPUs that are not there: `python -m benchmarks.compile_kernels 80 90`.
 
 Triton's interpreter forgives what its compiler refuses. So the cases of `benchmarks.gpu_kernels` are launched here on
-CPU tensors under a driver that has no device: each launch compiles, down to machine code, what a device would be given.
+tensors without data, under a driver that has no device: each launch compiles, down to machine code, what a device would
+be given. The programs that try plans on a device fill Triton's cache in the same way, by all processors at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
-from typing import Any
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+from unittest import mock
 
 import torch
 
-from .gpu_kernels import cases
-from .kernel_cases import SHAPES, TINY
+from .gpu_kernels import cases, reason
+from .kernel_cases import ODD, SHAPES, TINY
+
+META = torch.device("meta")
+SHARED = {80: 99 * 1024, 90: 227 * 1024}  # bytes of a program; 8.6 and 8.9 have less than 8.0
+T = TypeVar("T")
 
 
 class NoDevice:
     """A driver that knows what to compile for, and nothing else."""
 
-    def __init__(self, target: Any) -> None:
-        self._target = target
+    def __init__(self, capability: int) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget("cuda", capability, 32)
 
     def get_current_target(self) -> Any:
         """Return what to compile for."""
@@ -35,38 +50,74 @@ class NoDevice:
         return 0
 
 
-def compile_only(kernel: Any, grid: Any) -> Any:
-    """Return what stands for `kernel[grid]`."""
+def compile_only(capability: int, inspect: Callable[[Any, Any], object] | None = None) -> None:
+    """From now on, have every kernel that this process launches compiled for a device, inspected, and not run."""
+    from triton.runtime.driver import driver
+    from triton.runtime.jit import KernelInterface
 
-    def launch(*inputs: Any, **options: Any) -> None:
+    def launch(kernel: Any, grid: Any, *inputs: Any, **options: Any) -> None:
         compiled = kernel.run(*inputs, grid=grid, warmup=True, **options)
-        print(f"  {kernel.__name__}: {len(compiled.asm['cubin'])} bytes, {compiled.metadata.shared} of shared memory")
+        if inspect:
+            inspect(kernel, compiled)
 
-    return launch
+    driver.set_active(NoDevice(capability))
+    KernelInterface.__getitem__ = lambda kernel, grid: partial(launch, kernel, grid)
+
+
+def compile_all(launch: Callable[[T], object], tasks: Sequence[T], capability: int) -> set[str]:
+    """Compile what tasks launch into Triton's cache on the disk, by processes that see no device; return failures."""
+    context, workers = multiprocessing.get_context("forkserver"), min(len(os.sched_getaffinity(0)), 32, len(tasks))
+    hidden = mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    with hidden, ProcessPoolExecutor(workers, context, compile_only, (capability,)) as pool:
+        return {failure for failure in pool.map(partial(_failure, launch), tasks) if failure}
+
+
+def _failure(launch: Callable[[T], object], task: T) -> str:
+    try:
+        launch(task)
+    except Exception as error:  # it is met again where the task is measured
+        return f"{task}: {reason(error)}"
+    return ""
+
+
+def show(capability: int, kernel: Any, compiled: Any) -> None:
+    """Print what a compiled kernel needs; end with an error if a program of the device has not as much."""
+    shared, stack = compiled.metadata.shared, _stack(compiled.asm["cubin"])
+    print(f"  {kernel.__name__}: {len(compiled.asm['cubin'])} bytes, {shared} of shared memory, {stack} of stack")
+    assert shared <= SHARED.get(capability, shared), f"a program has {SHARED[capability]} bytes of shared memory"
+
+
+def _stack(code: bytes) -> int:
+    """Count the bytes of memory that a thread uses beside its registers; Triton brings CUDA's tool along."""
+    import triton
+
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "cubin").write_bytes(code)
+        command = [str(tool), "--dump-resource-usage", f"{folder}/cubin"]
+        usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(usage.split("STACK:")[1].split()[0])
 
 
 def main() -> None:
     """Compile the kernels of all cases; the first that cannot be compiled ends it."""
+    shapes = {shape.name: shape for shape in (*TINY, *SHAPES, ODD)}
     parser = argparse.ArgumentParser(description="Compile our kernels for GPUs that are not there.")
     parser.add_argument("capabilities", nargs="+", type=int, help="80 for an A100, 90 for an H100")
-    parser.add_argument("--shapes", nargs="*", default=[shape.name for shape in SHAPES])
+    parser.add_argument("--shapes", nargs="*", default=[shape.name for shape in SHAPES], choices=shapes)
     parser.add_argument("--dtypes", nargs="*", default=["bfloat16", "float16", "float32"])
+    parser.add_argument("--rows", nargs="*", type=int, default=[], help="of a step (default: those of each case)")
     parser.add_argument("--only", nargs="*", default=[], help="beginnings of the names of kernels")
     options = parser.parse_args()
     os.environ.pop("TRITON_INTERPRET", None)
-    from triton.backends.compiler import GPUTarget
-    from triton.runtime.driver import driver
-    from triton.runtime.jit import KernelInterface
-
-    KernelInterface.__getitem__ = compile_only
     for capability in options.capabilities:
-        driver.set_active(NoDevice(GPUTarget("cuda", capability, 32)))
+        compile_only(capability, partial(show, capability))
         for case in cases(options.only):
-            for shape in (each for each in (*TINY, *SHAPES) if each.name in options.shapes):
+            for shape in (shapes[name] for name in options.shapes if capability >= case.capability):
                 for dtype in options.dtypes:
                     print(f"{case.name}, {shape.name}, {dtype}, sm_{capability}")
-                    for rows in case.rows:
-                        case.ours(*case.make(shape, rows, torch.device("cpu"), getattr(torch, dtype)))
+                    for rows in options.rows or case.rows:
+                        case.ours(*case.make(shape, rows, META, getattr(torch, dtype)))
 
 
 if __name__ == "__main__":

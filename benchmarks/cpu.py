@@ -6,9 +6,6 @@ All figures of a table come from one process, measured in turn; quote the ratios
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import platform
 import statistics
 from functools import partial
 from typing import Any
@@ -20,7 +17,18 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.loading import decoder_of
 
-from .measure import engine_ms, engine_steps, in_turn, publish, ratio, step_ms, table, transformers_ms
+from .measure import (
+    conditions,
+    engine_ms,
+    engine_steps,
+    flags,
+    in_turn,
+    publish,
+    ratio,
+    step_ms,
+    table,
+    transformers_ms,
+)
 
 PROMPT, TOKENS, ROUNDS = 256, 96, 7
 NODES = (1, 2, 4, 8, 16, 32, 64, 120)
@@ -28,7 +36,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
 def shape(window: int | None) -> transformers.MistralConfig:
-    """The benchmark's model."""
+    """Configure the benchmark's model."""
     return transformers.MistralConfig(
         vocab_size=4096,
         hidden_size=384,
@@ -42,7 +50,7 @@ def shape(window: int | None) -> transformers.MistralConfig:
 
 
 def models(window: int | None) -> dict[str, tuple[Any, Engine]]:
-    """The same random weights in each dtype: transformers' model and our engine."""
+    """Make transformers' model and our engine on the same random weights, in each dtype."""
     pairs = {}
     for name, dtype in DTYPES.items():
         torch.manual_seed(0)
@@ -52,7 +60,7 @@ def models(window: int | None) -> dict[str, tuple[Any, Engine]]:
 
 
 def against_transformers(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -> str:
-    """Autoregressive decoding: ours against theirs, each in both dtypes."""
+    """Compare autoregressive decoding, ours against theirs, each in both dtypes."""
     timers = {}
     for name, (model, engine) in pairs.items():
         timers[f"ours {name}"] = partial(engine_ms, engine, ids, TOKENS)
@@ -71,7 +79,7 @@ def against_transformers(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -
 
 
 def step_costs(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -> str:
-    """c(T): what a step of T nodes costs in steps of one."""
+    """Measure c(T), what a step of T nodes costs in steps of one."""
     timers = {}
     for name, (_, engine) in pairs.items():
         for nodes in NODES:
@@ -84,7 +92,7 @@ def step_costs(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -> str:
 
 
 def overheads(engine: Engine, ids: list[int]) -> str:
-    """What the engine itself costs."""
+    """Measure what the engine itself costs."""
 
     def outside() -> float:
         steps = engine_steps(engine, ids, TOKENS)
@@ -103,12 +111,12 @@ def overheads(engine: Engine, ids: list[int]) -> str:
 
 
 def report() -> str:
-    """All tables as Markdown."""
+    """Measure all tables."""
     ids = torch.randint(0, 4096, (PROMPT,), generator=torch.Generator().manual_seed(1)).tolist()
     parts = [
-        f"CPU, {torch.get_num_threads()} threads, {platform.machine()}, torch {torch.__version__.split('+')[0]}, "
-        f"transformers {transformers.__version__}, {datetime.date.today()}. "
-        f"Mistral shape, 8 layers, width 384, 8/4 heads, vocabulary 4096, {PROMPT} tokens of context, random weights."
+        conditions("CPU", f"{torch.get_num_threads()} threads", packages=("torch", "transformers"))
+        + ". Mistral shape, 8 layers, width 384, 8/4 heads, vocabulary 4096, "
+        + f"{PROMPT} tokens of context, random weights."
     ]
     pairs = models(window=None)
     parts += [against_transformers(pairs, ids), step_costs(pairs, ids), overheads(pairs["bf16"][1], ids)]
@@ -119,13 +127,12 @@ def report() -> str:
 
 def main() -> None:
     """Print the tables, and write them to a file where one is named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu", description=__doc__)
-    parser.add_argument("--out", help="also write the tables to this file")
+    parser = flags("cpu", __doc__)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     transformers.logging.set_verbosity_error()
-    publish(report(), arguments.out)
+    publish("cpu", report(), arguments.out)
 
 
 if __name__ == "__main__":

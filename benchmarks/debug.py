@@ -5,23 +5,20 @@ The run folder that ships, many times over, in the page's server and a headless 
 
 from __future__ import annotations
 
-import datetime
 import os
-import platform
 import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from analysis.store.folder import read_folder, renumbered, write_folder
 from app.store.run_folders import SHIPPED
 from tools.browser import browser, served
 
-from .measure import command, table
+from .measure import command, conditions, table
 
 COPIES = 28  # 103,040 steps
 # What is looked for, as an address names it, in the steps of all methods: by steps and by their guesses.
@@ -39,7 +36,7 @@ OPEN = """async (query) => {
 
 
 def larger(folder: Path, out: Path) -> tuple[int, int]:
-    """Write the folder several times over as one; its steps and nodes."""
+    """Write the folder several times over as one, and count its steps and nodes."""
     whole = read_folder(folder)
     tables = {"runs": whole.runs, "steps": whole.steps, "nodes": whole.nodes}
     copies = [renumbered(tables, copy * len(whole.runs)) for copy in range(COPIES)]
@@ -49,14 +46,14 @@ def larger(folder: Path, out: Path) -> tuple[int, int]:
 
 
 def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
-    """Seconds until the folder is open, those of filters, and the server's megabytes behind them."""
+    """Return the seconds until the folder is open, those of filters, and the server's megabytes after them."""
     with served("--replay-only", "--runs", str(folder)) as server:
         page = chromium.new_page()
         page.goto(f"{server.address}?screen=debug")
         page.wait_for_function("globalThis.SpecscopeApp?.shown.debug?.opened.facts")
         listed: list[dict[str, str]] = page.evaluate("SpecscopeApp.shown.debug.opened.folders")
-        own = next(each["id"] for each in listed if each["id"].startswith("own-"))
-        address = f"screen=debug&folder={own}"
+        folder_id = next(each["id"] for each in listed if each["id"].startswith("own-"))
+        address = f"screen=debug&folder={folder_id}"
         opened = ask(page, address)
         filtered = [ask(page, f"{address}&{each}") for each in FILTERS]
         page.wait_for_function("!SpecscopeApp.shown.debug.cards.asking")  # its charts too
@@ -64,14 +61,14 @@ def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
 
 
 def ask(page: Any, query: str) -> float:
-    """Seconds until the page shows how much a query chooses."""
+    """Return the seconds until the page shows how much a query chooses."""
     taken: float = page.evaluate(OPEN, query)
     assert "steps chosen" in page.evaluate(COUNT), page.evaluate(COUNT)
     return taken
 
 
 def report() -> str:
-    """Everything, as a page of Markdown."""
+    """Measure everything."""
     with tempfile.TemporaryDirectory() as place, browser() as chromium:
         large = Path(place) / "large"
         steps, nodes = larger(SHIPPED / "pocket", large)
@@ -83,11 +80,9 @@ def report() -> str:
         ["the slowest filter, s", f"{max(filtered):.2f}", ""],
         ["memory of the page's server, MB", f"{memory:.0f}", "1500"],
     ]
-    where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium, duckdb {duckdb.__version__}"
-    versions = f"pyarrow {pa.__version__}, {datetime.date.today()}"
-    by = "Written by `python -m benchmarks.debug --out benchmarks/debug.md`."
-    return f"{by}\n\n{where}, {versions}.\n\n{table(rows)}"
+    where = conditions(f"{os.cpu_count()} cores", "Chromium", packages=("duckdb", "pyarrow"))
+    return f"{where}.\n\n{table(rows)}"
 
 
 if __name__ == "__main__":
-    command(__doc__, report)
+    command("debug", __doc__, report)

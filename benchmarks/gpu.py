@@ -1,4 +1,4 @@
-"""Speed on a CUDA device against transformers' `generate` on the same weights: `make bench-gpu`.
+"""Measure speed on a CUDA device against transformers' `generate` on the same weights: `make bench-gpu`.
 
 What steps cost is measured on random weights in usual shapes, bf16, greedy; what methods gain, on real models. Every
 run has a prompt of another length: a kernel that plans anew for each length must not look fast because its warm-up met
@@ -15,6 +15,8 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +37,11 @@ from decoding.model.loading import decoder_of
 
 from .gpu_probe import probe
 from .gpu_shapes import SHAPES, Prompts, bytes_per_step, copy_bandwidth, engine, parameters, random_model
-from .measure import engine_ms, engine_steps, in_turn, ratio, step_ms, table, transformers_ms
+from .measure import conditions, engine_ms, engine_steps, in_turn, ratio, step_ms, table, transformers_ms
 
 TOKENS, ROUNDS = 64, 3
 NODES = (1, 8, 16, 32, 64, 121)
+_PACKAGES = ("torch", "transformers")
 SETTINGS = {
     "as usual": {},
     "no kernels of ours": {FUSED: "off"},
@@ -48,7 +51,7 @@ SETTINGS = {
 
 
 @dataclass
-class Report:
+class DeviceReport:
     """What has been measured: printed at once, and kept in two files where they are named."""
 
     out: str | None
@@ -66,7 +69,7 @@ class Report:
                 file.write(text + "\n\n")
 
     def part(self, name: str, measure: Callable[[], tuple[str, dict[str, Any]]]) -> dict[str, Any] | None:
-        """Measure one part; None if it fails, or if the time is up."""
+        """Measure one part; return None if it fails, or if the time is up."""
         if time.monotonic() - self.begin > self.seconds:
             self.say(f"{name}: left out, the time is up.")
             return None
@@ -87,7 +90,7 @@ class Report:
 
 
 def static_ms(model: Any, ids: list[int], tokens: int) -> float:
-    """Milliseconds per token of `generate` with its static cache, which it compiles for: its fastest setting."""
+    """Time `generate` with its static cache, which it compiles for: its fastest setting, in milliseconds per token."""
     model.generation_config.cache_implementation = "static"
     try:
         return transformers_ms(model, ids, tokens)
@@ -96,13 +99,13 @@ def static_ms(model: Any, ids: list[int], tokens: int) -> float:
 
 
 def host_ms(ours: Engine, ids: list[int]) -> float:
-    """Milliseconds of a step outside the target's pass, which the device times."""
+    """Return the median milliseconds of a step outside the target's pass, which the device times."""
     steps = engine_steps(ours, ids, TOKENS, record="off")
     return statistics.median(step.timing.total_ms - step.timing.forward_ms for step in steps)
 
 
 def graphs_failed(ours: Engine) -> str:
-    """Why steps were not captured, in words for the report; empty if they were."""
+    """Say in the report why steps were not captured; empty if they were."""
     recorder = ours.model.recorder if isinstance(ours.model, Decoder) else None
     return f" **Graphs failed: {recorder.failed[:200]}**" if recorder and recorder.failed else ""
 
@@ -110,37 +113,42 @@ def graphs_failed(ours: Engine) -> str:
 def speed(
     engines: dict[str, Engine], model: Any, config: Any, context: int, roof: float | None, peers: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Autoregressive decoding, ours against theirs and against the device."""
+    """Compare autoregressive decoding, ours against theirs and against the device."""
     prompts = Prompts(config.vocab_size, context)
-    timers: dict[str, Callable[[], float]] = {
-        name: lambda ours=ours: engine_ms(ours, prompts.next(), TOKENS, record="off")  # type: ignore[misc]
-        for name, ours in engines.items()
-    }
+
+    def timer(ours: Engine) -> Callable[[], float]:
+        return lambda: engine_ms(ours, prompts.next(), TOKENS, record="off")
+
+    timers = {name: timer(ours) for name, ours in engines.items()}
     if "eager" in peers:
         timers["transformers generate"] = lambda: transformers_ms(model, prompts.next(), TOKENS)
     if "static" in peers:
         timers["transformers, static and compiled"] = lambda: static_ms(model, prompts.same, TOKENS)
     took = in_turn(ROUNDS, timers)
     base, size = took["as usual"], bytes_per_step(config, context)
-    rows, figures = [["", "tokens/s", "share of copy bandwidth", "ours against it"]], {}
+    rows, rates = [["", "tokens/s", "share of copy bandwidth", "ours against it"]], dict[str, float]()
     for name, times in took.items():
-        figures[name] = rate = 1000 / statistics.median(times)
+        rates[name] = rate = 1000 / statistics.median(times)
         share = f"{size * rate / roof:.0%}" if roof else ""
         rows.append([name, f"{rate:.1f}", share, f"{ratio(times, base):.2f}x"])
     host = host_ms(engines["as usual"], prompts.next())
     note = f"Host, outside the target's pass: {host:.2f} ms a step.{graphs_failed(engines['as usual'])}"
-    figures = {"tokens_per_second": figures, "bytes": size, "context": context, "host_ms": host}
-    return f"{table(rows)}\n\n{note}", figures
+    return f"{table(rows)}\n\n{note}", {
+        "tokens_per_second": rates,
+        "bytes": size,
+        "context": context,
+        "host_ms": host,
+    }
 
 
 def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """c(T): what steps of T nodes cost, against one node as usual."""
+    """Measure c(T), what steps of T nodes cost, against one node as usual."""
     prompts = Prompts(config.vocab_size, context)
-    timers: dict[str, Callable[[], float]] = {
-        f"{name} {count}": lambda ours=ours, count=count: step_ms(ours, prompts.next(), 16, count)  # type: ignore[misc]
-        for name, ours in engines.items()
-        for count in nodes
-    }
+
+    def timer(ours: Engine, count: int) -> Callable[[], float]:
+        return lambda: step_ms(ours, prompts.next(), 16, count)
+
+    timers = {f"{name} {count}": timer(ours, count) for name, ours in engines.items() for count in nodes}
     took = in_turn(ROUNDS, timers)
     rows, figures = [["c(T)", "T=1, ms", *(f"T={count}" for count in nodes[1:])]], {}
     for name in engines:
@@ -152,7 +160,7 @@ def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence
     return table(rows) + failures, {"nodes": [*nodes], "context": context, "costs": figures, "milliseconds": took_ms}
 
 
-def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: Report) -> None:
+def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: DeviceReport) -> None:
     """Measure one shape."""
     config, device = SHAPES[name], arguments.device
     model = random_model(config, device)
@@ -162,13 +170,10 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
     engines = {kind: engine(decoder, SETTINGS[kind]) for kind in arguments.settings}
     at = f"{name}, {decoder.attention}"
     for context in arguments.contexts:
-        figures = report.part(
-            f"Speed: {at}, {context} tokens",
-            lambda context=context: speed(engines, model, config, context, roof, arguments.peers),
-        )
-        c = report.part(
-            f"Cost: {name}, {context} tokens", lambda context=context: costs(engines, config, context, arguments.nodes)
-        )
+        measure_speed = partial(speed, engines, model, config, context, roof, arguments.peers)
+        figures = report.part(f"Speed: {at}, {context} tokens", measure_speed)
+        measure_costs = partial(costs, engines, config, context, arguments.nodes)
+        c = report.part(f"Cost: {name}, {context} tokens", measure_costs)
         if c:
             report.costs.append(
                 {
@@ -191,7 +196,7 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
 
 
 def gains(name: str, device: str, limit: int, eager: bool = True) -> tuple[str, dict[str, Any]]:
-    """What every method gains on a real model, with the papers' settings, beside transformers' modes if asked for."""
+    """Measure what every method gains on a real model, in the papers' settings, and transformers' modes if asked."""
     ours = load(name, device=device, dtype="bfloat16")
     methods = [method for method in METHODS if ours.lacks(method) is None]
     tasks = spread(read_tasks(pocket_suite() if name == "pocket" else suite(ENGLISH)), limit)
@@ -249,25 +254,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print, and keep what was measured."""
     arguments = flags(argv)
     transformers.logging.set_verbosity_error()
-    report = Report(arguments.out, arguments.seconds)
+    report = DeviceReport(arguments.out, arguments.seconds)
     roof = copy_bandwidth(arguments.device)
     device = torch.cuda.get_device_name() if roof else "CPU, a rehearsal"
     measured = f"; measured copy bandwidth {roof / 1e12:.2f} TB/s" if roof else ""
-    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
-    report.say(f"{device}, bf16, {versions}, {datetime.date.today()}{measured}.")
+    report.say(conditions(device, "bf16", packages=_PACKAGES) + f"{measured}.")
     for name in arguments.shapes:
         shape(name, arguments, roof, report)
     for name in arguments.models:
-        report.part(
-            f"Methods: {name}",
-            lambda name=name: gains(name, arguments.device, arguments.limit, "eager" in arguments.peers),
-        )
+        measure_gains = partial(gains, name, arguments.device, arguments.limit, "eager" in arguments.peers)
+        report.part(f"Methods: {name}", measure_gains)
     if arguments.costs and report.costs:
         measured_here = {
             "device": device,
             "date": str(datetime.date.today()),
             "dtype": "bfloat16",
-            "versions": versions,
+            "versions": ", ".join(f"{package} {version(package)}" for package in _PACKAGES),
             "fused": os.environ.get(FUSED, ""),
             "copy_bandwidth": roof,
             "shapes": report.costs,

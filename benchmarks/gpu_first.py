@@ -1,4 +1,4 @@
-"""The first minutes on a CUDA device: `make gpu-first`. What is measured, in one call, and what the tests say there.
+"""Use the first minutes on a CUDA device: `make gpu-first` measures and tests in one call.
 
 Every stage is a process with a time limit of its own, so that one that hangs costs the others nothing. All that they
 write lies in one folder; a line for each stage comes last.
@@ -20,7 +20,7 @@ _PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark",
 
 
 def stages(device: str, shapes: str, out: Path) -> list[tuple[str, int, list[str]]]:
-    """The stages: a name, the seconds that it may take, and the arguments of Python."""
+    """List the stages: a name, the seconds that it may take, and the arguments of Python."""
     measure = ["-m", "benchmarks.gpu", "--device", device, "--out"]
     small = ["--contexts", "40", "--nodes", "1,8"] if device == "cpu" else []
     return [

@@ -1,4 +1,4 @@
-"""Our Triton kernels one by one: largest errors, and times beside torch's operations.
+"""Measure our Triton kernels one by one: largest errors, and times beside torch's operations.
 
     python -m benchmarks.gpu_kernels --device cuda --seconds 60
 
@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from tools.interpreted import mend
 
 from . import kernel_cases
-from .kernel_cases import SHAPES, TINY, Case, Inputs, Outputs, Shape
+from .kernel_cases import SHAPES, TINY, Case, KernelInputs, KernelOutputs, LayerSizes
 
 LAUNCHES, REPLAYS = 100, 5
 COLD = 200 * 2**20  # bytes that no L2 cache holds
@@ -65,20 +65,20 @@ def need_cuda(parser: argparse.ArgumentParser, device: str) -> None:
 
 
 def cases(names: Sequence[str]) -> list[Case]:
-    """The cases of all files, or of some kernels; a file that cannot be imported is named."""
-    found = list[Case]()
+    """List the cases of all files, or of some kernels; a file that cannot be imported is named."""
+    listed = list[Case]()
     for module in pkgutil.iter_modules(kernel_cases.__path__):
         try:
-            found += import_module(f"{kernel_cases.__name__}.{module.name}").CASES
+            listed += import_module(f"{kernel_cases.__name__}.{module.name}").CASES
         except Exception as error:  # whatever it is, the other kernels are to be measured
             print(row([module.name, f"FAILED: {reason(error)}", *[""] * (len(HEAD) - 2)]))
-    return [case for case in found if not names or case.name.startswith(tuple(names))]
+    return [case for case in listed if not names or case.name.startswith(tuple(names))]
 
 
 def measured(
-    case: Case, shape: Shape, rows: int, device: torch.device, dtype: torch.dtype, launches: int
+    case: Case, shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype, launches: int
 ) -> Sequence[str]:
-    """The cells of one case behind its first three."""
+    """Measure the cells of one case, after its first three."""
     try:
         torch.manual_seed(0)
         inputs = case.make(shape, rows, device, dtype)
@@ -93,8 +93,8 @@ def measured(
     return [*(f"{each:.2f}" for each in (*errors, *times, times[1] / times[0])), f"{compiled:.1f}"]
 
 
-def steps(outputs: Outputs, exact: Outputs, dtype: torch.dtype) -> float:
-    """The largest error in rounding steps."""
+def steps(outputs: KernelOutputs, exact: KernelOutputs, dtype: torch.dtype) -> float:
+    """Return the largest error in rounding steps."""
     largest = 0.0
     for each, wanted in zip(tree_leaves(outputs), tree_leaves(exact), strict=True):
         size = torch.maximum(wanted.abs(), wanted.abs().max() / 100).clamp(min=torch.finfo(dtype).tiny)
@@ -104,8 +104,8 @@ def steps(outputs: Outputs, exact: Outputs, dtype: torch.dtype) -> float:
     return largest
 
 
-def timed(run: Callable[..., Any], sets: Sequence[Inputs], device: torch.device, launches: int) -> float:
-    """Microseconds of one call, the sets of inputs taken in turn."""
+def timed(run: Callable[..., Any], sets: Sequence[KernelInputs], device: torch.device, launches: int) -> float:
+    """Time a call, in microseconds; the sets of inputs are taken in turn."""
 
     def work() -> None:
         for number in range(launches):
@@ -120,41 +120,48 @@ def timed(run: Callable[..., Any], sets: Sequence[Inputs], device: torch.device,
 
 def replay_ms(warm_up: Callable[[], Any], work: Callable[[], Any], device: torch.device, replays: int) -> float:
     """Time work that is captured in a CUDA graph: the median milliseconds of its replays."""
-    stream, graph, times = torch.cuda.Stream(device), torch.cuda.CUDAGraph(), []
+    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]  # torch's
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         warm_up()
         with torch.cuda.graph(graph, stream=stream):
             work()
         graph.replay()
-        for _ in range(replays):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end))
+        return device_ms(graph.replay, replays)
+
+
+def device_ms(work: Callable[[], object], rounds: int) -> float:
+    """Return the median milliseconds that the device takes for some work."""
+    times = list[float]()
+    for _ in range(rounds):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]  # torch's
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
     return statistics.median(times)
 
 
-def copies(inputs: Inputs) -> int:
-    """How many copies of the inputs no L2 cache holds together."""
+def copies(inputs: KernelInputs) -> int:
+    """Count the copies of the inputs that no L2 cache holds together."""
     size = sum(each.nbytes for each in tree_leaves(inputs) if isinstance(each, torch.Tensor))
     return min(COLD // max(size, 1), LAUNCHES)
 
 
-def copied(inputs: Inputs) -> Inputs:
-    """The same inputs at other addresses, laid out alike."""
-    return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, inputs)
+def copied(inputs: KernelInputs) -> KernelInputs:
+    """Copy inputs to other addresses, laid out alike."""
+    clones: KernelInputs = tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, inputs)
+    return clones
 
 
 def reason(error: Exception) -> str:
-    """An error in one line of a table."""
+    """Write an error as one cell of a table."""
     return f"{type(error).__name__}: {error}".replace("\n", " ").replace("|", "/")[:300]
 
 
 def row(cells: Sequence[str]) -> str:
-    """A row of a Markdown table."""
+    """Write a row of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 

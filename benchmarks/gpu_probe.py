@@ -1,4 +1,4 @@
-"""The kernels of a replayed pass: how many, which take longest, and how fast the products read their weights."""
+"""Profile a replayed pass: how many kernels it has, and which take longest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REPLAYS, _LONGEST = 3, 15
 def probe(
     decoder: Decoder, context: int, device: str, rows: tuple[int, ...] = (1, 8, 64)
 ) -> tuple[str, dict[str, Any]]:
-    """Profile replays of passes of so many rows behind `context` tokens."""
+    """Profile replays of passes of so many rows after `context` tokens."""
     kind = torch.profiler.ProfilerActivity.CUDA if device == "cuda" else torch.profiler.ProfilerActivity.CPU
     texts, figures = [], {}
     session = decoder.open(context + 256, 512)

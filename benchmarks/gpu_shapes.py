@@ -1,9 +1,8 @@
-"""Models of usual shapes with random weights, and what decoding them has to read."""
+"""Make models of usual shapes with random weights, and count what decoding them has to read."""
 
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
@@ -15,11 +14,13 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 
+from .gpu_kernels import device_ms
+
 APART = 37  # tokens by which the prompts of two runs differ in length
 
 
 def llama(vocabulary: int, width: int, inner: int, layers: int, heads: int, kv_heads: int, **more: Any) -> Any:
-    """A configuration; weights are random."""
+    """Make a configuration; weights are random."""
     return transformers.LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=width,
@@ -50,20 +51,20 @@ class Prompts:
         self.same = self._ids[:tokens]  # for who compiles anew for every length
 
     def next(self) -> list[int]:
-        """The next one; its end differs from that of the others too."""
+        """Return the next one; its end differs from that of the others too."""
         length = next(self._lengths)
         return self._ids[:length]
 
 
 def random_model(config: Any, device: str) -> Any:
-    """A model with random weights, made on the device."""
+    """Make a model with random weights on the device."""
     torch.manual_seed(0)
     with torch.device(device):
         return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
 def engine(decoder: Decoder, settings: Mapping[str, str]) -> Engine:
-    """An engine on the weights of `decoder`, with some settings in the environment."""
+    """Make an engine on the weights of `decoder`, with some settings in the environment."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
@@ -76,34 +77,26 @@ def engine(decoder: Decoder, settings: Mapping[str, str]) -> Engine:
 
 
 def copy_bandwidth(device: str) -> float | None:
-    """Bytes per second that a large device-to-device copy reads and writes: the roof that decoding works under."""
+    """Measure the bytes per second of a large copy, read and written: the roof that decoding works under."""
     if device == "cpu":
         return None
     source = torch.empty(2**30, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    times = []
-    for _ in range(20):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        target.copy_(source)
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1000)
-    return 2 * source.numel() / statistics.median(times)
+    return 2 * source.numel() / (device_ms(lambda: target.copy_(source), 20) / 1000)
 
 
 def parameters(config: Any) -> int:
-    """The weights that each pass reads: those of all layers' products, and of the output layer."""
+    """Count the weights that each pass reads: those of all layers' products, and of the output layer."""
     attention = config.hidden_size * 2 * (config.hidden_size + _kept(config))
     layer = attention + 3 * config.hidden_size * config.intermediate_size
     return int(config.num_hidden_layers * layer + config.vocab_size * config.hidden_size)
 
 
 def bytes_per_step(config: Any, context: int) -> int:
-    """Weights and cache that one autoregressive step has to read, in bf16."""
-    return 2 * (parameters(config) + config.num_hidden_layers * context * 2 * _kept(config))
+    """Count the bytes of weights and cache that one autoregressive step has to read, in bf16."""
+    return 2 * (parameters(config) + int(config.num_hidden_layers) * context * 2 * _kept(config))
 
 
 def _kept(config: Any) -> int:
-    """The width of a token's keys in one layer."""
+    """Return the width of a token's keys in one layer."""
     return int(config.num_key_value_heads * config.hidden_size // config.num_attention_heads)

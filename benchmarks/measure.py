@@ -1,12 +1,15 @@
-"""What both benchmarks share: timing a transformers model and our engine on the same weights and prompt."""
+"""Share what benchmarks repeat: timers, tables, the command line, and the lines that head a report."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +24,25 @@ from decoding.types import Draft, Step, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class GuessesParams(Params):
+class WrongGuessesParams(Params):
     """How many guesses."""
 
     count: int = param(7, label="Guesses", help="Nodes below the root", min=0, max=512)
 
 
-class Guesses(Method):
+class WrongGuesses(Method):
     """Proposes a chain of wrong guesses: every step costs what `count` + 1 nodes cost and emits one token."""
 
     name = "guesses"
     label = "Wrong guesses"
     paper = "none"
-    Params = GuessesParams
+    Params = WrongGuessesParams
 
-    def __init__(self, context: Context, params: GuessesParams) -> None:
+    def __init__(self, context: Context, params: WrongGuessesParams) -> None:
         self._context, self._count = context, params.count
 
     def propose(self) -> Draft:
-        """A chain of token 0, which random weights hardly ever choose."""
+        """Propose a chain of token 0, which random weights hardly ever choose."""
         tree = Builder(self._context.text[-1])
         tree.chain([0] * self._count, ["guess"] * self._count)
         return tree.draft()
@@ -49,7 +52,7 @@ class Guesses(Method):
 
 
 def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:
-    """Milliseconds per token of transformers' greedy `generate`, the prompt's pass excluded."""
+    """Time transformers' greedy `generate`: milliseconds per token, the prompt's pass excluded."""
     watch = Stopwatch()
     inputs = torch.tensor([list(ids)], device=model.device)
     model.generate(
@@ -65,13 +68,13 @@ def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:
 
 
 def engine_steps(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -> list[Step]:
-    """The steps of one run behind the prompt's own."""
+    """Run once, and return the steps after the prompt's own."""
     run = engine.decode(list(ids), max_new_tokens=tokens, end_tokens=(), **options)
     return list(run)[1:]
 
 
 def engine_ms(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -> float:
-    """Milliseconds per token by the wall clock, the prompt's step excluded."""
+    """Time a run by the wall clock: milliseconds per token, the prompt's step excluded."""
     run = engine.decode(list(ids), max_new_tokens=tokens, end_tokens=(), **options)
     next(run)
     begin = time.perf_counter()
@@ -80,12 +83,12 @@ def engine_ms(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -
 
 
 def step_ms(engine: Engine, ids: Sequence[int], tokens: int, nodes: int) -> float:
-    """Milliseconds of a step of `nodes` nodes: the median over a run."""
-    steps = engine_steps(engine, ids, tokens, method=Guesses, params={"count": nodes - 1}, record="off")
+    """Return the median milliseconds of a run's steps, each of `nodes` nodes."""
+    steps = engine_steps(engine, ids, tokens, method=WrongGuesses, params={"count": nodes - 1}, record="off")
     return statistics.median(step.timing.total_ms for step in steps)
 
 
-def in_turn(rounds: int, timers: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
+def in_turn(rounds: int, timers: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
     """Run every timer once a round, after one warm-up round, so that a drifting machine treats all alike."""
     for timer in timers.values():
         timer()
@@ -97,12 +100,12 @@ def in_turn(rounds: int, timers: dict[str, Callable[[], float]]) -> dict[str, li
 
 
 def ratio(above: list[float], below: list[float]) -> float:
-    """The median of the ratios round by round, which a drift of the machine's speed leaves alone."""
+    """Return the median of the ratios round by round, which a drift of the machine's speed leaves alone."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Markdown; the first row is the head."""
+    """Write a Markdown table; the first row is its head."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
@@ -110,16 +113,28 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
 
 
-def publish(text: str, out: str | None) -> None:
-    """Print a report, and write it to a file where one is named."""
+def conditions(*facts: str, packages: Sequence[str] = ("torch",)) -> str:
+    """Say what a report was measured on: these facts, the processor, versions of packages, and the date."""
+    versions = (f"{package} {version(package)}" for package in packages)
+    return ", ".join([*facts, platform.machine(), *versions, str(datetime.date.today())])
+
+
+def flags(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Start the parser of a benchmark, which must read its flags first: a wrong one must not cost minutes."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    parser.add_argument("--out", help="also write the report to this file")
+    return parser
+
+
+def publish(name: str, text: str, out: str | None) -> None:
+    """Print a report with its command on top, and write it to a file where one is named."""
+    text = f"Written by `python -m benchmarks.{name} --out benchmarks/{name}.md`.\n\n{text}"
     print(text)
     if out:
         Path(out).write_text(text + "\n", encoding="utf-8")
 
 
-def command(description: str | None, report: Callable[[], str]) -> None:
-    """What a benchmark does when it is run: measure and publish."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--out", help="write the report here too")
-    out = parser.parse_args().out  # first: a wrong flag must not cost minutes
-    publish(report(), out)
+def command(name: str, description: str | None, report: Callable[[], str]) -> None:
+    """Run a benchmark that has no other flags: measure and publish."""
+    out = flags(name, description).parse_args().out
+    publish(name, report(), out)

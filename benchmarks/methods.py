@@ -5,8 +5,6 @@ Their own work as a share of a step, n-gram tables of a whole vocabulary, and lo
 
 from __future__ import annotations
 
-import datetime
-import platform
 import statistics
 import tempfile
 import time
@@ -24,7 +22,7 @@ from decoding.types import Step
 from lab.pocket.suite import write_store
 from lab.training.datastore import build_store
 
-from .measure import command, table
+from .measure import command, conditions, table
 
 TOKENS, EVERY = 64, 6
 TEXT_BYTES = 77_000_000  # makes a datastore of about 100 MB
@@ -32,21 +30,21 @@ DRAFTING = ("draft_model", "kangaroo", "eagle3", "ouroboros")  # their own work 
 
 
 def steps_of(engine: Engine, method: str) -> list[Step]:
-    """Steps behind the prompt's own, over questions of every kind."""
-    found: list[Step] = []
+    """Decode questions of every kind, and return the steps after each prompt's own."""
+    steps: list[Step] = []
     for task in read_tasks(embedded.suite())[::EVERY]:
         prompt = as_prompt(engine, [("user", task.turns[0])])
-        found += list(engine.decode(prompt, method, max_new_tokens=TOKENS, record="off"))[1:]
-    return found
+        steps += list(engine.decode(prompt, method, max_new_tokens=TOKENS, record="off"))[1:]
+    return steps
 
 
 def share(steps: Sequence[Step]) -> float:
-    """Of the time of steps: what the method itself took, to propose and to observe."""
+    """Return the share of the steps' time that the method itself took, to propose and to observe."""
     return sum(step.timing.draft_ms for step in steps) / sum(step.timing.total_ms for step in steps)
 
 
 def own_work(engine: Engine) -> str:
-    """A row per method."""
+    """Measure a row per method."""
     rows = [["method", "propose and observe, share of a step", "bar"]]
     for name in METHODS:
         network = " (runs a network)" if name in DRAFTING else ""
@@ -55,7 +53,7 @@ def own_work(engine: Engine) -> str:
 
 
 def tables_seconds() -> float:
-    """Building the n-gram tables of a model that has none."""
+    """Time the building of n-gram tables for a model that has none."""
     from decoding.parts.tables import load_tables
 
     engine = load(embedded.TARGET, device="cpu")
@@ -66,7 +64,7 @@ def tables_seconds() -> float:
 
 
 def look_ups() -> list[list[str]]:
-    """A datastore of generated text, and the time that a step spends in it."""
+    """Build a datastore of generated text, and time what a step spends in it."""
     with tempfile.TemporaryDirectory() as folder:
         text, store = Path(folder) / "text.jsonl", Path(folder) / "store.safetensors"
         write_store(text, 7, TEXT_BYTES)
@@ -88,19 +86,16 @@ def look_ups() -> list[list[str]]:
 
 
 def report() -> str:
-    """Everything, as a page of Markdown."""
+    """Measure everything."""
     torch.set_num_threads(2)
     rows = [
         ["", "measured", "bar"],
         ["n-gram tables of 4096 tokens, s", f"{tables_seconds():.1f}", "20"],
         *look_ups(),
     ]
-    where = f"pocket, float32, CPU, {torch.get_num_threads()} threads, {platform.machine()}, torch {torch.__version__}"
-    head = (
-        f"Written by `python -m benchmarks.methods --out benchmarks/methods.md`.\n\n{where}, {datetime.date.today()}."
-    )
-    return "\n\n".join([head, own_work(load(embedded.TARGET, device="cpu")), table(rows)])
+    where = conditions("pocket", "float32", "CPU", f"{torch.get_num_threads()} threads")
+    return "\n\n".join([f"{where}.", own_work(load(embedded.TARGET, device="cpu")), table(rows)])
 
 
 if __name__ == "__main__":
-    command(__doc__, report)
+    command("methods", __doc__, report)

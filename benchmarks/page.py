@@ -9,10 +9,8 @@ lies between.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -22,20 +20,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import gradio
-import plotly
-import torch
-
 from app.examples import EXAMPLES
 from app.models.catalog import SMOLLM2
 from decoding import load
 from decoding.trace.file import write_trace
 from decoding.types import Trace
-from tools.browser import DRAWN, PLAYER, ROOT, browser, served
+from tools import ROOT
+from tools.browser import DRAWN, PLAYER, browser, served
 from tools.page import Page
 from viz.stream.play import Play
 
-from .measure import command, table
+from .measure import command, conditions, table
 
 VISITS, SEEKS = 5, 1000
 SERVERS, ROUNDS = 3, 16  # of watched runs: one process is some percent faster than the next
@@ -109,10 +104,10 @@ TOOLS = f"""() => {{
 
 
 def long_run() -> Trace:
-    """A run of Lookahead (15, 5, 15), longer than what is looked at of it."""
+    """Decode with Lookahead (15, 5, 15), longer than what is looked at of it."""
     run = load("pocket", device="cpu").decode(
         PROMPT, "lookahead", max_new_tokens=TOKENS, end_tokens=(), record="full"
-    )  # behind the end of its answer a model knows little, and few guesses hold
+    )  # after the end of its answer a model knows little, and few guesses hold
     for _ in run:
         pass
     assert len(run.trace.steps) >= STEPS, "the run is too short to be measured"
@@ -120,28 +115,28 @@ def long_run() -> Trace:
 
 
 def stream_bytes(trace: Trace) -> int:
-    """What the page is sent for the first steps, the details that it asks for apart."""
+    """Count what the page is sent for the first steps, the details that it asks for apart."""
     play = Play(trace.header)
     lines = [play.begin(trace.texts), *(play.step(step) for step in trace.steps[:STEPS]), play.end(trace.summary)]
     return sum(len(line.encode()) for line in lines)
 
 
 def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
-    """Seconds from a visitor's arrival to the opening race's text, and to the stage of one who steps on at once."""
-    found = []
+    """Return seconds from a visitor's arrival to the opening race's text, and to the stage if they step on at once."""
+    seconds = []
     for _ in range(VISITS):
         page = open_page(chromium, server, height=800)
         text = page.wait_for_function(f"() => ({OPENED}) && performance.now()").json_value()
         page.evaluate("document.querySelector('.app-first').click()")
         page.wait_for_function(SHOWN)
         stage = page.wait_for_function(f"() => ({STAGE}) && performance.now()").json_value()
-        found.append((text / 1000, stage / 1000))
+        seconds.append((text / 1000, stage / 1000))
         page.context.close()
-    return found
+    return seconds
 
 
 def open_page(chromium: Any, server: Page, *, height: int) -> Any:
-    """A visitor with an empty cache."""
+    """Open the page as a visitor with an empty cache."""
     page = chromium.new_context(viewport={"width": 1280, "height": height}).new_page()
     page.set_default_timeout(120_000)
     page.goto(server.address, wait_until="commit")
@@ -149,7 +144,7 @@ def open_page(chromium: Any, server: Page, *, height: int) -> Any:
 
 
 def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> dict[str, float]:
-    """A long run with text, stage and these views on the screen: played, scrubbed, and visited at random."""
+    """Show a long run with text, stage and these views: play it, scrub it, and seek steps at random."""
     page = open_page(chromium, server, height=2400 if views else 720)
     page.wait_for_function(SHOWN)
     page.set_input_files(".app-bar input[type=file]", trace)
@@ -181,7 +176,7 @@ def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> 
 
 
 def usage(devtools: Any) -> dict[str, float]:
-    """What the page holds after everything that can go has gone."""
+    """Measure what the page holds after everything that can go has gone."""
     devtools.send("Performance.enable")
     for _ in range(3):
         devtools.send("HeapProfiler.collectGarbage")
@@ -189,23 +184,23 @@ def usage(devtools: Any) -> dict[str, float]:
 
 
 def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[float, float]]:
-    """By round: milliseconds from the press of Run to the first step; tokens/s watched, in the command line's.
+    """Return for each round the milliseconds from Run to the first step, and tokens/s in the command line's.
 
     A machine's speed drifts: a watched run is compared with the mean of the runs before and after it.
     """
     page = run_page(chromium, server, method=method, length=200, prompt=SUM)
-    found, before = [], alone(method)
+    measured, before = [], alone(method)
     for _ in range(rounds):
         first, watched = page.evaluate("bench.live()")
         after = alone(method)
-        found.append((first, 2 * watched / (before + after)))
+        measured.append((first, 2 * watched / (before + after)))
         before = after
     page.context.close()
-    return found
+    return measured
 
 
 def run_page(chromium: Any, server: Page, **settings: str | int) -> Any:
-    """A visitor with a run's settings in the form, who has run it once: the model is loaded."""
+    """Open the page with a run's settings in the form, and run it once, so that the model is loaded."""
     page = open_page(chromium, server, height=1000)
     page.goto(f"{server.address}?{urlencode(settings)}")
     page.wait_for_function(SHOWN)
@@ -216,43 +211,43 @@ def run_page(chromium: Any, server: Page, **settings: str | int) -> Any:
 
 
 def first_steps(chromium: Any, method: str) -> float:
-    """Milliseconds from the press of Run to the first step of SmolLM2, which is loaded: the median of some runs."""
+    """Return the median milliseconds from the press of Run to the first step of SmolLM2, which is loaded."""
     with served("--model", SMOLLM2.name) as server:
         page = run_page(chromium, server, model=SMOLLM2.name, method=method, length=48, prompt=PRIME)
-        firsts = [page.evaluate("bench.live()")[0] for _ in range(ROUNDS)]
+        firsts = [float(page.evaluate("bench.live()")[0]) for _ in range(ROUNDS)]
         page.context.close()
     return statistics.median(firsts)
 
 
 def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
-    """By method, what `lived` gives over some servers: the median of the first steps, and the `shares` of speed.
+    """Measure `lived` over some servers: by method the median of the first steps, and the `shares` of speed.
 
     `apart` keeps the browser off the engine's cores; half as many rounds are enough for that.
     """
     cores = sorted(os.sched_getaffinity(0)) if apart else []
     engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
-    found: dict[str, list[tuple[float, float]]] = {method: [] for method in LIVE}
+    measured: dict[str, list[tuple[float, float]]] = {method: [] for method in LIVE}
     for _ in range(SERVERS):
         with contextlib.ExitStack() as opened:
             with limited_to(visitors):
                 chromium = opened.enter_context(browser())
             with limited_to(engines):
                 server = opened.enter_context(served("--model", "pocket"))
-            for method, rounds in found.items():
+            for method, rounds in measured.items():
                 rounds += lived(chromium, server, method, ROUNDS // (1 + apart))
-    columns = {method: [*zip(*rounds, strict=True)] for method, rounds in found.items()}
+    columns = {method: [*zip(*rounds, strict=True)] for method, rounds in measured.items()}
     return {method: (statistics.median(firsts), shares(ratios)) for method, (firsts, ratios) in columns.items()}
 
 
 def shares(ratios: Sequence[float]) -> str:
-    """The median, and what half of the rounds lie between."""
+    """Write the median, and what half of the rounds lie between."""
     low, middle, high = (f"{100 * ratio:.0f}" for ratio in statistics.quantiles(ratios, n=4))
     return f"{middle}% ({low} to {high})"
 
 
 @contextlib.contextmanager
 def limited_to(cores: list[int]) -> Iterator[None]:
-    """What is started in the block runs on these cores only, if any are named."""
+    """Keep what is started in the block on these cores, if any are named."""
     if not cores:
         yield
         return
@@ -265,7 +260,7 @@ def limited_to(cores: list[int]) -> Iterator[None]:
 
 
 def alone(method: str) -> float:
-    """Tokens/s of the same run from the command line, on as many threads as the page decodes with."""
+    """Measure tokens/s of the same run from the command line, on as many threads as the page decodes with."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
     command = ["run", "--method", method, "--prompt", SUM, "--max-new-tokens", "200", "--record", "full", "--json"]
     printed = subprocess.run(
@@ -276,7 +271,7 @@ def alone(method: str) -> float:
 
 
 def report() -> str:
-    """Everything, as a page of Markdown."""
+    """Measure everything."""
     trace = long_run()
     with tempfile.TemporaryDirectory() as folder, browser() as chromium, served("--model", "pocket") as server:
         path = Path(folder) / "long.jsonl.gz"
@@ -315,10 +310,9 @@ def report() -> str:
             rows.append([f"{label}, browser on other cores", apart[method][1], ""])
     for method, first in english.items():
         rows.append([f"Run pressed, first step of {method} on SmolLM2 seen, s", f"{first / 1000:.2f}", "1.5"])
-    where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
-    versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
-    return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
+    where = conditions(f"{os.cpu_count()} cores", f"Chromium {version}", packages=("gradio", "plotly", "torch"))
+    return f"{where}.\n\n{table(rows)}"
 
 
 if __name__ == "__main__":
-    command(__doc__, report)
+    command("page", __doc__, report)

@@ -2,17 +2,15 @@
 
 Every prompt is decoded twice, once with a light record and once with a full one, in turn, and compared by processor
 time on one thread, of which another process that has the core takes none. What `evaluate` adds, a full record's trace
-and rows, is measured behind each pair.
+and rows, is measured after each pair.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,13 +24,13 @@ from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.run import Run
 
-from .measure import publish, ratio, table
+from .measure import conditions, flags, publish, ratio, table
 
 TOKENS, WARM_UP = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Workload:
     """A model's prompts, of which each n-th is taken, and the methods that decode them."""
 
     suite: Path
@@ -41,15 +39,15 @@ class Measured:
 
 
 MODELS = {
-    "pocket": Measured(embedded.TASKS, 12, tuple(METHODS)),
-    "smollm2": Measured(SUITES[ENGLISH], 24, ("autoregressive", "prompt_lookup", "draft_model", "eagle3")),
+    "pocket": Workload(embedded.TASKS, 12, tuple(METHODS)),
+    "smollm2": Workload(SUITES[ENGLISH], 24, ("autoregressive", "prompt_lookup", "draft_model", "eagle3")),
 }
 LEVELS = ("light", "full")
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Costs:
+class RecordingCosts:
     """Processor seconds of one method, a number a prompt."""
 
     light: list[float] = field(default_factory=list)
@@ -59,50 +57,50 @@ class Costs:
     steps: int = 0
 
     def row(self, name: str) -> list[str]:
-        """The method's line of the table."""
+        """Write the method's line of the table."""
         per_step = (1000 * sum(each) / self.steps for each in (self.light, self.full, self.trace, self.rows))
         cost = f"{100 * (ratio(self.full, self.light) - 1):+.1f}%"
         return [name, str(self.steps), *(f"{each:.3f}" for each in per_step), cost]
 
 
 def spent(work: Callable[[], T]) -> tuple[T, float]:
-    """What some work gives, and the processor seconds that it took."""
+    """Return the result of some work, and the processor seconds that it took."""
     begin = time.process_time()
     result = work()
     return result, time.process_time() - begin
 
 
 def decoded(engine: Engine, ids: Sequence[int], method: str, level: str, tokens: int = TOKENS) -> tuple[float, Run]:
-    """The processor seconds of one run, and the run."""
+    """Decode, and return the processor seconds with the run."""
     run = engine.decode(list(ids), method, max_new_tokens=tokens, record=level, memory={})
     _, seconds = spent(lambda: [*run])
     return seconds, run
 
 
-def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Costs:
-    """Light and full runs in turn; which comes first changes from prompt to prompt."""
+def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> RecordingCosts:
+    """Measure light and full runs in turn; which comes first changes from prompt to prompt."""
     for level in LEVELS:
         tables_of(decoded(engine, prompts[0], method, level, WARM_UP)[1].trace)
-    found = Costs()
+    method_costs = RecordingCosts()
     for number, ids in enumerate(prompts):
         took = {level: decoded(engine, ids, method, level) for level in (LEVELS if number % 2 else LEVELS[::-1])}
         (light, _), (full, run) = took["light"], took["full"]
-        trace, making = spent(lambda run=run: run.trace)
-        _, rows = spent(lambda trace=trace: tables_of(trace))
-        found.light.append(light)
-        found.full.append(full)
-        found.trace.append(making)
-        found.rows.append(rows)
-        found.steps += len(trace.steps)
-    return found
+        trace, making = spent(partial(getattr, run, "trace"))
+        _, rows = spent(partial(tables_of, trace))
+        method_costs.light.append(light)
+        method_costs.full.append(full)
+        method_costs.trace.append(making)
+        method_costs.rows.append(rows)
+        method_costs.steps += len(trace.steps)
+    return method_costs
 
 
-def report(model: str, measured: Measured) -> str:
-    """A row a method, and one for all of them together."""
+def report(model: str, measured: Workload) -> str:
+    """Measure a row a method, and one for all of them together."""
     engine = load(model, device="cpu")
     tasks = read_tasks(measured.suite)[:: measured.every]
     prompts = [engine.encode(as_prompt(engine, [("user", task.turns[0])])) for task in tasks]
-    rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], Costs()
+    rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], RecordingCosts()
     for name in measured.methods:
         each = costs(engine, name, prompts)
         rows.append(each.row(name))
@@ -111,25 +109,24 @@ def report(model: str, measured: Measured) -> str:
         total.steps += each.steps
     together = sum(total.full) / sum(total.light) - 1
     rows.append([*total.row("all of them together")[:-1], f"{100 * together:+.1f}%"])
-    where = f"{model}, {engine.model.precision}, one thread, {platform.machine()}, torch {torch.__version__}"
-    return f"{where}, {datetime.date.today()}; {len(prompts)} prompts, {TOKENS} tokens each.\n\n{table(rows)}"
+    where = conditions(model, engine.model.precision, "one thread", "processor time")
+    return f"{where}; {len(prompts)} prompts, {TOKENS} tokens each.\n\n{table(rows)}"
 
 
 def main() -> None:
     """Print a table a model, and write them to a file where one is named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
+    parser = flags("record", __doc__)
     parser.add_argument("--models", default=",".join(MODELS), help="pocket, smollm2 or both")
     parser.add_argument("--methods", help="only these methods")
     parser.add_argument("--every", type=int, help="take each n-th prompt of a suite")
-    parser.add_argument("--out", help="also write the tables to this file")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    reports = ["Written by `python -m benchmarks.record --out benchmarks/record.md`; processor time."]
+    reports = []
     for model in arguments.models.split(","):
         measured = MODELS[model]
         methods = arguments.methods.split(",") if arguments.methods else measured.methods
-        reports.append(report(model, Measured(measured.suite, arguments.every or measured.every, methods)))
-    publish("\n\n".join(reports), arguments.out)
+        reports.append(report(model, Workload(measured.suite, arguments.every or measured.every, methods)))
+    publish("record", "\n\n".join(reports), arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """The fastest settings on this machine's CPU: `python -m benchmarks.tune --model smollm2`.
 
 Every candidate decodes the same prompts in turn, beside autoregressive decoding; the table says what each was worth.
-The fastest stand in the methods' presets (analysis/tuned.py).
+The fastest are the methods' presets (analysis/tuned.py).
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -21,7 +20,7 @@ from decoding.engine import Engine
 from decoding.methods.token_recycling import TokenRecyclingParams
 from decoding.types import JSON
 
-from .measure import table
+from .measure import flags, publish, table
 
 Settings = Mapping[str, JSON]
 
@@ -75,15 +74,15 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
 
 
 def tune(engine: Engine, tasks: Sequence[Task], methods: Sequence[str], budget: int) -> str:
-    """A table of every candidate, the best of each method first."""
-    base, found = base_entry(engine), dict[str, list[tuple[BenchEntry, Settings]]]()
+    """Measure every candidate, and list the best of each method first."""
+    base, by_method = base_entry(engine), dict[str, list[tuple[BenchEntry, Settings]]]()
     for method in methods:
-        found[method] = [(method_entry(engine, method, settings), settings) for settings in CANDIDATES[method]]
-    entries = [entry for candidates in found.values() for entry, _ in candidates]
+        by_method[method] = [(method_entry(engine, method, settings), settings) for settings in CANDIDATES[method]]
+    entries = [entry for candidates in by_method.values() for entry, _ in candidates]
     with ProgressBar() as progress:
         measure(engine, tasks, [base, *entries], budget, progress=progress)
     rows = [["method", "settings", "tokens/step", "speedup"]]
-    for method, candidates in found.items():
+    for method, candidates in by_method.items():
         for entry, settings in sorted(candidates, key=lambda pair: pair[0].speed or 0.0, reverse=True):
             rows.append([method, _spelt(settings), f"{_length(entry):.2f}", f"{_ratio(entry, base):.2f}x"])
     return table(rows)
@@ -103,7 +102,7 @@ def _spelt(settings: Settings) -> str:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = flags("tune", __doc__)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--methods", default=",".join(CANDIDATES))
     parser.add_argument("--limit", type=int, default=7, help="tasks (default: one of each kind)")
@@ -114,7 +113,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     engine = load(arguments.model, device="cpu", dtype=arguments.dtype)
     tasks = read_questions(None, arguments.model, arguments.limit)
-    print(tune(engine, tasks, arguments.methods.split(","), arguments.max_new_tokens))
+    publish("tune", tune(engine, tasks, arguments.methods.split(","), arguments.max_new_tokens), arguments.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from analysis.doctor import KINDS
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import Examination, examine, finish, refused, sample
+from analysis.doctor.examine import ExaminationReport, examine, finish, refused, sample
 from analysis.doctor.texts import write_texts
 from decoding.errors import ModelError, ParamError
 
@@ -72,7 +72,7 @@ def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
     return kind, clean(path)
 
 
-def shown(paint: Paint, report: Examination) -> str:
+def shown(paint: Paint, report: ExaminationReport) -> str:
     """Format the report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:

@@ -51,7 +51,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """One browser for all tests of a process, because playwright cannot be started twice in it."""
+    """Yield one browser for all tests of a process, because playwright cannot be started twice in it."""
     if find_chromium() is None and "CI" not in os.environ:
         pytest.skip("the pages are tested in a browser: install chromium")
     with browser() as running:

@@ -23,12 +23,12 @@ def pooled(values: npt.NDArray[np.floating | np.integer], expected: Distribution
 
 
 def distance_of(counts: Counts, distribution: Distribution) -> float:
-    """The total variation distance between the samples and the distribution."""
+    """Return the total variation distance between the samples and the distribution."""
     return float(abs(counts / counts.sum() - distribution).sum() / 2)
 
 
 def chance(counts: Counts, distribution: Distribution) -> float:
-    """The chance that samples of the distribution fit it as badly as these; zero where a sample is impossible."""
+    """Return the chance that samples of the distribution fit it as badly as these; zero if one is impossible."""
     if counts[distribution == 0.0].any():
         return 0.0
     expected = distribution * counts.sum()
@@ -37,7 +37,7 @@ def chance(counts: Counts, distribution: Distribution) -> float:
 
 
 def power(freedom: int, samples: int, distance: float) -> float:
-    """The odds, at least, of rejecting independent samples whose distribution is `distance` away from the right one.
+    """Return the least odds of rejecting independent samples whose distribution is off by `distance`.
 
     Among all distributions at a total variation distance d, the one that is hardest to see moves every cell by
     the same share, p' = p (1 +- 2d). It gives the statistic a noncentrality of 4 n d^2; every other gives it more, by

@@ -94,7 +94,7 @@ ALL = {**FAMILIES, **ROPES}
 
 
 def tiny(name: str, seed: int = 0, **changes: Any) -> Any:
-    """The transformers model of that name, float32; equal seeds give equal weights."""
+    """Return the transformers model of that name, float32; equal seeds give equal weights."""
     import transformers
 
     family, differs = ALL[name]
@@ -108,7 +108,7 @@ def tiny(name: str, seed: int = 0, **changes: Any) -> Any:
 
 
 def near(name: str, noise: float = 0.004, **changes: Any) -> Any:
-    """The model of that name with every weight a little off: as a drafter, it is often right and often wrong."""
+    """Return the model of that name with every weight a little off: as a drafter, it is often right and often wrong."""
     model, source = tiny(name, **changes), torch.Generator().manual_seed(1)
     with torch.no_grad():
         for weight in model.parameters():
@@ -125,7 +125,7 @@ def machine(
     precision: str | None = None,
     **changes: Any,
 ) -> Engine:
-    """An engine with every part on the model of that name: a drafter a little off, and random heads and adapter.
+    """Make an engine with every part on the model of that name: a drafter a little off, and random heads and adapter.
 
     All of it on the device and in the dtype of `like`, but for a target that is split over `devices`, or in another
     `precision`.
@@ -156,21 +156,21 @@ def _heads(target: AnyDecoder) -> Heads:
 
 
 def adapter(target: AnyDecoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]:
-    """What an adapter is made of, at random."""
+    """Return what an adapter is made of, at random."""
     config = AdapterConfig.fit(target.shape, 1)
     sizes = config.tensors(target.shape.hidden, target.card.vocabulary)
     return config, {name: _random(target, *size) for name, size in sizes.items()}
 
 
 def eagle(target: AnyDecoder) -> Eagle:
-    """A random EAGLE-3 drafter that reads three layers and cannot say every third token."""
+    """Make a random EAGLE-3 drafter that reads three layers and cannot say every third token."""
     config, weights, ids = drafter(target)
     assert config.taps is not None
     return Eagle(config, config.taps, weights | {"ids": ids}, target, "random drafter of features")
 
 
 def drafter(target: AnyModel) -> tuple[EagleConfig, dict[str, torch.Tensor], torch.Tensor]:
-    """What it is made of."""
+    """Return what it is made of."""
     shape, window = target.shape, target.shape.windows[0] if isinstance(target, AnyDecoder) else None
     layer = {
         "model_type": "llama",

@@ -33,7 +33,7 @@ _OUTSIDE = {
 
 
 def write(model: Any, path: Path, kind: GGMLQuantizationType = GGMLQuantizationType.F32, **more: Any) -> Path:
-    """The file of a model, its matrices quantised; `more` are further keys of its metadata, without the family."""
+    """Write a model's file, its matrices quantised; `more` are further keys of its metadata, without the family."""
     config, family = model.config, model.config.model_type
     head = config.head_dim if getattr(config, "head_dim", None) else config.hidden_size // config.num_attention_heads
     rope = config.rope_parameters
@@ -89,7 +89,7 @@ def write(model: Any, path: Path, kind: GGMLQuantizationType = GGMLQuantizationT
 
 
 def _llama_3(rope: dict[str, Any], head: int) -> np.ndarray:
-    """What llama.cpp stores for Llama 3's rule: by how much each frequency is divided."""
+    """Return what llama.cpp stores for Llama 3's rule: by how much each frequency is divided."""
     divisors = []
     for place in range(0, head, 2):
         length = 2 * math.pi * rope["rope_theta"] ** (place / head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .space import ROOT
+from . import ROOT
 
 OPTIONAL = ("assets/smollm2", "docs/screenshots")  # SmolLM2's parts, and the pictures of the page
 PARTS_OUT = "this copy leaves assets/smollm2 out"

@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 def splits(method: str, params: Mapping[str, Any], sampling: Mapping[str, Any]) -> bool:
-    """Whether several ranks may read it."""
+    """Return whether several ranks may read it."""
     kind = METHODS[method]
     return hindrance(kind, kind.Params.parse(params), find_sampling(sampling)) is None
 
@@ -72,7 +72,7 @@ ON_DECODERS = [
 
 @cache
 def machine(model: str) -> Engine:
-    """The engine of a case."""
+    """Return the engine of a case."""
     if model == "toy":
         return engine(counted_text())
     from tests.families import machine as with_parts
@@ -86,7 +86,7 @@ class Counted(Ranks):
     counted = 0
 
     def gather(self, numbers: Sequence[int]) -> list[list[int]]:
-        """The same, with a sum that is not this class's own."""
+        """Return the same, with a sum that is not this class's own."""
         real: Callable[..., Any] = dist.all_gather
 
         def counting(outputs: list[torch.Tensor], mine: torch.Tensor, **options: Any) -> Any:
@@ -106,7 +106,7 @@ class Divided(Autoregressive):
     rank = 0
 
     def propose(self) -> Draft:
-        """The root, and the rank's own number."""
+        """Return the root, and the rank's own number."""
         tree = Builder(self._context.text[-1])
         tree.add(self.rank, 0, "own")
         return tree.draft()
@@ -116,14 +116,14 @@ class Doubtful(Autoregressive):
     """Calls its guess a sampled one."""
 
     def propose(self) -> Draft:
-        """The root, and a guess with a distribution."""
+        """Return the root, and a guess with a distribution."""
         tree = Builder(self._context.text[-1])
         tree.add(1, 0, "own")
         return tree.draft((None, torch.full((12,), 1 / 12, dtype=torch.float64)))
 
 
 def outcome(act: Callable[[], Any]) -> Any:
-    """What came out, or the sentence of the error."""
+    """Return what came out, or the sentence of the error."""
     try:
         return act()
     except SpecscopeError as error:
@@ -131,7 +131,7 @@ def outcome(act: Callable[[], Any]) -> Any:
 
 
 def ended(run: Run, cancel_at: int | None = None) -> list[Any]:
-    """How a run ended."""
+    """Return how a run ended."""
     for step in run:
         if step.index == cancel_at:
             run.cancel()
@@ -139,7 +139,7 @@ def ended(run: Run, cancel_at: int | None = None) -> list[Any]:
 
 
 def special(ranks: Ranks) -> dict[str, Any]:
-    """What ranks do that do not all want the same."""
+    """Return what ranks do that do not all want the same."""
     toy, last = machine("toy"), ranks.rank == ranks.count - 1
     long = PROMPT * 8
     refused = [
@@ -170,7 +170,7 @@ def special(ranks: Ranks) -> dict[str, Any]:
 
 
 def environment(rank: int, count: int, port: int) -> None:
-    """What torchrun would tell this rank."""
+    """Set what torchrun would tell this rank."""
     names = {"RANK": rank, "WORLD_SIZE": count, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": count, "MASTER_PORT": port}
     os.environ |= {"MASTER_ADDR": "127.0.0.1"} | {name: str(value) for name, value in names.items()}
 

@@ -11,19 +11,18 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 
 def front_matter() -> dict[str, str]:
-    """What the README tells a Space."""
+    """Return what the README tells a Space."""
     head = (ROOT / "README.md").read_text(encoding="utf-8").split("---\n")[1]
     return {name: value.strip().strip('"') for name, value in (line.split(":", 1) for line in head.splitlines())}
 
 
 def first_page() -> str:
-    """What a visitor of the Space gets."""
+    """Return what a visitor of the Space gets."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -25,7 +25,7 @@ WARM = Sampling(temperature=1.0)
 
 @st.composite
 def drafts(draw: st.DrawFn, explore: bool = True) -> Draft:
-    """Any draft over four tokens, duplicates and explore nodes included."""
+    """Draw any draft over four tokens, duplicates and explore nodes included."""
     tree = Builder(0)
     for _ in range(draw(st.integers(0, 20))):
         role = Role.EXPLORE if explore and draw(st.booleans()) else Role.VERIFY
@@ -37,20 +37,20 @@ answers = st.lists(st.integers(0, WORDS - 1), min_size=21, max_size=21)
 
 
 def noise(seed: int, way: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Numbers that depend on the way to a node."""
+    """Return numbers that depend on the way to a node."""
     return np.random.default_rng([seed, len(way), *way]).normal(size=WORDS)
 
 
 def accepted(
     draft: Draft, p: torch.Tensor, draws: Draws, position: int = 0, typical: tuple[float, float] | None = None
 ) -> Accepted:
-    """What is accepted when the target's distributions are these, (T, V)."""
+    """Return what is accepted when the target's distributions are these, (T, V)."""
     rule = AcceptanceRule(WARM, draws, position, typical)
     return rule.accept(draft, OneByOne(draft, rule, p.__getitem__))
 
 
 def by_depth(wishes: Sequence[int]) -> Any:
-    """A target whose choice depends on the depth alone, so that equal paths get equal answers."""
+    """Return a target whose choice depends on the depth alone, so that equal paths get equal answers."""
     return lambda node, depth, children: wishes[depth]
 
 
@@ -129,12 +129,12 @@ class Fixed(Draws):
         self._tests, self._own, self.positions = iter(tests), own, list[int]()
 
     def at(self, position: int) -> float:
-        """The target's own number."""
+        """Return the target's own number."""
         self.positions.append(position)
         return self._own
 
     def fresh(self) -> float:
-        """The next test's number."""
+        """Return the next test's number."""
         return next(self._tests)
 
 
@@ -143,7 +143,7 @@ Q = torch.tensor([0.2, 0.6, 0.1, 0.1], dtype=torch.float64)
 
 
 def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
-    """A draft with some guesses below the root, each drawn from a distribution or from none."""
+    """Make a draft with some guesses below the root, each drawn from a distribution or from none."""
     tree = Builder(0)
     for token, _ in guesses:
         tree.add(token, 0, "toy")
@@ -151,12 +151,12 @@ def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
 
 
 def first(draft: Draft, draws: Draws, p: torch.Tensor = P) -> int:
-    """The first token emitted."""
+    """Return the first token emitted."""
     return accepted(draft, p.expand(len(draft.tokens), -1), draws)[1][0]
 
 
 def shares(draft: Draft, tests: Sequence[float], p: torch.Tensor = P) -> torch.Tensor:
-    """How often each token comes out for an even grid of the target's own numbers."""
+    """Return how often each token comes out for an even grid of the target's own numbers."""
     grid = [(i + 0.5) / 1000 for i in range(1000)]
     return torch.tensor([first(draft, Fixed(tests, own), p) for own in grid]).bincount(minlength=WORDS) / 1000
 
@@ -218,7 +218,7 @@ def test_the_residual_is_drawn_with_the_number_of_its_own_position() -> None:
 
 
 def tree_of(*guesses: tuple[int, int], roles: Sequence[Role] = ()) -> Draft:
-    """A draft of (token, parent)."""
+    """Make a draft of (token, parent)."""
     tree = Builder(0)
     for i, (token, parent) in enumerate(guesses):
         tree.add(token, parent, "toy", roles[i] if roles else Role.VERIFY)
@@ -228,7 +228,7 @@ def tree_of(*guesses: tuple[int, int], roles: Sequence[Role] = ()) -> Draft:
 def typical(
     draft: Draft, distributions: Sequence[Sequence[float]], epsilon: float = 0.09, delta: float = 0.3, own: float = 0.0
 ) -> Accepted:
-    """What typical acceptance takes, for the target's distribution at every node."""
+    """Return what typical acceptance takes, for the target's distribution at every node."""
     return accepted(draft, torch.tensor(distributions, dtype=torch.float64), Fixed([], own), 0, (epsilon, delta))
 
 
@@ -290,8 +290,8 @@ def test_typical_acceptance_is_what_its_definition_says(draft: Draft, seed: int,
             best = max(best, (len(shares), sum(map(math.log, shares))))
     path, emitted = accepted(draft, distributions, Draws(seed), 3, (epsilon, delta))
     assert path in passing and len(path) - 1 == best[0]
-    found = sum(
+    expected = sum(
         math.log(float(distributions[above, draft.tokens[here]])) for above, here in zip(path, path[1:], strict=False)
     )
-    assert found == pytest.approx(best[1])
+    assert expected == pytest.approx(best[1])
     assert emitted[:-1] == tuple(draft.tokens[node] for node in path[1:])

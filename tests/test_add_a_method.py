@@ -41,7 +41,7 @@ TOY = {"toy": CatalogEntry("toy", "toy", draft="toy")}
 
 @pytest.fixture(scope="module", autouse=True)
 def added() -> Iterator[None]:
-    """The README's own code, and what it registers taken back afterwards."""
+    """Run the README's own code, and take back what it registers afterwards."""
     with patch.dict(METHODS), patch.dict(SCREENS):
         exec(compile(EXAMPLE, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
         assert [*METHODS][-1] == [*SCREENS][-1] == "echo"
@@ -61,7 +61,7 @@ def trace(model: Engine) -> Trace:
 
 
 def play(trace: Trace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The first line of a run's stream, and its steps."""
+    """Return the first line of a run's stream, and its steps."""
     got = expanded(parsed(lines(trace, cap=None)))
     return got[0], [line for line in got if line["kind"] == "step"]
 
@@ -156,8 +156,8 @@ def test_it_has_controls_on_the_page() -> None:
     """And what a visitor sends for it is checked by its own bounds."""
     page = build(AppState(TOY, "toy"))
     discard_event_loops()
-    found = [block for block in page.blocks.values() if getattr(block, "elem_id", None) == "p-echo-times"]
-    assert [(block.label, block.minimum, block.maximum) for block in found] == [("Echoes", 1, 8)]
+    sliders = [block for block in page.blocks.values() if getattr(block, "elem_id", None) == "p-echo-times"]
+    assert [(block.label, block.minimum, block.maximum) for block in sliders] == [("Echoes", 1, 8)]
     asked: dict[str, Any] = {"model": "toy", "sampling": {}, "prompt": "Monday", "max_new_tokens": 8, "method": "echo"}
     assert order(TOY, params={"times": 8}, **asked).params.to_json() == {"times": 8}
     with pytest.raises(ParamError, match="times must be between 1 and 8"):

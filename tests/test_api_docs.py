@@ -7,16 +7,16 @@ import enum
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypedDict
 
 import pytest
 
 import decoding
 import viz
-from tools.api_docs import markdown, names
+from tests import ROOT
+from tools import markdown
+from tools.api_docs import names
 
-ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "api.md"
 
 

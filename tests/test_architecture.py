@@ -17,8 +17,8 @@ from typing import get_type_hints, is_typeddict
 import pytest
 
 from decoding.methods import METHODS, Method, panel_names
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
 PARTS = ("decoding", "analysis", "lab", "cli", "viz", "app", "benchmarks", "tools", "tests")
 # What each package may import of the others. The page's own fixtures and the makers of its assets know everything.
@@ -87,22 +87,22 @@ def is_module(dotted: str) -> bool:
 
 @cache
 def imports(path: Path) -> set[str]:
-    """Dotted names of all modules that a file imports, relative ones resolved."""
+    """Return dotted names of all modules that a file imports, relative ones resolved."""
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    found = set()
+    modules = set()
     for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             parts = {alias.name for alias in node.names if is_module(f"{module}.{alias.name}") or not node.module}
-            found |= {f"{module}.{part}" for part in parts} | ({module} if len(parts) < len(node.names) else set())
-    return found
+            modules |= {f"{module}.{part}" for part in parts} | ({module} if len(parts) < len(node.names) else set())
+    return modules
 
 
 def packages(path: Path) -> set[str]:
-    """The packages that a file imports from."""
+    """Return the packages that a file imports from."""
     return {module.split(".")[0] for module in imports(path)}
 
 
@@ -110,27 +110,27 @@ def test_no_file_or_function_grows_without_bound() -> None:
     """Length is a smell that a review judges: about 300 lines a file, 150 a method and 50 a function are read in one
     sitting. What passes these bounds, twice as large, has been judged by nobody.
     """
-    found = list[str]()
+    complaints = list[str]()
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
-        found += [f"{name(path)} is longer than 600 lines"] if len(text.splitlines()) > 600 else []
+        complaints += [f"{name(path)} is longer than 600 lines"] if len(text.splitlines()) > 600 else []
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno is not None
                 if node.end_lineno - node.lineno >= 100:
-                    found.append(f"{name(path)}: {node.name} is longer than 100 lines")
-    assert found == []
+                    complaints.append(f"{name(path)}: {node.name} is longer than 100 lines")
+    assert complaints == []
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a file of ours."""
+    """Return the dotted name of a file of ours."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
 def arrows() -> dict[str, set[str]]:
-    """Which of our modules each of them imports, inside functions and for the type checker too."""
+    """Return which of our modules each of them imports, inside functions and for the type checker too."""
     paths = {module_of(path): path for path in SOURCES if path.relative_to(ROOT).parts[0] in BELOW}
     return {module: (imports(path) - {module}) & paths.keys() for module, path in paths.items()}
 
@@ -154,7 +154,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """The strongly connected parts of a graph that have more than one node, after Tarjan."""
+    """Return the strongly connected parts of a graph that have more than one node, after Tarjan."""
     index, lowest = dict[str, int](), dict[str, int]()
     stack, found = list[str](), set[frozenset[str]]()
 
@@ -188,7 +188,7 @@ def test_a_circle_is_noticed() -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model. Of a method it knows the types."""
-    known = {
+    allowed = {
         "decoding.errors",
         "decoding.installation",
         "decoding.params",
@@ -199,11 +199,11 @@ def test_views_know_only_the_record(path: Path) -> None:
         "numpy.typing",
     }
     drawing = path.stem in ("landscape_figure", "notebook", "page")
-    known |= {"plotly.graph_objects", "plotly.offline"} if drawing else set()
+    allowed |= {"plotly.graph_objects", "plotly.offline"} if drawing else set()
     tops = {module: module.split(".")[0] for module in imports(path)}
     foreign = {module for module, top in tops.items() if top != "viz" and top not in sys.stdlib_module_names}
     methods = {module for module in foreign if "viz/methods" in str(path) and module.startswith("decoding.methods")}
-    assert foreign - methods <= known
+    assert foreign - methods <= allowed
 
 
 SHARED_VIEWS = [path for path in ROOT.glob("viz/**/*.py") if (ROOT / "viz" / "methods") not in path.parents]

@@ -31,13 +31,13 @@ SETTINGS = (
 
 @cache
 def exact(family: str) -> Engine:
-    """An engine whose numbers are the same in steps of any shape."""
+    """Make an engine whose numbers are the same in steps of any shape."""
     return machine(family, torch.empty(0, dtype=torch.float64))
 
 
 @contextmanager
 def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every number is on a device."""
+    """Pretend that every number is on a device."""
     with monkeypatch.context() as patch:
         for module in (loop, drafter, writer, ranking):
             patch.setattr(module, "waits", lambda device: True)
@@ -45,7 +45,7 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def said(result: Result) -> list[Any]:
-    """What a run decided, without how long it took and which rows it fed for nothing."""
+    """Return what a run decided, without how long it took and which rows it fed for nothing."""
     steps = result.trace.steps
     return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, step.panel) for step in steps]
 

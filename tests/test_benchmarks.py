@@ -20,7 +20,7 @@ from decoding.packed import ASSETS
 def test_flags_are_read_before_anything_is_measured(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["benchmark", flag])
     with pytest.raises(SystemExit):
-        command("Measures.", lambda: pytest.fail("it measured"))
+        command("cpu", "Measures.", lambda: pytest.fail("it measured"))
 
 
 def test_the_benchmark_for_devices_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_the_benchmark_for_devices_is_rehearsed(tmp_path: Path, monkeypatch: pyt
 
 def test_a_part_that_fails_or_comes_too_late_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """The others are worth having; a summary of what was never measured is not."""
-    report = gpu.Report(None, 60.0)
+    report = gpu.DeviceReport(None, 60.0)
 
     def fail() -> tuple[str, dict[str, Any]]:
         raise RuntimeError("CUDA out of memory")

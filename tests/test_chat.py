@@ -39,13 +39,13 @@ def turn(
 
 
 def turns(engine: Engine, method: str, params: Mapping[str, Any], chat: Chat | None) -> list[Turn]:
-    """Three turns: on, on, and back to a text that only begins alike."""
-    found, text = list[Turn](), [1, 2, 3, 4, 5, 6]
+    """Return three turns: on, on, and back to a text that only begins alike."""
+    written, text = list[Turn](), [1, 2, 3, 4, 5, 6]
     for number in range(3):
         text = [*text[:9], 4, 4] if number == 2 else [*text, 3, 1, 2] if number else text
-        found.append(turn(engine, text, chat, method, params=params))
-        text = [*text, *found[-1][0]]
-    return found
+        written.append(turn(engine, text, chat, method, params=params))
+        text = [*text, *written[-1][0]]
+    return written
 
 
 @pytest.mark.parametrize(("method", "params"), few(2, toys.CASES), ids=toys.title)

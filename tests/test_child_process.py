@@ -13,6 +13,7 @@ import pytest
 
 from analysis.child_process import ChildProcess
 from decoding.errors import TraceError
+from tests import ROOT
 from tests.tiers import crossed
 
 CHILD = "tests.obedient_child"
@@ -27,7 +28,7 @@ def child() -> Iterator[ChildProcess]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process; one that has ended and was not waited for counts as gone."""
+    """Return whether there is such a process; one that has ended and was not waited for counts as gone."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -35,7 +36,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_gone_within(pid: int, seconds: float) -> bool:
-    """Whether a process ends in time."""
+    """Return whether a process ends in time."""
     end = time.monotonic() + seconds
     while is_alive(pid) and time.monotonic() < end:
         time.sleep(0.02)
@@ -88,8 +89,7 @@ threading.Thread(target=child.ask, args=({what}), daemon=True).start()
 time.sleep(0.3)
 {how}
 """
-    root = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     assert is_gone_within(int(done.stdout), 5.0)
 
 

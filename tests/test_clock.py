@@ -24,7 +24,7 @@ class Event:
         self.streams.append(stream)
 
     def elapsed_time(self, end: Self) -> float:
-        """Milliseconds."""
+        """Return milliseconds."""
         return 20.0
 
 

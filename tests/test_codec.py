@@ -15,7 +15,8 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.model.table import TableModel
-from tests.toys import hashed, noise
+from tests.noise import noise
+from tests.toys import hashed
 
 CORPUS = [
     "the cat sat on the mat",
@@ -35,7 +36,7 @@ SPECIALS = ["<unk>", "<s>", "</s>"]
 
 
 def byte_level() -> Any:
-    """As GPT-2's: every byte has a letter, so there is nothing it cannot write."""
+    """Make a tokenizer like GPT-2's: every byte has a letter, so there is nothing it cannot write."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     raw = Tokenizer(models.BPE())
@@ -50,7 +51,7 @@ def byte_level() -> Any:
 
 
 def piece_level() -> Any:
-    """As Llama's SentencePiece: a sign for a space in front of every word, bytes for letters it never saw."""
+    """Make one like Llama's SentencePiece: a sign for a space before every word, bytes for unseen letters."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     raw = Tokenizer(models.BPE())
@@ -68,7 +69,7 @@ def piece_level() -> Any:
 
 
 def tokenizer(kind: str, template: str | None = None) -> Any:
-    """A small trained tokenizer as transformers hands it out."""
+    """Return a small trained tokenizer as transformers hands it out."""
     from transformers import PreTrainedTokenizerFast
 
     raw = byte_level() if kind == "bytes" else piece_level()
@@ -79,7 +80,7 @@ def tokenizer(kind: str, template: str | None = None) -> Any:
 
 @pytest.fixture(scope="module")
 def codecs() -> dict[str, Codec]:
-    """One codec of each kind."""
+    """Return one codec of each kind."""
     return {kind: Codec(tokenizer(kind, TEMPLATE)) for kind in ("bytes", "pieces")}
 
 
@@ -196,7 +197,7 @@ def test_ends_of_text() -> None:
 
 
 def spoken(codec: Codec, text: str, prompt: str) -> Engine:
-    """An engine that can only continue `prompt` to `text`, counting from the last of its tokens."""
+    """Make an engine that can only continue `prompt` to `text`, counting from the last of its tokens."""
     ids = codec.encode(text)
     assert ids[: len(codec.encode(prompt))] == codec.encode(prompt)
     follow = {tuple(ids[:i]): token for i, token in enumerate(ids)}

@@ -40,8 +40,9 @@ from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
+from tests.noise import noise
 from tests.tiers import choose, slow
-from tests.toys import correlated, engine, hashed, noise
+from tests.toys import correlated, engine, hashed
 
 Params = Mapping[str, Any]
 
@@ -59,7 +60,7 @@ FILTERED: Params = {"temperature": 1.1, "top_k": 4, "top_p": 0.9}
 
 
 def block_logits(key: tuple[int, ...]) -> torch.Tensor:
-    """Logits behind the current block; a separator can stand nowhere but behind three tokens."""
+    """Return logits after the current block; a separator can only come after three tokens."""
     block = key[len(key) - key[::-1].index(END) :] if END in key else key
     row = torch.full((WORDS + 1,), -torch.inf, dtype=torch.float64)
     if len(block) == 3:
@@ -75,7 +76,7 @@ SHORT_SIGHTED = hashed(WORDS + 1, order=1, seed=4)  # it also guesses separators
 
 
 def next_token(logits: torch.Tensor, setting: Params) -> Distribution:
-    """The distribution of one token, written out in numpy: temperature, then the k likeliest, then a mass of top_p."""
+    """Compute one token's distribution in numpy: temperature, then the k likeliest, then a mass of top_p."""
     row = np.exp(logits.numpy() / setting["temperature"])
     best = np.argsort(-row)
     row[best[setting.get("top_k", len(row)) :]] = 0.0
@@ -86,7 +87,7 @@ def next_token(logits: torch.Tensor, setting: Params) -> Distribution:
 
 
 def joint(setting: Params) -> Distribution:  # (125,)
-    """The exact distribution of a block."""
+    """Return the exact distribution of a block."""
     distribution = np.ones((WORDS,) * 3)
     for a, b, c in itertools.product(range(WORDS), repeat=3):
         for before, token in (((), a), ((a,), b), ((a, b), c)):
@@ -95,7 +96,7 @@ def joint(setting: Params) -> Distribution:  # (125,)
 
 
 def count(method: str, params: Params, setting: Params, drafter: TableModel, samples: int) -> tuple[Counts, int]:
-    """How often each block was written, over runs with different seeds, and how many guesses were accepted."""
+    """Return how often each block was written, over runs with different seeds, and how many guesses were accepted."""
     machine, counts, accepted = engine(TARGET, drafter), np.zeros(WORDS**3, dtype=np.int64), 0
     for seed in range(samples // BLOCKS):
         options: dict[str, Any] = {"sampling": {**setting, "seed": seed}, "max_new_tokens": 4 * BLOCKS}
@@ -108,7 +109,7 @@ def count(method: str, params: Params, setting: Params, drafter: TableModel, sam
 
 
 def count_runs(method: str, params: Params, setting: Params, runs: int) -> tuple[Counts, int]:
-    """How often each block was written by runs of three tokens, and how many guesses were accepted."""
+    """Return how often each block was written by runs of three tokens, and how many guesses were accepted."""
     machine, written, accepted = engine(TARGET, CLOSE), np.empty((runs, 3), dtype=np.int64), 0
     for seed in range(runs):
         run = machine.decode(PROMPT, method, params, {**setting, "seed": seed}, 3, record="off")
@@ -119,7 +120,7 @@ def count_runs(method: str, params: Params, setting: Params, runs: int) -> tuple
 
 
 def misfit(counts: Counts, distribution: Distribution) -> str:
-    """What a failure says."""
+    """Return what a failure says."""
     samples = counts.sum()
     fit, distance = chance(counts, distribution), distance_of(counts, distribution)
     return f"p = {fit:.2g}, total variation distance {distance:.4f} of {samples} blocks"
@@ -129,7 +130,7 @@ class RandomTree(Autoregressive):
     """Trees with siblings sampled from two distributions, duplicates, point masses and explore nodes, all mixed."""
 
     def propose(self) -> Draft:
-        """A new tree every time."""
+        """Propose a new tree every time."""
         context, dice = self._context, self._context.random
         tree, paths, distributions = Builder(context.text[-1]), [tuple(context.text[-3:])], [None]
         for _ in range(dice.randint(2, 6)):
@@ -262,7 +263,7 @@ Chooser = Callable[..., accept.Choose]
 
 
 def unchecked_first(right: Chooser) -> Chooser:
-    """The first guess is taken unseen."""
+    """Take the first guess unseen."""
 
     def sampled(draft: Draft, *rest: Any) -> accept.Choose:
         choose = right(draft, *rest)
@@ -272,7 +273,7 @@ def unchecked_first(right: Chooser) -> Chooser:
 
 
 def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> accept.Choose:
-    """A sample for every branch, thrown away if it misses: a guess gets a chance p, and another one."""
+    """Draw for every branch, and discard what misses: a guess gets a chance p, and another one."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
         p = answers.probabilities(node)
@@ -285,7 +286,7 @@ def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> ac
 
 
 def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws) -> accept.Choose:
-    """Leviathan's test with <= in the place of <."""
+    """Apply Leviathan's test with <= instead of <."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
         remainder = answers.at(node, depth)
@@ -300,7 +301,7 @@ def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws) -> accept
 
 
 def two_likeliest(q: torch.Tensor, uniform: float) -> int:
-    """A draw from q cut down to its two likeliest tokens."""
+    """Draw from q cut down to its two likeliest tokens."""
     return draw(torch.where(q >= q.topk(2).values[-1], q, 0.0), uniform)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from decoding import errors
 from decoding.errors import OptionError, ParamError, SpecscopeError
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in ROOT.glob(f"{part}/**/*.py"))
 
 # No user meets these: what raises them is what catches them, or a test.
@@ -30,8 +30,8 @@ def module(path: Path) -> str:
 
 
 def defined() -> dict[str, type[BaseException]]:
-    """All classes of errors in the packages, by name."""
-    found: dict[str, type[BaseException]] = {}
+    """Return all classes of errors in the packages, by name."""
+    classes: dict[str, type[BaseException]] = {}
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         # Every process asks this of all files before its first test: most are not parsed.
@@ -39,9 +39,9 @@ def defined() -> dict[str, type[BaseException]]:
             if isinstance(node, ast.ClassDef) and any(
                 re.search(r"(Error|Exception)$", ast.unparse(base)) for base in node.bases
             ):
-                assert node.name not in found, f"{node.name} is defined twice"
-                found[node.name] = getattr(importlib.import_module(module(path)), node.name)
-    return found
+                assert node.name not in classes, f"{node.name} is defined twice"
+                classes[node.name] = getattr(importlib.import_module(module(path)), node.name)
+    return classes
 
 
 DEFINED = defined()
@@ -78,7 +78,7 @@ BARE = {"ValueError", "TypeError", "RuntimeError", "Exception"}
 
 
 def raised_by(function: ast.AST) -> set[str]:
-    """What a function raises, by the names of the classes."""
+    """Return what a function raises, by the names of the classes."""
     raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {ast.unparse(error.func) for error in raised if isinstance(error, ast.Call)}
 

@@ -7,21 +7,20 @@ A change of the format or of a method's steps shows here as a diff of text files
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from decoding.methods import METHODS
 from decoding.trace.file import read_trace, write_trace
 from decoding.types import Timing, Trace
+from tests import GOLDEN
 from tests.toys import SETTINGS, counted_text, engine
 
-FOLDER = Path(__file__).parent / "golden"
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 def trace_of(method: str) -> Trace:
-    """A run of a method without anything that differs between machines: times, versions and their names."""
+    """Make a run of a method without anything that differs between machines: times, versions and their names."""
     result = engine(counted_text()).generate(
         PROMPT,
         method,
@@ -39,14 +38,14 @@ def trace_of(method: str) -> Trace:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_recorded_as_it_was_when_last_reviewed(method: str) -> None:
     """Guards the schema and the steps of every method against changes that nobody meant."""
-    assert trace_of(method) == read_trace(FOLDER / f"{method}.jsonl")
+    assert trace_of(method) == read_trace(GOLDEN / f"{method}.jsonl")
 
 
 def test_no_golden_trace_is_left_behind() -> None:
     """A file that no method is compared with guards nothing."""
-    assert {path.stem for path in FOLDER.glob("*.jsonl")} == set(METHODS)
+    assert {path.stem for path in GOLDEN.glob("*.jsonl")} == set(METHODS)
 
 
 if __name__ == "__main__":
     for name in METHODS:
-        write_trace(trace_of(name), FOLDER / f"{name}.jsonl")
+        write_trace(trace_of(name), GOLDEN / f"{name}.jsonl")

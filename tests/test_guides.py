@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from . import ROOT
 from .optional import left_out
-from .space import ROOT
 
 GUIDES = (
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from decoding.hub import HubId, parse_id
+from tests import ROOT
 from tests.families import tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -56,7 +57,7 @@ print(json.dumps([
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[str]:
-    """The address of a hub that has one model, with a file beside it that could run code."""
+    """Yield the address of a hub that has one model, with a file beside it that could run code."""
     folder = tmp_path / "files"
     tiny("llama").save_pretrained(folder)
     (folder / "modeling.py").write_text("raise SystemExit")
@@ -102,11 +103,11 @@ def hub(tmp_path: Path) -> Iterator[str]:
 
 
 def ask(hub: str, home: Path, name: str, code: str = CODE) -> Any:
-    """What a process says that fetches a model; the client reads its settings when it is imported."""
+    """Return what a process says that fetches a model; the client reads its settings when it is imported."""
     here = {"HF_ENDPOINT": hub, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code, name, COMMIT],
-        cwd=Path(__file__).parents[1],
+        cwd=ROOT,
         env={**os.environ, **here},
         capture_output=True,
         text=True,
@@ -119,9 +120,9 @@ def test_a_model_is_fetched_with_its_size_and_found_again(hub: str, tmp_path: Pa
     """Only files that cannot run code come, and who waits sees of how many bytes."""
     got = ask(hub, tmp_path / "home", "org/model")
     assert got["files"] == ["config.json", "generation_config.json", "model.safetensors"] and got["again"] is True
-    said = got["said"]
-    assert isinstance(said, list) and said[0] == ["fetching org/model", 0.0]
-    assert any(" MB" in what and share == 1.0 for what, share in said), said
+    progress = got["said"]
+    assert isinstance(progress, list) and progress[0] == ["fetching org/model", 0.0]
+    assert any(" MB" in what and share == 1.0 for what, share in progress), progress
 
 
 def test_a_model_that_the_hub_has_not_is_said_in_a_sentence(hub: str, tmp_path: Path) -> None:
@@ -137,8 +138,8 @@ def test_an_id_may_name_its_revision() -> None:
     assert parse_id("org/model") == HubId("org/model", None)
     assert parse_id("gpt2@v1.0") == HubId("gpt2", "v1.0") and parse_id("gpt2", owned=True) is None
     for text, pinned in ((f"org/model@{COMMIT}", True), ("org/model@main", False), (f"org/model@{COMMIT[:7]}", False)):
-        found = parse_id(text)
-        assert found is not None and found.pinned is pinned and str(found) == text
+        parsed = parse_id(text)
+        assert parsed is not None and parsed.pinned is pinned and str(parsed) == text
     for text in (
         "org/model@",
         "org/a/b",

@@ -12,7 +12,7 @@ from tests.toys import correlated, counted_text
 
 
 def step(length: int, accepted: int | None = None) -> Step:
-    """A step of the list S; its last token is a bonus unless said otherwise."""
+    """Make a step of the list S; its last token is a bonus unless said otherwise."""
     guesses = length - 1 if accepted is None else accepted
     return Step(0, 1, 0, (0,) * length, guesses, 6, 7, Timing())
 

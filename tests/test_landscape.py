@@ -18,8 +18,9 @@ from decoding.methods import METHODS
 from decoding.model.table import TableSession
 from decoding.parts.base import TAPPING
 from tests import families
+from tests.noise import noise
 from tests.tiers import few
-from tests.toys import CASES, counted_text, engine, hashed, noise, plain, title
+from tests.toys import CASES, counted_text, engine, hashed, plain, title
 
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
 NEW = 12
@@ -33,12 +34,12 @@ def machine() -> Engine:
 
 @cache
 def greedy_text() -> tuple[int, ...]:
-    """The target's own, behind a prompt that is not."""
+    """Return the target's own, after a prompt that is not."""
     return (*PROMPT, *plain(counted_text(), PROMPT, 22))
 
 
 def stepped(engine: Engine, text: Sequence[int], place: int, method: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a run of the engine does there: None where no run writes the text's token first."""
+    """Return what a run of the engine does there: None where no run writes the text's token first."""
     lead = bool(METHODS[method].needs & LEADING)
     if place - lead < 1:
         return (None, None)
@@ -69,9 +70,9 @@ def test_a_text_that_the_target_would_not_write(method: str) -> None:
     model = hashed(6, 1, 3, sharpness=8.0)
     other = engine(model)
     text = [int(abs(noise(1, [at], 1)[0]) * 100) % 6 for at in range(40)]
-    found = measure_landscape(other, text, [method], max_new_tokens=NEW)
-    [one] = found["methods"]
-    assert found["greedy"] < 30
+    landscape = measure_landscape(other, text, [method], max_new_tokens=NEW)
+    [one] = landscape["methods"]
+    assert landscape["greedy"] < 30
     for place in range(1, len(text)):
         assert (one["accepted"][place - 1], one["written"][place - 1]) == stepped(other, text, place, method, {}), place
 
@@ -82,9 +83,9 @@ def test_real_decoders_too(family: str) -> None:
     real = families.machine(family)
     begun = (5, 9, 33, 5, 9, 33, 5, 9)
     text = [*begun, *real.generate(begun, max_new_tokens=24, end_tokens=()).ids]
-    found = measure_landscape(real, text, max_new_tokens=NEW)
-    assert found["greedy"] >= 24
-    for one in found["methods"]:
+    landscape = measure_landscape(real, text, max_new_tokens=NEW)
+    assert landscape["greedy"] >= 24
+    for one in landscape["methods"]:
         for place in (10, 17, 18, len(text) - 1):
             wanted = stepped(real, text, place, one["name"], {})
             assert (one["accepted"][place - 1], one["written"][place - 1]) == wanted, (one["name"], place)
@@ -105,26 +106,26 @@ def test_pocket_as_it_ships() -> None:
     prompt = pocket.encode(pocket.as_turn(PROMPT_OF_POCKET))
     text = [*prompt, *pocket.generate(prompt, max_new_tokens=16).ids]
     methods = ("draft_model", "medusa", "kangaroo", "eagle3", "rest")
-    found = measure_landscape(pocket, text, methods, first=len(prompt), max_new_tokens=NEW)
-    assert found["greedy"] == len(text) - len(prompt)
-    for one in found["methods"]:
+    landscape = measure_landscape(pocket, text, methods, first=len(prompt), max_new_tokens=NEW)
+    assert landscape["greedy"] == len(text) - len(prompt)
+    for one in landscape["methods"]:
         place = len(prompt) + 5
         wanted = stepped(pocket, text, place, one["name"], {})
         assert (one["accepted"][5], one["written"][5]) == wanted, one["name"]
-    assert max(found["methods"][3]["accepted"]) > 1
+    assert max(landscape["methods"][3]["accepted"]) > 1
 
 
 def test_guesses_of_several_methods_are_read_together() -> None:
     """A pass for every place or method, where one is enough: the text, and what is guessed behind its end."""
-    found = measure_landscape(
+    landscape = measure_landscape(
         machine(), greedy_text(), ["prompt_lookup", "ngrammys", "jacobi"], first=10, max_new_tokens=NEW
     )
-    assert found["passes"] <= 2 and found["rows"] < 200
-    assert [len(one["accepted"]) for one in found["methods"]] == [len(greedy_text()) - 10] * 3
+    assert landscape["passes"] <= 2 and landscape["rows"] < 200
+    assert [len(one["accepted"]) for one in landscape["methods"]] == [len(greedy_text()) - 10] * 3
     alone = measure_landscape(machine(), greedy_text(), ["ngrammys"], first=10, max_new_tokens=NEW)["methods"][0]
-    together = found["methods"][1]
+    together = landscape["methods"][1]
     assert {**together, "seconds": 0} == {**alone, "seconds": 0}
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(landscape)) == landscape
 
 
 @pytest.mark.parametrize(("method", "part"), [("kangaroo", "kangaroo"), ("eagle3", "eagle")])
@@ -162,26 +163,26 @@ def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_all_that_can_run_is_measured_and_every_token_has_a_text() -> None:
-    found = measure_landscape(machine(), greedy_text(), first=20, max_new_tokens=NEW)
-    assert [one["name"] for one in found["methods"]] == [name for name in METHODS if name != "autoregressive"]
-    used = {token for one in found["methods"] for row in one["written"] for token in row}
-    assert {str(token) for token in used} <= found["texts"].keys()
-    assert all(one["lead"] == bool(METHODS[one["name"]].needs & LEADING) for one in found["methods"])
+    landscape = measure_landscape(machine(), greedy_text(), first=20, max_new_tokens=NEW)
+    assert [one["name"] for one in landscape["methods"]] == [name for name in METHODS if name != "autoregressive"]
+    used = {token for one in landscape["methods"] for row in one["written"] for token in row}
+    assert {str(token) for token in used} <= landscape["texts"].keys()
+    assert all(one["lead"] == bool(METHODS[one["name"]].needs & LEADING) for one in landscape["methods"])
 
 
 def test_it_can_be_stopped() -> None:
     """A visitor who has left: no method is half measured."""
     cancel = threading.Event()
-    said = list[str]()
+    measured = list[str]()
 
     def progress(what: str, share: float) -> None:
-        said.append(what)
-        if len(said) == 3:
+        measured.append(what)
+        if len(measured) == 3:
             cancel.set()
 
     methods = ["jacobi", "draft_model", "ngrammys", "rest"]
-    found = measure_landscape(machine(), greedy_text(), methods, cancel=cancel, progress=progress)
-    assert not found["finished"] and found["methods"] == [] and len(said) == 3
+    landscape = measure_landscape(machine(), greedy_text(), methods, cancel=cancel, progress=progress)
+    assert not landscape["finished"] and landscape["methods"] == [] and len(measured) == 3
 
 
 @pytest.mark.parametrize(

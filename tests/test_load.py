@@ -18,7 +18,7 @@ WORDS = ["<pad>", "<s>", "</s>", *(f"w{index}" for index in range(62))]  # two f
 
 
 def save(folder: Path, words: list[str] | None = WORDS, **changes: Any) -> str:
-    """A tiny model in a folder, with a tokenizer of these words."""
+    """Return a tiny model in a folder, with a tokenizer of these words."""
     families.tiny("llama", **changes).save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     if words is not None:

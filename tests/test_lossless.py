@@ -42,13 +42,13 @@ SAMPLINGS: tuple[Mapping[str, Any], ...] = (
 
 @pytest.fixture(scope="module")
 def engines() -> list[Engine]:
-    """Engines on toys of all kinds, shared because a table fills as it is read."""
+    """Return engines on toys of all kinds, shared because a table fills as it is read."""
     return [engine(toy(kind, seed=kind)) for kind in range(TOYS)]
 
 
 @pytest.fixture(scope="module")
 def seeds(everything: bool) -> int:
-    """How many prompts a test takes."""
+    """Return how many prompts a test takes."""
     return ALL_SEEDS if everything else SEEDS
 
 
@@ -173,7 +173,7 @@ class Junk(Autoregressive):
     trees: tuple[tuple[tuple[int, int, bool], ...], ...] = ()  # per step: (token, which earlier node, explore)
 
     def propose(self) -> Draft:
-        """The next tree."""
+        """Propose the next tree."""
         tree = Builder(self._context.text[-1])
         step = len(self._context.text) - self._context.prompt_length
         for token, parent, explore in self.trees[step % len(self.trees)]:

@@ -36,12 +36,12 @@ SCALED: Mapping[str, Mapping[str, Any]] = {
 
 @cache
 def machine(family: str) -> Engine:
-    """An engine on a family's tiny model."""
+    """Make an engine on a family's tiny model."""
     return with_parts(family, **SCALED.get(family, {}))
 
 
 def prompt_for(seed: int) -> tuple[int, ...]:
-    """A prompt of 1 to 30 tokens, half of it repeated."""
+    """Return a prompt of 1 to 30 tokens, half of it repeated."""
     source = torch.Generator().manual_seed(seed)
     ids = torch.randint(3, 67, (1 + 4 * (seed % 5),), generator=source).tolist()
     return tuple(ids + ids[: 3 * (seed % 5)])
@@ -51,7 +51,7 @@ def prompt_for(seed: int) -> tuple[int, ...]:
 def generated(
     family: str, prompt: tuple[int, ...], penalty: float = 1.0, count: int = 26, end: int | None = None
 ) -> tuple[int, ...]:
-    """What transformers writes greedily."""
+    """Return what transformers writes greedily."""
     model = tiny(family, **SCALED.get(family, {}))  # a new one: dynamic scaling remembers the longest text so far
     model.generation_config.eos_token_id = end
     ids = torch.tensor([prompt])
@@ -75,7 +75,7 @@ def test_greedy_text_is_what_transformers_writes(method: str, params: Params, fa
 
 
 def words(length: int) -> tuple[int, ...]:
-    """A prompt of that length, the second half of which says much of the first again."""
+    """Return a prompt of that length, the second half of which says much of the first again."""
     ids = torch.randint(3, 67, (length,), generator=torch.Generator().manual_seed(length)).tolist()
     return tuple(ids[: length - length // 3] + ids[: length // 3])
 
@@ -130,7 +130,7 @@ def test_bfloat16_text_is_the_autoregressive_one(method: str, params: Params, fa
 
 @cache
 def in_bfloat16(family: str) -> Engine:
-    """The same engine with coarse numbers."""
+    """Return the same engine with coarse numbers."""
     return with_parts(family, torch.empty(0, dtype=torch.bfloat16), **SCALED.get(family, {}))
 
 
@@ -162,6 +162,6 @@ def test_the_oracle_agrees(family: str) -> None:
     """The plain pass that checks runs in production must not cry wolf at rounding."""
     for method in ("draft_model", "prompt_lookup", "lookahead"):
         result = machine(family).generate(prompt_for(3), method, max_new_tokens=60)
-        found = machine(family).rescore(result.trace)
-        assert (found.checked, found.exact + found.near_ties, found.violations) == (60, 60, 0)
-        assert 0 < found.noise < 1e-2
+        rescored = machine(family).rescore(result.trace)
+        assert (rescored.checked, rescored.exact + rescored.near_ties, rescored.violations) == (60, 60, 0)
+        assert 0 < rescored.noise < 1e-2

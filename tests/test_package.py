@@ -23,7 +23,8 @@ from decoding import __version__
 from decoding.installation import EXTRAS
 from tests.tiers import slow
 
-from .space import ROOT, front_matter
+from . import ROOT
+from .space import front_matter
 from .test_requirements import direct, pins, read
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -73,7 +74,7 @@ for name in {LACKING}: sys.modules[name] = None
 
 
 def without_extras(code: str) -> subprocess.CompletedProcess[str]:
-    """What Python prints where only the engine's packages can be imported."""
+    """Return what Python prints where only the engine's packages can be imported."""
     return subprocess.run([sys.executable, "-c", BARE + code], cwd=ROOT, capture_output=True, text=True)
 
 
@@ -118,14 +119,14 @@ def test_the_python_is_that_of_the_other_tools() -> None:
 
 def test_all_packages_are_found_and_no_others() -> None:
     """Tests, tools and benchmarks stay in the checkout: their names are everybody's."""
-    found = find_packages(str(ROOT), include=PROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
+    packages = find_packages(str(ROOT), include=PROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
     folders = {path.parent for part in INSTALLED for path in ROOT.glob(f"{part}/**/*.py")}
-    assert sorted(found) == sorted(".".join(path.relative_to(ROOT).parts) for path in folders)
+    assert sorted(packages) == sorted(".".join(path.relative_to(ROOT).parts) for path in folders)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder that pip may write its notes into, with this repository's files in it."""
+    """Make a folder that pip may write its notes into, with this repository's files in it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     for name in (*INSTALLED, "assets", "pyproject.toml", "README.md", "LICENSE"):

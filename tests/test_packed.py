@@ -66,13 +66,13 @@ def test_what_a_base_has_too_is_hardly_stored(tmp_path: Path) -> None:
 
 
 def digest(file: Any) -> str:
-    found = sha256()
+    sums = sha256()
     for name in sorted(file.keys()):
         part, tensor = file.get_slice(name), file.get_tensor(name).contiguous()
         assert list(tensor.shape) == part.get_shape() and torch.equal(part[:1], tensor[:1])
-        found.update(f"{name} {part.get_dtype()} {part.get_shape()}".encode())
-        found.update(tensor.view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+        sums.update(f"{name} {part.get_dtype()} {part.get_shape()}".encode())
+        sums.update(tensor.view(torch.uint8).numpy().tobytes())
+    return sums.hexdigest()
 
 
 def test_the_weights_that_ship_are_the_ones_that_were_trained() -> None:

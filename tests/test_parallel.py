@@ -20,13 +20,13 @@ import pytest
 from decoding.native.build import library
 from decoding.trace.file import read_trace
 from decoding.types import Role, Step, Timing, Trace
+from tests import ROOT
 from tests.cli.conftest import Command, command
 from tests.rank_worker import ON_DECODERS, ON_TOYS, run_all, run_and_die
 from tests.tiers import choose
 from viz.cache_slots import cache_state
 
 __all__ = ["command"]
-ROOT = Path(__file__).parent.parent
 TOGETHER = [*ON_TOYS, *ON_DECODERS]
 
 
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def start(act: Callable[[Path, int, int, int], None], folder: Path, count: int) -> list[ForkServerProcess]:
-    """The ranks of a world, without torchrun, which would end the others itself when one ends."""
+    """Return the ranks of a world, without torchrun, which would end the others itself when one ends."""
     server = get_context("forkserver")
     server.set_forkserver_preload(["tests.rank_server"])
     port = free_port()
@@ -66,13 +66,13 @@ class World:
 
 @pytest.fixture(scope="module", params=choose([2, 3], [2]))  # how three share a tree, test_shares.py shows
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Every case, run by two and by three ranks."""
+    """Return every case, run by two and by three ranks."""
     return World(tmp_path_factory.mktemp("ranks"), request.param)
 
 
 @cache
 def alone(case: int) -> Trace:
-    """The same by one process."""
+    """Return the same by one process."""
     run = TOGETHER[case].run()
     for _ in run:
         pass
@@ -80,7 +80,7 @@ def alone(case: int) -> Trace:
 
 
 def common(steps: Sequence[Step]) -> list[Step]:
-    """Steps without what ranks may differ in."""
+    """Return steps without what ranks may differ in."""
     return [replace(step, timing=Timing(), pending=0, fed=0, ranks=(), exchanged=0) for step in steps]
 
 

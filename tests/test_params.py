@@ -28,7 +28,7 @@ class Sample(Params):
     colour: str = param("red", label="Colour", help="Which", choices=("red", "blue"))
 
     def check(self) -> None:
-        """Blue comes alone."""
+        """Refuse blue beside others."""
         if self.colour == "blue" and self.count != 1:
             raise ParamError("blue needs count 1")
 

@@ -51,7 +51,7 @@ def tasks() -> tuple[Task, ...]:
 
 
 def some(tasks: tuple[Task, ...], each: int) -> list[Task]:
-    """A few of every kind."""
+    """Choose a few of every kind."""
     seen = Counter[str]()
     return [task for task in tasks if (seen.update([task.category]) or seen[task.category]) <= each]
 
@@ -136,25 +136,25 @@ def test_the_suite_is_the_seeds_and_held_out(tasks: tuple[Task, ...], tmp_path: 
 
 def test_some_answers_of_every_kind_are_right(engine: Engine, tasks: tuple[Task, ...]) -> None:
     """Wrong weights, a wrong template or a broken model show in a few answers: four in five are promised."""
-    found = measure(engine, some(tasks, 2), lambda what, share: None)
-    assert found.keys() == PROMISED.keys()
-    assert total(found).share >= min(PROMISED.values()), found
-    assert 0.4 <= total(found).entropy <= 2.0
+    qualities = measure(engine, some(tasks, 2), lambda what, share: None)
+    assert qualities.keys() == PROMISED.keys()
+    assert total(qualities).share >= min(PROMISED.values()), qualities
+    assert 0.4 <= total(qualities).entropy <= 2.0
 
 
 @pytest.mark.slow
 def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tuple[Task, ...]) -> None:
     """What the card says, measured again: a checker tells of every answer whether it is right."""
-    found = measure(engine, tasks, lambda what, share: None)
-    shares = {kind: quality.share for kind, quality in found.items()}
+    qualities = measure(engine, tasks, lambda what, share: None)
+    shares = {kind: quality.share for kind, quality in qualities.items()}
     assert all(shares[kind] >= least for kind, least in PROMISED.items()), shares
-    assert found["code"].parseable >= 0.95 * found["code"].turns
-    assert 0.4 <= total(found).entropy <= 2.0
+    assert qualities["code"].parseable >= 0.95 * qualities["code"].turns
+    assert 0.4 <= total(qualities).entropy <= 2.0
 
 
 @pytest.fixture(scope="module")
 def answer(engine: Engine) -> Callable[[str, str], Result]:
-    """What a method answers to a question, once for all tests that look at it."""
+    """Return what a method answers to a question, once for all tests that look at it."""
 
     @cache
     def answered(question: str, method: str) -> Result:

@@ -14,9 +14,9 @@ import pytest
 import decoding
 import viz
 from decoding import DecodeOptions, Engine, OptionError, ParamError
+from tests import ROOT
 from tests.toys import cycle, engine
 
-ROOT = Path(__file__).parent.parent
 SNIPPET = """
 from decoding import DecodeOptions, Engine, Result, Run
 

@@ -14,7 +14,7 @@ import pytest
 from decoding.embedded import FOLDERS
 from decoding.model.loading import load_model
 
-from .space import ROOT
+from . import ROOT
 
 LARGEST = 10_000_000  # bytes of a file, on Hugging Face
 POINTER = b"version https://git-lfs.github.com/spec/"
@@ -47,11 +47,11 @@ def test_the_models_are_the_ones_that_records_name(name: str) -> None:
 
 
 def space_commands() -> list[str]:
-    """What docs/hosting.md tells a host to type."""
+    """Return what docs/hosting.md tells a host to type."""
     section = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8").split("## On a Hugging Face Space\n")[1]
-    found = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1].splitlines()
+    block = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1].splitlines()
 
 
 @pytest.mark.slow  # a clone of everything, for a command that is typed once

@@ -23,10 +23,10 @@ import pytest
 from cli import main as command_line
 from cli.main import build_parser
 from decoding import METHODS
+from tests import ROOT
 from tools import pack_assets
 from viz.methods import SCREENS
 
-ROOT = Path(__file__).parent.parent
 GUIDES = [
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),
     *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "api.md"),
@@ -47,7 +47,7 @@ def commands(guide: str, language: str) -> list[list[str]]:
 
 
 def inline(guide: str) -> Iterator[list[str]]:
-    """The calls of our command line within sentences, which may leave out what does not matter there."""
+    """Yield the calls of our command line within sentences, which may leave out what does not matter there."""
     for call in re.findall(r"`(?:\.venv/bin/)?python\s+-m\s+decoding\s([^`]+)`", TEXTS[guide]):
         yield shlex.split(call)
 
@@ -88,7 +88,7 @@ def test_the_commands_run_one_after_the_other(
 
 
 def flags_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
-    """The flags that the command of these words has, with those of its subcommand."""
+    """Return the flags that the command of these words has, with those of its subcommand."""
     flags = {flag for action in parser._actions for flag in action.option_strings}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -124,7 +124,7 @@ def test_make_knows_its_targets(target: str) -> None:
 
 
 def planned(target: str) -> list[str]:
-    """What make would run last for a target, with this interpreter."""
+    """Return what make would run last for a target, with this interpreter."""
     plan = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     command = next(line for line in reversed(plan.splitlines()) if line.startswith(".venv/bin/python -m "))
     return [sys.executable, *shlex.split(command)[1:]]

@@ -98,8 +98,8 @@ def test_what_a_method_learns_stays_where_the_caller_wants_it() -> None:
     def entries(**options: Any) -> int:
         params = {"warm_start": "across", "G": 4}
         steps = machine.generate([1, 2, 4], "ouroboros", params=params, max_new_tokens=24, **options).trace.steps
-        found: int = steps[0].panel["pool"]["entries"]
-        return found
+        count: int = steps[0].panel["pool"]["entries"]
+        return count
 
     one, other, chat = dict[str, Any](), dict[str, Any](), Chat()
     alone = entries(memory=one)
@@ -112,7 +112,7 @@ class Failing(Autoregressive):
     """Breaks."""
 
     def propose(self) -> Any:
-        """Nothing."""
+        """Return nothing."""
         raise RuntimeError("broken")
 
 

@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from .space import ROOT, front_matter
+from . import ROOT
+from .space import front_matter
 
 # torch from the default index brings CUDA, in versions that it names itself; others bring none of it.
 OF_TORCH = ("nvidia-", "cuda-", "triton")
@@ -28,25 +29,25 @@ def read(name: str) -> Iterator[Requirement]:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package to version, of a file in which every package has one."""
-    found = {}
+    """Return package to version, of a file in which every package has one."""
+    versions = {}
     for requirement in read(name):
         (only,) = requirement.specifier
-        assert only.operator == "==" and canonicalize_name(requirement.name) not in found, str(requirement)
+        assert only.operator == "==" and canonicalize_name(requirement.name) not in versions, str(requirement)
         if requirement.marker is None or requirement.marker.evaluate():
-            found[canonicalize_name(requirement.name)] = only.version
-    return found
+            versions[canonicalize_name(requirement.name)] = only.version
+    return versions
 
 
 def direct() -> list[Requirement]:
-    """The first of requirements.txt's two paragraphs."""
+    """Return the first of requirements.txt's two paragraphs."""
     first, _ = (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n\n")
     count = sum(not line.startswith("#") for line in first.splitlines())
     return list(read("requirements.txt"))[:count]
 
 
 def closure(wanted: Iterable[Requirement]) -> set[str]:
-    """All that is installed because of some requirements."""
+    """Return all that is installed because of some requirements."""
     seen: set[tuple[str, str]] = set()
 
     def walk(requirement: Requirement, extra: str) -> None:
@@ -65,7 +66,7 @@ def closure(wanted: Iterable[Requirement]) -> set[str]:
 
 
 def as_pinned() -> bool:
-    """Whether this environment was made from the files; a machine may have a torch of its own."""
+    """Return whether this environment was made from the files; a machine may have a torch of its own."""
     try:
         return Version(version("torch")).public == pins("requirements.txt")["torch"]
     except PackageNotFoundError:

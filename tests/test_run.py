@@ -38,14 +38,14 @@ class Counted(TableModel):
     opened = 0
 
     def open(self, capacity: int, largest_step: int) -> TableSession:
-        """One more."""
+        """Open one more."""
         self.opened += 1
         return super().open(capacity, largest_step)
 
 
 @pytest.fixture
 def counted() -> Iterator[Counted]:
-    """A model that counts."""
+    """Yield a model that counts."""
     yield Counted(MODEL._rule, MODEL.order, 9)
 
 
@@ -71,17 +71,17 @@ def test_two_runs_at_once_do_not_meet(counted: Counted) -> None:
 
 def test_runs_in_threads_do_not_meet() -> None:
     """The session pool is the one place that threads share."""
-    machine, found = engine(MODEL), dict[int, tuple[int, ...]]()
+    machine, texts = engine(MODEL), dict[int, tuple[int, ...]]()
 
     def work(i: int) -> None:
-        found[i] = machine.generate((i % 9, 2), "draft_model", max_new_tokens=20).ids
+        texts[i] = machine.generate((i % 9, 2), "draft_model", max_new_tokens=20).ids
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {i: plain(MODEL, (i % 9, 2), 20) for i in range(8)}
+    assert texts == {i: plain(MODEL, (i % 9, 2), 20) for i in range(8)}
 
 
 @pytest.mark.parametrize("how", ["close", "drop", "cancel", "never started"])
@@ -122,18 +122,18 @@ def test_a_method_that_fails_gives_the_session_back(counted: Counted) -> None:
 @pytest.mark.parametrize("needs", [set[str](), {"early_exit"}])
 def test_the_early_exit_is_there_for_methods_that_need_it(needs: set[str]) -> None:
     """It must read the whole text; in a chat, other methods read only what the cache does not hold yet."""
-    found = list[bool]()
+    lent = list[bool]()
 
     class Looking(Autoregressive):
         """Writes down whether it has one."""
 
         def propose(self) -> Draft:
-            found.append(self._context.target is not None)
+            lent.append(self._context.target is not None)
             return super().propose()
 
     Looking.needs = frozenset(needs)
     decoders().generate((1, 2), Looking, max_new_tokens=2)
-    assert found == [bool(needs)] * 2
+    assert lent == [bool(needs)] * 2
 
 
 def test_cancelling_ends_the_run_after_the_step() -> None:
@@ -214,7 +214,7 @@ class Overeager(PromptLookup):
     """Drafts beyond the budget."""
 
     def propose(self) -> Draft:
-        """The true continuation, always eight tokens."""
+        """Return the true continuation, always eight tokens."""
         from decoding.tree import Builder
 
         tree = Builder(self._context.text[-1])
@@ -263,7 +263,7 @@ def test_nonsense_is_refused_in_words(nonsense: dict[str, Any]) -> None:
 
 
 def decoders() -> Engine:
-    """A sliding-window model and its drafter, with caches and tables of their own."""
+    """Make a sliding-window model and its drafter, with caches and tables of their own."""
     return with_parts("mistral")
 
 

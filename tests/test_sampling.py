@@ -22,13 +22,13 @@ WORDS, ROWS = 29, 40
 
 
 def shaped(logits: torch.Tensor, text: tuple[int, ...] = (), **settings: float) -> torch.Tensor:
-    """The distribution of the next token behind `text`."""
+    """Return the distribution of the next token after `text`."""
     sampler = Sampler(Sampling(**settings), logits.shape[-1], CPU, text)
     return sampler.probabilities(sampler.penalise(logits, [()] * len(logits)))
 
 
 def reference(logits: torch.Tensor, text: tuple[int, ...], settings: dict[str, float]) -> torch.Tensor:
-    """The same distribution through transformers' processors, in the order in which `generate` applies them."""
+    """Return the same distribution through transformers' processors, in the order in which `generate` applies them."""
     from transformers import (
         LogitsProcessorList,
         MinPLogitsWarper,
@@ -53,7 +53,7 @@ def reference(logits: torch.Tensor, text: tuple[int, ...], settings: dict[str, f
 
 
 def rows(kind: str, seed: int = 0) -> torch.Tensor:  # (ROWS, WORDS)
-    """Random logits of one kind."""
+    """Return random logits of one kind."""
     noise = 3 * torch.randn(ROWS, WORDS, generator=torch.Generator().manual_seed(seed))
     if kind == "tied":
         return noise.round()
@@ -179,8 +179,8 @@ def test_settings_are_checked() -> None:
 
 
 def ids(rows: torch.Tensor, count: int) -> list[list[int]]:
-    found: list[list[int]] = ranked(rows, count).tolist()
-    return found
+    order: list[list[int]] = ranked(rows, count).tolist()
+    return order
 
 
 def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:

@@ -13,13 +13,13 @@ from decoding.tree import path_to
 
 
 def trees(most: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """Trees of up to so many nodes."""
+    """Return trees of up to so many nodes."""
     above = st.lists(st.integers(0, 10**6), max_size=most - 1)
     return above.map(lambda numbers: (-1, *(number % (node + 1) for node, number in enumerate(numbers))))
 
 
 def leaves(parents: tuple[int, ...], node: int = 0) -> Iterator[int]:
-    """The leaves from left to right, by the definition."""
+    """Yield the leaves from left to right, by the definition."""
     below = [child for child, parent in enumerate(parents) if parent == node]
     if not below:
         yield node
@@ -28,12 +28,12 @@ def leaves(parents: tuple[int, ...], node: int = 0) -> Iterator[int]:
 
 
 def closure(parents: tuple[int, ...], some: list[int]) -> set[int]:
-    """Some nodes and all above them; the root in any case."""
+    """Return some nodes and all above them; the root in any case."""
     return {0}.union(*(path_to(parents, node) for node in some))
 
 
 def brute(parents: tuple[int, ...], ranks: int) -> int:
-    """The largest share of the best of all cuts."""
+    """Return the largest share of the best of all cuts."""
     row = [*leaves(parents)]
     cuts = combinations_with_replacement(range(len(row) + 1), ranks - 1)
     bounds = ([0, *inner, len(row)] for inner in cuts)

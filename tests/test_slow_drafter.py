@@ -17,8 +17,8 @@ import torch
 
 from cli.main import main
 from decoding.packed import unpack
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "slow_drafter.md").read_text(encoding="utf-8")
 NOTEBOOK = json.loads((ROOT / "docs" / "slow_drafter.ipynb").read_text(encoding="utf-8"))
 COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S) for line in block.splitlines()]
@@ -28,7 +28,7 @@ SLOW = ROOT / "assets" / "samples" / "slow-drafter"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder to type the commands in, with what a clone has."""
+    """Yield a folder to type the commands in, with what a clone has."""
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     threads = torch.get_num_threads()
@@ -37,7 +37,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def typed(command: str) -> int:
-    """The exit code of a command as it stands there; ours run in this process."""
+    """Return the exit code of a command as it is written there; ours run in this process."""
     words = shlex.split(command)
     if words[:3] == [PYTHON, "-m", "decoding"]:
         return main(words[3:])
@@ -49,11 +49,11 @@ def typed(command: str) -> int:
 def test_the_commands_lead_from_the_complaint_to_the_cure(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every number of tokens that the page quotes, and every sentence, is what a reader will see."""
     assert len(COMMANDS) >= 9 and {command.split()[0] for command in COMMANDS} == {PYTHON, "cp"}
-    said = ""
+    printed = ""
     for command in COMMANDS:
         assert typed(command) == (1 if " doctor " in command else 0), command
-        said += capsys.readouterr().out
-    plain = re.sub(r"\s+", " ", said)
+        printed += capsys.readouterr().out
+    plain = re.sub(r"\s+", " ", printed)
     for quoted in (
         "eagle3 default 9 0 1.25",
         "Guess 1 is right in 27% of 258 steps, guess 2 in 0% of the 66 in which all earlier ones were.",

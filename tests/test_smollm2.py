@@ -32,7 +32,7 @@ QUESTION = "What is the capital of France?"
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """The model from the package that `make test` installs, in float32."""
+    """Return the model from the package that `make test` installs, in float32."""
     return load("smollm2", device="cpu", dtype="float32", download=False)
 
 
@@ -58,21 +58,21 @@ def test_it_is_the_model_that_transformers_reads_from_the_same_file(engine: Engi
     session.reset(len(ids))
     with torch.no_grad():
         wanted = theirs(torch.tensor([ids])).logits[0]
-    found = session.read(ids, tuple(range(-1, len(ids) - 1))).logits
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+    logits = session.read(ids, tuple(range(-1, len(ids) - 1))).logits
+    torch.testing.assert_close(logits, wanted, rtol=1e-4, atol=1e-3)
     new = theirs.generate(torch.tensor([ids]), max_new_tokens=24, do_sample=False)[0, len(ids) :].tolist()
     assert list(engine.generate(ids, max_new_tokens=24).ids) == new
 
 
 @pytest.fixture(scope="module")
 def coarse() -> Engine:
-    """The same model in bfloat16, as it runs by default where the processor computes with it."""
+    """Return the same model in bfloat16, as it runs by default where the processor computes with it."""
     return load("smollm2", device="cpu", dtype="bfloat16", download=False)
 
 
 @pytest.fixture(scope="module")
 def days(request: pytest.FixtureRequest) -> Callable[[str, str], tuple[int, ...]]:
-    """What a method writes in a dtype."""
+    """Return what a method writes in a dtype."""
 
     @cache
     def written(method: str, dtype: str) -> tuple[int, ...]:
@@ -120,8 +120,8 @@ def test_its_record_is_checked_without_naming_the_model(
     result = engine.generate(engine.as_turn(QUESTION), "prompt_lookup", max_new_tokens=12)
     write_trace(result.trace, tmp_path / "run.jsonl")
     assert main(["rescore", str(tmp_path / "run.jsonl"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["model"] == "smollm2" and found["checked"] == len(result.ids) and found["violations"] == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["model"] == "smollm2" and report["checked"] == len(result.ids) and report["violations"] == 0
 
 
 def test_it_answers_as_an_assistant(engine: Engine) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.tiers import choose, crossed, few, of_methods
 
-ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
 THREE = """
 import pytest
@@ -33,7 +33,7 @@ def name(path: Path) -> str:
 
 
 def run(folder: Path, *flags: str) -> str:
-    """What pytest says of a quick test, a slow one, and one that wants to be in the default tier but is in both."""
+    """Run pytest on a quick test, a slow one, and one that takes more samples in the second tier."""
     (folder / "test_three.py").write_text(THREE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
@@ -47,19 +47,19 @@ def run(folder: Path, *flags: str) -> str:
 
 def test_slow_tests_are_left_out_and_counted(tmp_path: Path) -> None:
     """Also where they are collected in other processes, whose collecting nobody sees."""
-    said = run(tmp_path, "-n1")
-    assert "2 passed" in said and "slow tests left out: 1" in said
+    printed = run(tmp_path, "-n1")
+    assert "2 passed" in printed and "slow tests left out: 1" in printed
 
 
 def test_all_runs_everything(tmp_path: Path) -> None:
-    said = run(tmp_path, "--all")
-    assert "1 failed, 2 passed" in said and "left out" not in said
+    printed = run(tmp_path, "--all")
+    assert "1 failed, 2 passed" in printed and "left out" not in printed
 
 
 def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
     """Slow tests, and anew, with all of their samples, those that take fewer in the default tier."""
-    said = run(tmp_path, "--rest")
-    assert "1 failed, 1 passed, 1 deselected" in said and "test_three.py::test_both" in said
+    printed = run(tmp_path, "--rest")
+    assert "1 failed, 1 passed, 1 deselected" in printed and "test_three.py::test_both" in printed
 
 
 def test_every_case_and_every_pair_is_in_a_tier() -> None:
@@ -104,13 +104,13 @@ def test_every_marker_is_documented_and_used() -> None:
 
 
 def imported(path: Path) -> set[str]:
-    """The names that a file imports from others."""
+    """Return the names that a file imports from others."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
 def is_of_distributions(path: Path) -> bool:
-    """Whether a file tests samples. Most are not parsed: every process asks this of all files before its first test."""
+    """Return whether a file tests samples. Most are not parsed: every process asks this of all files."""
     judges = {"chi2", "chance", "FALSE_ALARM"}
     names = any(name in path.read_text(encoding="utf-8") for name in judges)
     return path.stem != "distributions" and names and bool(imported(path) & judges)

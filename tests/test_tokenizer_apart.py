@@ -20,7 +20,7 @@ VOCABULARY = {"<unk>": 0, **{chr(code): code for code in range(32, 127)}}
 
 
 def folder(place: Path, pattern: str | None = None, added: int = 0) -> Path:
-    """A model's folder with nothing but a tokenizer of letters."""
+    """Make a model's folder with nothing but a tokenizer of letters."""
     tokenizer = Tokenizer(models.WordLevel(VOCABULARY, unk_token="<unk>"))
     if pattern is not None:
         tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")

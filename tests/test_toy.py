@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from analysis.prompts.toy import TASKS
 from decoding import METHODS, load
-from decoding.toy import PROMPT, TASKS
+from decoding.toy import PROMPT
 
 SMALL = {"lookahead": {"W": 5, "N": 4, "G": 5}}
 

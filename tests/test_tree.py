@@ -17,18 +17,18 @@ from decoding.model.attention import Attention
 from decoding.model.kernels import choose
 from decoding.tree import Builder, after_chain, check, closure, depths, is_chain, path_to, paths
 from decoding.types import Role
-from tests.toys import noise
+from tests.noise import noise
 
 
 @st.composite
 def trees(draw: st.DrawFn, largest: int = 24) -> tuple[int, ...]:
-    """Any parent array."""
+    """Draw any parent array."""
     size = draw(st.integers(1, largest))
     return (-1, *(draw(st.integers(0, node - 1)) for node in range(1, size)))
 
 
 def ancestors(parents: Sequence[int], node: int) -> list[int]:
-    """A node and all above it, by the definition."""
+    """Return a node and all above it, by the definition."""
     return [node] if parents[node] < 0 else [*ancestors(parents, parents[node]), node]
 
 
@@ -104,7 +104,7 @@ chains = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=
 
 
 def built(guesses: Sequence[Sequence[int]], *, merge: bool) -> Builder:
-    """A tree of guesses below token 0."""
+    """Make a tree of guesses below token 0."""
     tree = Builder(0)
     for guess in guesses:
         tree.chain(guess, ["toy"] * len(guess), merge=merge)
@@ -112,7 +112,7 @@ def built(guesses: Sequence[Sequence[int]], *, merge: bool) -> Builder:
 
 
 def spelled(tree: Builder) -> list[tuple[int, ...]]:
-    """The tokens on the path to every node, sorted."""
+    """Return the tokens on the path to every node, sorted."""
     draft = tree.draft()
     return sorted(tuple(draft.tokens[n] for n in path_to(draft.parents, node)) for node in range(len(tree)))
 

@@ -38,5 +38,5 @@ def test_a_gpu_gets_the_papers_settings() -> None:
 
 
 def test_an_engine_gets_those_of_its_model() -> None:
-    found = tuned_params(load(TARGET, device="cpu"), ["autoregressive", "medusa", "draft_model", "no such method"])
-    assert found == {"medusa": dict(METHODS["medusa"].Params.presets[POCKET])}
+    params = tuned_params(load(TARGET, device="cpu"), ["autoregressive", "medusa", "draft_model", "no such method"])
+    assert params == {"medusa": dict(METHODS["medusa"].Params.presets[POCKET])}

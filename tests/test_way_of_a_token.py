@@ -23,8 +23,8 @@ from decoding.model.session import Reading
 from decoding.request import Request
 from decoding.run import Run
 from decoding.types import Draft, Step, Verdict
+from tests import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("app", "decoding", "viz")
 HOLDERS = (Request, Run, Draft, Reading, Verdict, Step)
 CEILING = 54
@@ -39,14 +39,14 @@ class Function(NamedTuple):
 
 
 def listed() -> set[Function]:
-    """The functions of the way as the document has it."""
+    """Return the functions of the way as the document has it."""
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     section = text.split("### The way of one token")[1].split("\n## ")[0]
     return {Function(file, name) for name, file in ENTRY.findall(section)}
 
 
 def holds_token(value: object) -> bool:
-    """Whether a function that returns this hands the token on, or what it is made from."""
+    """Return whether a function that returns this hands the token on, or what it is made from."""
     if isinstance(value, str):
         return '"kind":"step"' in value
     if isinstance(value, tuple | list):
@@ -66,14 +66,14 @@ class Watch:
             self.passed.update(self.stack(frame))
 
     def stack(self, frame: FrameType | None) -> Iterator[Function]:
-        """The functions of ours on the stack."""
+        """Yield the functions of ours on the stack."""
         while frame is not None:
             if (function := self.function(frame)) is not None:
                 yield function
             frame = frame.f_back
 
     def function(self, frame: FrameType) -> Function | None:
-        """What of ours runs in a frame, if anything; what stands inside of a function is a part of it."""
+        """Return what of ours runs in a frame, if anything; what is inside a function is a part of it."""
         code = frame.f_code
         if code not in self._functions:
             path = Path(code.co_filename)
@@ -87,7 +87,7 @@ class Watch:
 
 @pytest.fixture(scope="module")
 def passed() -> set[Function]:
-    """What hands a token on, from the page's order to the line of the second step, with the page's first model."""
+    """Trace what hands a token on, from the page's order to the second step's line, with the page's first model."""
     models = ModelPool({POCKET.name: POCKET})
     assert models.request(POCKET).wait(60) is not None
     asked = order(
@@ -126,7 +126,7 @@ def test_what_hands_a_token_on_is_seen(passed: set[Function]) -> None:
 
 
 def is_declared(function: Function) -> bool:
-    """Whether its file has it: as a method of the named class, or as a function of the file."""
+    """Return whether its file has it: as a method of the named class, or as a function of the file."""
     script = (ROOT / function.file).read_text(encoding="utf-8")
     owner, _, name = function.name.rpartition(".")
     declared = rf"def {name}\(" if function.file.endswith(".py") else rf"(?:export )?(?:const {name} =|{name}\()"

@@ -9,8 +9,8 @@ import pytest
 
 from tools.screenshots import FOLDER, shown
 
+from . import ROOT
 from .optional import OPTIONAL, left_out
-from .space import ROOT
 from .test_push import tracked
 
 MIB = 2**20

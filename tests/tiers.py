@@ -19,7 +19,7 @@ _LEFT_OUT = pytest.StashKey[int]()
 
 
 def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
-    """Every case with every one of the others; by default each case with one of them, in turn.
+    """Return every case with every one of the others; by default each case with one of them, in turn.
 
     The cases of a method stand side by side, so a method with as many cases as there are others meets each of them in
     the default tier too.
@@ -32,31 +32,31 @@ def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
 
 
 def choose(every: Iterable[Any], quick: Container[Any]) -> list[Any]:
-    """Every case; by default only those that are among the quick ones."""
+    """Return every case; by default only those that are among the quick ones."""
     return [pytest.param(case, marks=() if case in quick else slow) for case in every]
 
 
 def few(most: int, cases: Iterable[Any]) -> list[Any]:
-    """What `crossed` gives, or plain cases; by default of each method no more than its first `most`.
+    """Return what `crossed` gives, or plain cases; by default of each method no more than its first `most`.
 
     For a test to which a method's settings are all alike, since they only lead to trees of other shapes.
     """
-    met, found = Counter[str](), list[Any]()
+    met, marked = Counter[str](), list[Any]()
     for plain in cases:
         case = plain if hasattr(plain, "marks") else pytest.param(*plain)
         met[case.values[0]] += not case.marks
-        found.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
-    return found
+        marked.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
+    return marked
 
 
 def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
-    """What `crossed` gives; by default only those of the quick methods."""
+    """Return what `crossed` gives; by default only those of the quick methods."""
     return [pytest.param(*case.values, marks=case.marks if case.values[0] in quick else slow) for case in cases]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One process more than there are cores: a test of a browser or a server waits for a third of its time."""
+    """Start one process more than there are cores: a test of a browser or a server waits for a third of its time."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
 
 
@@ -106,5 +106,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture(scope="session")
 def everything(request: pytest.FixtureRequest) -> bool:
-    """Whether a test shall take all of its samples and combinations."""
+    """Return whether a test shall take all of its samples and combinations."""
     return bool(request.config.getoption("all") or request.config.getoption("rest"))

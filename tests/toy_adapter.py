@@ -20,14 +20,14 @@ class ToyAdapter:
         vocabulary = target.card.vocabulary
 
         def rule(key: tuple[int, ...]) -> torch.Tensor:
-            own = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
-            return mix * target.logits(key) + (1 - mix) * 1.5 * own
+            error = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+            return mix * target.logits(key) + (1 - mix) * 1.5 * error
 
         self.guess = TableModel(rule, order, vocabulary)
         self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at
 
     def open(self, capacity: int, largest_step: int) -> ToySession:
-        """A session; the sessions' places are asserted and not merely counted."""
+        """Open a session; the sessions' positions are asserted and not merely counted."""
         self.sessions.append(ToySession(self, capacity, largest_step))
         return self.sessions[-1]
 
@@ -44,12 +44,12 @@ class ToySession:
 
     @property
     def length(self) -> int:
-        """Tokens read."""
+        """Count the tokens read."""
         return len(self._rows)
 
     @property
     def text(self) -> list[int]:
-        """The tokens that the hidden states read so far belong to."""
+        """Return the tokens that the hidden states read so far belong to."""
         return [row[-1] for row in self._rows]
 
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, order) -> (n, order)
@@ -74,7 +74,7 @@ class ToySession:
         return hidden
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, order) -> (R, V)
-        """The guesses behind some rows."""
+        """Return the guesses after some rows."""
         return torch.stack([self._adapter.guess.logits([t for t in row if t >= 0]) for row in rows.long().tolist()])
 
     def rewind(self, length: int) -> None:
@@ -84,5 +84,5 @@ class ToySession:
 
 
 def make(model: TableModel, mix: float = 0.6, order: int = 2, seed: int = 98) -> ToyAdapter:
-    """An adapter for `model`."""
+    """Make an adapter for `model`."""
     return ToyAdapter(model, mix, order, seed)

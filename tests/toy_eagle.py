@@ -23,14 +23,14 @@ class ToyEagle:
         self.vocabulary = None if len(ids) == vocabulary else DraftVocabulary(torch.tensor(ids), vocabulary)
 
         def rule(key: tuple[int, ...]) -> torch.Tensor:
-            own = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
-            return (mix * target.logits(key) + (1 - mix) * 1.5 * own)[ids]
+            error = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+            return (mix * target.logits(key) + (1 - mix) * 1.5 * error)[ids]
 
         self.guess = TableModel(rule, order, vocabulary)
         self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at
 
     def open(self, capacity: int, largest_step: int) -> ToySession:
-        """A session; the rows' places are asserted and not merely counted."""
+        """Open a session; the rows' positions are asserted and not merely counted."""
         self.sessions.append(ToySession(self, capacity, largest_step))
         return self.sessions[-1]
 
@@ -46,7 +46,7 @@ class ToySession:
 
     @property
     def length(self) -> int:
-        """Rows of the text read."""
+        """Count the rows of the text read."""
         return len(self._rows)
 
     def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -81,13 +81,13 @@ class ToySession:
         del self._rows[length:]
 
     def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * order) -> (n, order)
-        """The tapped states are all the same here."""
+        """Return the tapped states, which are all the same here."""
         parts = states.split(self._order, 1)
         assert len(parts) == len(self._eagle.layers) and all(torch.equal(part, parts[0]) for part in parts)
         return parts[0]
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, order) -> (R, draft vocabulary)
-        """What follows each row."""
+        """Return what follows each row."""
         return torch.stack([self._eagle.guess.logits([int(t) for t in row if t >= 0]) for row in rows.tolist()])
 
     def _tail(self, feature: torch.Tensor) -> tuple[int, ...]:
@@ -99,5 +99,5 @@ class ToySession:
 
 
 def make(model: TableModel, mix: float = 0.6, order: int = 2, seed: int = 97) -> ToyEagle:
-    """A drafter for `model`."""
+    """Make a drafter for `model`."""
     return ToyEagle(model, mix, order, seed)

@@ -1,4 +1,4 @@
-"""Models small enough to know everything about, engines on them, and the settings that every method is tested with."""
+"""Make models small enough to know everything about, with engines, and list the settings of every method's tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from decoding.methods import METHODS
 from decoding.model.table import TableModel, counted
 from decoding.parts import Parts
 
-# Every method must stand here: `test_lossless` fails for one that does not.
+from . import toy_adapter, toy_eagle, toy_heads, toy_store, toy_tables
+from .noise import noise
+
+# Every method must be here: `test_lossless` fails for one that is not.
 SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "autoregressive": [{}],
     "jacobi": [{}, {"n": 3, "refill": "last"}, {"n": 1, "refill": "zero"}],
@@ -84,45 +87,39 @@ COPYING = [  # point masses alone
 
 
 def title(case: object) -> str:
-    """A test's name for a case."""
+    """Name a test for its case."""
     if isinstance(case, str):
         return case
     return ",".join(f"{k}={v}" for k, v in case.items()) or "default" if isinstance(case, Mapping) else str(case)
 
 
-def noise(seed: int, key: Sequence[int], vocabulary: int) -> torch.Tensor:  # (V,)
-    """Standard normal numbers that depend on `seed` and `key` alone."""
-    return torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
-
-
 def hashed(vocabulary: int = 13, order: int = 2, seed: int = 0, sharpness: float = 1.5) -> TableModel:
-    """A language without any regularity beyond its order; a high sharpness leaves it almost no choice."""
+    """Make a language without any regularity beyond its order; a high sharpness leaves it almost no choice."""
     return TableModel(lambda key: sharpness * noise(seed, key, vocabulary), order, vocabulary)
 
 
 def tied(vocabulary: int = 13, order: int = 2, seed: int = 0) -> TableModel:
-    """Most rows have several likeliest tokens with exactly equal logits."""
+    """Make a language most rows of which have several likeliest tokens with exactly equal logits."""
     return TableModel(lambda key: noise(seed, key, vocabulary).round().clamp(-1.0, 1.0), order, vocabulary)
 
 
 def cycle(vocabulary: int = 7) -> TableModel:
-    """Counts up for ever: behind token i always comes i + 1."""
+    """Make a language that counts up for ever: i + 1 always comes after token i."""
     eye = 50.0 * torch.eye(vocabulary, dtype=torch.float64)
     return TableModel(lambda key: eye[(key[-1] + 1) % vocabulary], 1, vocabulary)
 
 
 def correlated(target: TableModel, mix: float = 0.6, order: int = 2, seed: int = 99) -> TableModel:
-    """A drafter that agrees with `target` to the degree of `mix`, and knows the last `order` tokens only."""
+    """Make a drafter that agrees with `target` to the degree of `mix`, and knows the last `order` tokens only."""
 
     def rule(key: tuple[int, ...]) -> torch.Tensor:
-        own = 1.5 * noise(seed, key, target.card.vocabulary)
-        return mix * target.logits(key) + (1 - mix) * own
+        return mix * target.logits(key) + (1 - mix) * 1.5 * noise(seed, key, target.card.vocabulary)
 
     return TableModel(rule, order, target.card.vocabulary)
 
 
 def toy(kind: int, seed: int) -> TableModel:
-    """One of several kinds of languages."""
+    """Make one of several kinds of languages."""
     models = (
         lambda: hashed(13, 2, seed),
         lambda: hashed(6, 1, seed, sharpness=8.0),
@@ -134,14 +131,12 @@ def toy(kind: int, seed: int) -> TableModel:
 
 
 def engine(model: TableModel, drafter: TableModel | None = None) -> Engine:
-    """An engine without a tokenizer; its drafter is a correlated one unless given."""
+    """Make an engine without a tokenizer; its drafter is a correlated one unless given."""
     return Engine(model, Codec(), drafter or correlated(model), parts_of(model))
 
 
 def parts_of(model: TableModel) -> Parts:
-    """Small parts of every kind for a model."""
-    from tests import toy_adapter, toy_eagle, toy_heads, toy_store, toy_tables  # they build on the toys
-
+    """Make small parts of every kind for a model."""
     return Parts(
         {
             "tables": lambda progress: toy_tables.make(model),
@@ -154,14 +149,14 @@ def parts_of(model: TableModel) -> Parts:
 
 
 def prompt_for(model: TableModel, seed: int, longest: int = 12) -> tuple[int, ...]:
-    """Random tokens of the model's vocabulary; every other seed repeats some of them."""
+    """Draw random tokens of the model's vocabulary; every other seed repeats some of them."""
     source = random.Random(seed)
     ids = [source.randrange(model.card.vocabulary) for _ in range(source.randint(1, longest))]
     return tuple(ids * 2 if seed % 2 else ids)
 
 
 def plain(model: TableModel, prompt: Sequence[int], count: int, penalty: float = 1.0) -> tuple[int, ...]:
-    """Greedy text written without the engine: the lowest of the likeliest ids, one at a time."""
+    """Write greedy text without the engine: the lowest of the likeliest ids, one at a time."""
     text = list(prompt)
     for _ in range(count):
         row = model.logits(text).numpy().copy()
@@ -172,7 +167,7 @@ def plain(model: TableModel, prompt: Sequence[int], count: int, penalty: float =
 
 
 def counted_text(words: int = 12) -> TableModel:
-    """An n-gram model of a text that repeats itself with changes, as real text does."""
+    """Count an n-gram model of a text that repeats itself with changes, as real text does."""
     source = random.Random(1)
     phrases = [[source.randrange(words) for _ in range(source.randint(3, 6))] for _ in range(8)]
     return counted([token for _ in range(150) for token in source.choice(phrases)], 3, words, "counted")

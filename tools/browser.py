@@ -1,4 +1,4 @@
-"""A headless browser, and the page for it."""
+"""Start a headless browser, and the page for it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .page import ROOT, Page, serving
+from .page import Page, serving
 
-__all__ = ["DRAWN", "PLAYER", "ROOT", "browser", "find_chromium", "served"]
 PLAYER = "SpecscopeApp.shown.viewer.player"
 DRAWN = (  # every chart that is not below the fold
     f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
@@ -23,14 +22,14 @@ _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc --no-enab
 
 
 def find_chromium() -> str | None:
-    """The browser of this machine."""
+    """Find the browser of this machine."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
+    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
-    """Chromium without a screen, drawing in software."""
+    """Start Chromium without a screen, drawing in software."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
@@ -41,6 +40,6 @@ def browser() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def served(*flags: str) -> Iterator[Page]:
-    """`python -m app` with these flags, on a free port, until the block ends."""
+    """Run `python -m app` with these flags, on a free port, until the block ends."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log", *flags) as page:
         yield page

@@ -1,17 +1,18 @@
-"""Film strips of the stage: two steps phase by phase, in which one token is followed from where it comes from."""
+"""Take film strips of the stage: two steps phase by phase, in which one token is followed from its origin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from PIL import Image, ImageDraw, ImageFont
 
 from .browser import PLAYER
 from .page import Page
-from .pictures import open_page, save, settle
+from .pictures import opened, save, settle
 
 PHASES = ("propose", "verify", "accept", "commit")
 _CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between them; pictures side by side
@@ -49,7 +50,7 @@ _SHOW = f"""([step, phase, followed]) => {{
 
 
 @dataclass(frozen=True)
-class Strip:
+class FilmStrip:
     """Two steps of a recording, the second of which accepts a guess."""
 
     name: str
@@ -58,33 +59,27 @@ class Strip:
 
 
 STRIPS = (
-    Strip("lookahead", "smollm2-rain-lookahead", 38),
-    Strip("medusa", "smollm2-rain-medusa", 2),
-    Strip("ouroboros", "smollm2-rain-ouroboros", 33),
+    FilmStrip("lookahead", "smollm2-rain-lookahead", 38),
+    FilmStrip("medusa", "smollm2-rain-medusa", 2),
+    FilmStrip("ouroboros", "smollm2-rain-ouroboros", 33),
 )
 
 
-def take_strip(chromium: Any, server: Page, strip: Strip, theme: str, folder: Path) -> None:
-    """Eight pictures as one."""
-    place = {"run": strip.run, "step": strip.step, "__theme": theme}
-    page = open_page(chromium, f"{server.address}?{urlencode(place)}", 1280, 900)
-    settle(page)
-    followed = page.evaluate(_FOLLOWED, strip.step)
+def take_strip(chromium: Any, server: Page, strip: FilmStrip, theme: str, folder: Path) -> None:
+    """Take eight pictures as one."""
     pictures = []
-    for step in (strip.step, strip.step + 1):
-        for phase in PHASES:
+    with opened(chromium, server, 1280, 900, run=strip.run, step=strip.step, __theme=theme) as page:
+        followed = page.evaluate(_FOLLOWED, strip.step)
+        for step, phase in product((strip.step, strip.step + 1), PHASES):
             page.evaluate(_SHOW, [step, phase, followed])
             settle(page)
-            file = folder / "strip-part.png"
-            page.locator(".ss-stage").screenshot(path=file)
-            pictures.append((f"step {step}: {phase}", Image.open(file).convert("RGB")))
-            file.unlink()
-    page.context.close()
+            picture = Image.open(BytesIO(page.locator(".ss-stage").screenshot())).convert("RGB")
+            pictures.append((f"step {step}: {phase}", picture))
     save(_joined(pictures, dark=theme == "dark"), folder / f"film-{strip.name}-{theme}.png")
 
 
 def _joined(pictures: list[tuple[str, Image.Image]], *, dark: bool) -> Image.Image:
-    """The pictures in reading order, each below its caption."""
+    """Put the pictures in reading order, each below its caption."""
     wide, high = (max(sizes) for sizes in zip(*(picture.size for _, picture in pictures), strict=True))
     rows = -(-len(pictures) // _ACROSS)
     paper, ink = ("#14171C", "#E8EAEE") if dark else ("#FFFFFF", "#1A1D23")

@@ -22,7 +22,7 @@ Messages = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class GalleryRecipe:
     """How to make one recording."""
 
     id: str
@@ -120,15 +120,15 @@ _SHOWS = {
 }
 
 
-def recipes() -> list[Recipe]:
+def recipes() -> list[GalleryRecipe]:
     """All recipes in the order of the gallery."""
     return [*_shared(), *_embedded()]
 
 
-def _shared() -> list[Recipe]:
+def _shared() -> list[GalleryRecipe]:
     """Every method on the same prompts, on the real model."""
     return [
-        Recipe(
+        GalleryRecipe(
             id=f"{smollm2.NAME}-{prompt.id}-{name}",
             model=smollm2.NAME,
             method=name,
@@ -147,26 +147,26 @@ def _shared() -> list[Recipe]:
     ]
 
 
-def _embedded() -> list[Recipe]:
-    """The embedded family: first a small Lookahead, whose views are the easiest to read."""
+def _embedded() -> list[GalleryRecipe]:
+    """List the embedded family's recipes: first a small Lookahead, whose views are the easiest to read."""
     from app.controls import runnable  # brings torch, which a page of recordings does without
 
     title = "Lookahead on a worked sum"
-    found = [_recipe("lookahead", "lookahead", "small window", "sum", title, {"W": 7, "N": 4, "G": 7}, _LENGTH)]
+    listed = [_recipe("lookahead", "lookahead", "small window", "sum", title, {"W": 7, "N": 4, "G": 7}, _LENGTH)]
     for name in runnable(POCKET):
-        found += _of_method(METHODS[name])
-    return found
+        listed += _of_method(METHODS[name])
+    return listed
 
 
-def _of_method(method: type[Method]) -> list[Recipe]:
-    """The recipes of a method: its defaults, each of a paper's presets that differs from them, and a prompt that does
+def _of_method(method: type[Method]) -> list[GalleryRecipe]:
+    """List a method's recipes: its defaults, each of a paper's presets that differs from them, and a prompt that does
     not suit it.
     """
     from app.controls import presets
 
     name, best = method.name, _BEST.get(method.name, "sum")
     plain = method.Params().to_json()
-    found = []
+    listed = []
     for preset, params in presets(method).items():
         if preset in TUNED or (preset != "defaults" and params == plain):
             continue
@@ -174,15 +174,15 @@ def _of_method(method: type[Method]) -> list[Recipe]:
         title = f"{method.label}{words}: {_label(best)}"
         run = re.sub(r"[^a-z0-9]+", "-", f"{name} {preset}".lower())
         length = _LENGTH if preset == "defaults" else _SHORT
-        found.append(_recipe(run, name, preset, best, title, params, length))
+        listed.append(_recipe(run, name, preset, best, title, params, length))
     if name in ("lookahead", "draft_model"):
         title, run = f"{method.label}: where it loses", f"{name.replace('_', '-')}-names"
         shows = "Invented names at a high temperature: hardly a guess survives."
-        found.append(_recipe(run, name, "defaults", "names", title, plain, _SHORT, shows))
+        listed.append(_recipe(run, name, "defaults", "names", title, plain, _SHORT, shows))
     if name == "medusa":
         title, shows = f"Medusa-2: {_label(best)}", "The same, with heads that were trained together with the model."
-        found.append(_recipe("medusa-2", name, "defaults", best, title, plain, _LENGTH, shows, MEDUSA_2))
-    return found
+        listed.append(_recipe("medusa-2", name, "defaults", best, title, plain, _LENGTH, shows, MEDUSA_2))
+    return listed
 
 
 def _recipe(
@@ -195,9 +195,9 @@ def _recipe(
     length: int,
     shows: str = "",
     model: str = TARGET,
-) -> Recipe:
-    known = EXAMPLES[example]
-    return Recipe(
+) -> GalleryRecipe:
+    settings = EXAMPLES[example]
+    return GalleryRecipe(
         id=run,
         model=model,
         method=method,
@@ -206,26 +206,26 @@ def _recipe(
         about=_SHOWS[method],
         title=title,
         shows=shows or _SHOWS[method],
-        prompt=known.prompt or known.messages,
+        prompt=settings.prompt or settings.messages,
         params=params,
         length=length,
-        sampling={**known.sampling, **(_TYPICAL if params.get("acceptance") == "typical" else {})},
+        sampling={**settings.sampling, **(_TYPICAL if params.get("acceptance") == "typical" else {})},
     )
 
 
 def _setting(preset: str) -> str:
-    """A preset in a title; one that is named for a model and a device says that neither is what runs here."""
+    """Name a preset in a title; one that is named for a model and a device says that neither is what runs here."""
     return f"the paper's setting for {preset}, run here on {TARGET}" if " on " in preset else preset
 
 
 def _label(example: str) -> str:
-    """An example's label in the middle of a title."""
+    """Write an example's label for the middle of a title."""
     label = EXAMPLES[example].label
     return f"{label[0].lower()}{label[1:]}"
 
 
 def as_written(prompt: str | Messages) -> JSON:
-    """A prompt as a visitor writes it: a chat of one turn is a message."""
+    """Return a prompt as a visitor writes it: a chat of one turn is a message."""
     if isinstance(prompt, str):
         return prompt
     return prompt[0]["content"] if len(prompt) == 1 else [dict(message) for message in prompt]

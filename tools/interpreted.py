@@ -1,4 +1,4 @@
-"""Triton's interpreter, mended where it computes otherwise than a device.
+"""Mend Triton's interpreter where it computes otherwise than a device.
 
 With numpy 2.4 and later it cannot loop over a range that a kernel has read. In bfloat16 it multiplies the numbers' bits
 instead of the numbers, and cuts what a device rounds.
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def mend() -> None:
-    """Mend the interpreter of this process, once. To be called before a kernel runs in it."""
+    """Mend the interpreter of this process, once, before a kernel runs in it."""
     import triton.language as tl
     from triton.runtime import interpreter
 

@@ -1,4 +1,4 @@
-"""Packs the weights of assets/ that no other program reads as they are: `make parts` does so at its end.
+"""Pack the weights of assets/ that no other program reads as they are: `make parts` does so at its end.
 
 python -m tools.pack_assets
 python -m tools.pack_assets --unpack assets/pocket/eagle --out drafter
@@ -59,7 +59,7 @@ def pack(content: bytes, base: str | None = None, start: bytes = b"") -> bytes:
 
 
 def _compress(data: bytes) -> tuple[str, bytes]:
-    """Huffman codes alone are best for the exponents of weights, and matches for what recurs."""
+    """Compress as is shortest: Huffman codes alone suit the exponents of weights, and matches what recurs."""
     tried = []
     for level, strategy in product((0, 9), (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)):
         encoder = zlib.compressobj(level, zlib.DEFLATED, 15, 9, strategy)
@@ -69,7 +69,7 @@ def _compress(data: bytes) -> tuple[str, bytes]:
 
 
 def pack_assets(assets: Path) -> None:
-    """Put packed files in the place of all plain ones that `PACKED` names."""
+    """Replace all plain files that `PACKED` names by packed ones."""
     plain = [path for pattern in PACKED for path in assets.glob(pattern)]
     for path in plain:
         base = BASES.get(path.relative_to(assets).as_posix())
@@ -80,8 +80,8 @@ def pack_assets(assets: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    found = stored(path)
-    return unpack(found) if found.suffix == SUFFIX else found.read_bytes()
+    file = stored(path)
+    return unpack(file) if file.suffix == SUFFIX else file.read_bytes()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

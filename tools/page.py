@@ -1,4 +1,4 @@
-"""The page as a process of its own, and visitors who speak to it without a browser: plain requests, nothing added."""
+"""Start the page as a process of its own, and visit it without a browser: plain requests, nothing added."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from . import ROOT
+
 API = "/gradio_api"
 _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What came back."""
 
     status: int
@@ -31,7 +32,7 @@ class Answer:
     text: str
 
     def json(self) -> Any:
-        """As what it says."""
+        """Parse the text as JSON."""
         return json.loads(self.text)
 
 
@@ -46,25 +47,25 @@ class Visitor:
     cookie: str = ""  # that this visitor's browser sends
 
     def connect(self, seconds: float = 30.0) -> http.client.HTTPConnection:
-        """A connection from this visitor's address."""
+        """Open a connection from this visitor's address."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds, source_address=(self.source, 0))
 
-    def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Answer:
-        """One request as it is: nothing is followed."""
+    def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Reply:
+        """Send one request as it is: nothing is followed."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         with contextlib.closing(self.connect(seconds)) as line:
             line.request(method, path, body, {"Cookie": self.cookie} | sent)
             answer = line.getresponse()
             headers = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, headers, answer.read().decode(errors="replace"))
+            return Reply(answer.status, headers, answer.read().decode(errors="replace"))
 
-    def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Answer:
-        """A request with JSON; text is sent as it is."""
+    def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Reply:
+        """Post JSON; text is sent as it is."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, seconds, **{"Content_Type": "application/json", **headers})
 
-    def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Answer:
-        """One of the functions that the page's scripts call."""
+    def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Reply:
+        """Call one of the functions that the page's scripts call."""
         content = {
             "data": data,
             "fn_name": name,
@@ -74,10 +75,10 @@ class Visitor:
         return self.post("/component_server/", content, seconds)
 
     def event(self, number: int, data: list[Any], **more: Any) -> dict[str, Any]:
-        """What an event is sent with."""
+        """Make the content that an event is sent with."""
         return {"data": data, "fn_index": number, "session_hash": self.session, "event_data": None, **more}
 
-    def join(self, button: str = "run-go", **changes: Any) -> Answer:
+    def join(self, button: str = "run-go", **changes: Any) -> Reply:
         """Press Run or Race; `changes` are other values of controls, by their names on the page."""
         pressed = self._pressed(button)
         names = {each["id"]: each["props"].get("elem_id", "") for each in self.read()["components"]}
@@ -87,7 +88,7 @@ class Visitor:
         return self.post("/queue/join", self.event(after["id"], [json.dumps({"values": form})]))
 
     def stream(self, seconds: float = 60.0) -> Iterator[dict[str, Any]]:
-        """The events of this tab's runs, until the runs are over."""
+        """Yield the events of this tab's runs, until the runs are over."""
         with contextlib.closing(self.connect(seconds)) as line:
             line.request("GET", f"{API}/queue/data?session_hash={self.session}", headers={"Cookie": self.cookie})
             answer = line.getresponse()
@@ -114,20 +115,20 @@ class Visitor:
         return text
 
     def component(self, elem_id: str) -> int:
-        """A component's number by its name on the page."""
+        """Return a component's number by its name on the page."""
         return next(int(each["id"]) for each in self.read()["components"] if each["props"].get("elem_id") == elem_id)
 
     def _pressed(self, button: str) -> Any:
-        """The event with which a button gathers the form."""
+        """Return the event with which a button gathers the form."""
         target = self.component(button)
         return next(each for each in self.read()["dependencies"] if [target, "click"] in each["targets"] and each["js"])
 
     def read(self) -> dict[str, Any]:
-        """What the page says of itself."""
+        """Read the page's configuration, once."""
         if not self.config:
-            found = _CONFIG.search(self.ask("GET", "/").text)
-            assert found is not None, "the page has no config"
-            self.config = json.loads(found[1])
+            match = _CONFIG.search(self.ask("GET", "/").text)
+            assert match is not None, "the page has no config"
+            self.config = json.loads(match[1])
         return self.config
 
 
@@ -142,29 +143,29 @@ class Page:
 
     @property
     def address(self) -> str:
-        """Where it is."""
+        """Return the page's address."""
         return f"http://127.0.0.1:{self.port}/"
 
     def visitor(self, source: str = "127.0.0.1") -> Visitor:
-        """Somebody who comes."""
+        """Make a visitor."""
         return Visitor(self.port, source)
 
     @property
     def children(self) -> list[int]:
-        """The processes that it has started and that have not ended, as Linux lists them."""
+        """List the processes that it has started and that have not ended, as Linux lists them."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         return [int(pid) for task in tasks for pid in task.read_text().split()]
 
     @property
     def megabytes(self) -> float:
-        """Memory of the process, as Linux counts it."""
+        """Return the memory of the process, as Linux counts it."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
 @contextlib.contextmanager
 def serving(log: Path, *flags: str, **environment: str) -> Iterator[Page]:
-    """`python -m app` with these flags, on a free port, until the block ends; what it says goes to a file."""
+    """Run `python -m app` with these flags, on a free port, until the block ends; what it logs goes to a file."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])

@@ -1,24 +1,32 @@
-"""How pictures of the page are taken, and written in few bytes: each version of them stays in the history."""
+"""Take pictures of the page, and write them in few bytes: each version of them stays in the history."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from PIL import Image
 
 from .browser import DRAWN, PLAYER
+from .page import Page
 
 _COLOURS = 256
 
 
-def open_page(chromium: Any, address: str, width: int, height: int) -> Any:
-    """A page whose run is there."""
-    page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
+@contextmanager
+def opened(chromium: Any, server: Page, width: int, height: int, **query: Any) -> Iterator[Any]:
+    """Open the page at an address, on a screen of this size, and wait until its run is drawn."""
+    context = chromium.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
     page.set_default_timeout(120_000)
-    page.goto(address)
+    page.goto(f"{server.address}?{urlencode({name: value for name, value in query.items() if value is not None})}")
     page.wait_for_function(f"globalThis.SpecscopeApp?.shown.viewer && {PLAYER}.record.last >= 0")
-    return page
+    settle(page)
+    yield page
+    context.close()
 
 
 def settle(page: Any) -> None:

@@ -1,4 +1,4 @@
-"""Records the runs of the gallery: `python -m tools.record_gallery [--only TEXT] [--missing] [--threads N]`.
+"""Record the runs of the gallery: `python -m tools.record_gallery [--only TEXT] [--missing] [--threads N]`.
 
 `tools/gallery_recipes.py` says what is recorded. Tokens, trees and panels are reproducible: the embedded family runs in
 float32 on one thread, the real model in bfloat16 through compiled code, which adds up in one order. Only the times
@@ -22,7 +22,7 @@ from decoding.errors import ParamError, SpecscopeError
 from decoding.trace.file import read_trace, write_trace
 from decoding.trace.metrics import median_run
 from decoding.types import Trace
-from tools.gallery_recipes import Recipe, as_written, recipes
+from tools.gallery_recipes import GalleryRecipe, as_written, recipes
 
 if TYPE_CHECKING:
     from decoding.engine import Engine, Result
@@ -33,7 +33,7 @@ _THREADS = {smollm2.NAME: 2}
 _ROUNDS = 5
 
 
-def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[RecordedRun, Trace]]:
+def record(engine: Engine, group: Sequence[GalleryRecipe]) -> list[tuple[RecordedRun, Trace]]:
     """Run the recipes of one prompt and autoregressive decoding in turn, for some rounds, and rescore them.
 
     The machine's own speed swings, so all take their turn in every round. Of each the run of median speed is kept, and
@@ -45,7 +45,7 @@ def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[RecordedRun, T
     rounds = [
         ([_run(engine, each) for each in group], None if plain else _plain(engine, group[0])) for _ in range(_ROUNDS)
     ]
-    runs = [_median([done[place] for done, _ in rounds]) for place in range(len(group))]
+    runs = [_median([done[number] for done, _ in rounds]) for number in range(len(group))]
     base = runs[group.index(plain)] if plain else _median([other for _, other in rounds if other])
     return [
         (
@@ -71,7 +71,7 @@ def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[RecordedRun, T
     ]
 
 
-def _run(engine: Engine, recipe: Recipe) -> Result:
+def _run(engine: Engine, recipe: GalleryRecipe) -> Result:
     """Run a recipe with a full record. Methods remember no earlier run but the one that the recipe names."""
     memory, settings = dict[str, Any](), (recipe.method, recipe.params, recipe.sampling, recipe.length)
     if recipe.before:
@@ -79,7 +79,7 @@ def _run(engine: Engine, recipe: Recipe) -> Result:
     return engine.generate(recipe.prompt, *settings, record="full", memory=memory)
 
 
-def _plain(engine: Engine, recipe: Recipe) -> Result:
+def _plain(engine: Engine, recipe: GalleryRecipe) -> Result:
     """Decode the recipe's prompt autoregressively."""
     return engine.generate(recipe.prompt, "autoregressive", None, recipe.sampling, recipe.length, record="off")
 
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _chosen(folder: Path, only: str, missing: bool) -> list[Recipe]:
+def _chosen(folder: Path, only: str, missing: bool) -> list[GalleryRecipe]:
     chosen = [recipe for recipe in recipes() if only in recipe.id or recipe.model.startswith(only)]
     if not chosen:
         raise ParamError(f"no recording has {only[:40]!r} in its id, and no model of one is called so")
@@ -131,7 +131,7 @@ def _chosen(folder: Path, only: str, missing: bool) -> list[Recipe]:
     return [recipe for recipe in chosen if not (missing and recipe.id in made and _file(folder, recipe.id).exists())]
 
 
-def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> None:
+def _record_all(folder: Path, chosen: Sequence[GalleryRecipe], threads: int | None) -> None:
     """Record the recipes model by model; the index is written after every run, so what is made is there to stay."""
     import torch
 
@@ -142,7 +142,7 @@ def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> 
         torch.set_num_threads(threads or _THREADS.get(model, 1))
         engine = load(model, device="cpu")
         engine.generate("Monday:", max_new_tokens=64)  # the first passes of a process are slower: nobody's speedup
-        able = list[Recipe]()
+        able = list[GalleryRecipe]()
         for recipe in (recipe for recipe in chosen if recipe.model == model):
             if missing := engine.lacks(recipe.method):
                 sys.stdout.write(f"{recipe.id}: left out, it needs {missing}\n")
@@ -161,20 +161,20 @@ def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> 
     sys.stdout.write(f"all recordings: {size / 1e6:.2f} MB of at most {MOST_BYTES / 1e6:g} MB\n")
 
 
-def _by_task(chosen: Iterable[Recipe]) -> list[list[Recipe]]:
-    """The recipes by what they are to write, which is what they are compared by."""
-    groups = dict[str, list[Recipe]]()
+def _by_task(chosen: Iterable[GalleryRecipe]) -> list[list[GalleryRecipe]]:
+    """Group the recipes by what they are to write, which is what they are compared by."""
+    groups = dict[str, list[GalleryRecipe]]()
     for recipe in chosen:
         groups.setdefault(_task(recipe), []).append(recipe)
     return [*groups.values()]
 
 
-def _task(recipe: Recipe) -> str:
+def _task(recipe: GalleryRecipe) -> str:
     return repr((recipe.model, recipe.prompt, recipe.length, recipe.sampling))
 
 
-def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: Recipe) -> dict[str, RecordedRun]:
-    """The entries of a recipe's prompt with the speedups that a race of their files shows.
+def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: GalleryRecipe) -> dict[str, RecordedRun]:
+    """Return the entries of a recipe's prompt with the speedups that a race of their files shows.
 
     Some of them may be older than others, where only some were recorded.
     """
@@ -191,7 +191,7 @@ def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: Recipe) -> 
 
 
 def _indexed(folder: Path) -> dict[str, RecordedRun]:
-    """The entries that the folder's index has already."""
+    """Read the entries that the folder's index has already."""
     return {each.id: each for each in read_index(folder)} if (folder / INDEX).exists() else {}
 
 

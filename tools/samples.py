@@ -1,4 +1,4 @@
-"""Makes the sample files of `assets/samples/`: our own runs of pocket, written down as other engines would.
+"""Make the sample files of `assets/samples/`: our own runs of pocket, written down as other engines would.
 
 python -m tools.samples            # all files again
 """
@@ -11,49 +11,52 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import decoding
 from analysis.export import vllm
 from analysis.prompts.tasks import Task, read_tasks, spread
 from analysis.restoring.restoring_loop import Cuts, RecordedStep, Sessions
+from decoding import embedded, load
 from decoding.engine import Engine
+from decoding.packed import ASSETS
 from decoding.types import JSON, Trace
 
-FOLDER = Path(__file__).parents[1] / "assets" / "samples"
-_TASKS = Path(__file__).parents[1] / "assets" / "pocket" / "tasks.jsonl"
+FOLDER = ASSETS / "samples"
 _QUESTIONS, _TOKENS = 7, 64
-# A chain of a fixed length, none behind the prompt's own pass: what vLLM and SGLang do with an EAGLE drafter.
-METHOD, PARAMS = "eagle3", {"form": "chain", "gamma": 4, "threshold": 0.0}
-_DRAFTERS = {"acc_ngram": ("prompt_lookup", {"K": 10}), "acc_eagle": (METHOD, PARAMS | {"gamma": 8})}
+# A chain of a fixed length, none after the prompt's own pass: what vLLM and SGLang do with an EAGLE drafter.
+METHOD, GAMMA = "eagle3", 4
+PARAMS: dict[str, JSON] = {"form": "chain", "gamma": GAMMA, "threshold": 0.0}
+_DRAFTERS: dict[str, tuple[str, dict[str, JSON]]] = {
+    "acc_ngram": ("prompt_lookup", {"K": 10}),
+    "acc_eagle": (METHOD, PARAMS | {"gamma": 8}),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnsweredTask:
     """A question and the run that answers its first turn."""
 
     task: Task
     trace: Trace
 
 
-def answers(engine: Engine, limit: int = _QUESTIONS) -> list[Answer]:
-    """Questions of every kind, answered greedily."""
-    found = []
-    for task in spread(read_tasks(_TASKS), limit):
+def answers(engine: Engine, limit: int = _QUESTIONS) -> list[AnsweredTask]:
+    """Answer questions of every kind greedily."""
+    answered = []
+    for task in spread(read_tasks(embedded.TASKS), limit):
         prompt = engine.as_turn(task.turns[0])
-        found.append(Answer(task, engine.generate(prompt, METHOD, PARAMS, {"temperature": 0}, _TOKENS).trace))
-    return found
+        answered.append(AnsweredTask(task, engine.generate(prompt, METHOD, PARAMS, {"temperature": 0}, _TOKENS).trace))
+    return answered
 
 
-def vllm_detailed(engine: Engine, found: Sequence[Answer]) -> str:
-    """As `vllm serve --per-request-spec-decode-metrics detailed` answers, token ids included."""
-    return _lines(_response(answer) for answer in found)
+def vllm_detailed(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as `vllm serve --per-request-spec-decode-metrics detailed` answers, token ids included."""
+    return _lines(_response(answer) for answer in answered)
 
 
-def vllm_summary(engine: Engine, found: Sequence[Answer]) -> str:
-    """As `--per-request-spec-decode-metrics summary` answers: histograms alone, one JSON list."""
+def vllm_summary(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as `--per-request-spec-decode-metrics summary` answers: histograms alone, one JSON list."""
     short = []
-    for answer in found:
+    for answer in answered:
         response = _response(answer)
         spec = response["metrics"]["speculative_decoding"]
         del spec["per_step_accepted"], spec["per_step_drafted"]
@@ -62,10 +65,10 @@ def vllm_summary(engine: Engine, found: Sequence[Answer]) -> str:
     return json.dumps(short, indent=1) + "\n"
 
 
-def sglang(engine: Engine, found: Sequence[Answer]) -> str:
-    """As SGLang's /generate answers."""
+def sglang(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as SGLang's /generate answers."""
     lines = []
-    for answer in found:
+    for answer in answered:
         spec, trace = _spec(answer.trace), answer.trace
         assert trace.summary is not None
         steps = spec["num_spec_steps"]
@@ -91,10 +94,10 @@ def sglang(engine: Engine, found: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def aiperf(engine: Engine, found: Sequence[Answer]) -> str:
-    """As `aiperf profile --export-level records` exports."""
+def aiperf(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as `aiperf profile --export-level records` exports."""
     lines = []
-    for number, answer in enumerate(found):
+    for number, answer in enumerate(answered):
         spec, summary = _spec(answer.trace), answer.trace.summary
         assert summary is not None
         counts = {str(j): count for j, count in enumerate(spec["acceptance_histogram"]) if count}
@@ -105,8 +108,8 @@ def aiperf(engine: Engine, found: Sequence[Answer]) -> str:
             "input_sequence_length": (len(answer.trace.header.prompt), "tokens"),
             "output_sequence_length": (len(answer.trace.ids), "tokens"),
         }
-        names = ("mean_acceptance_length", "draft_acceptance_rate", "num_spec_steps", "num_spec_tokens")
-        names += ("num_accepted_draft_tokens", "num_draft_tokens", "per_step_accepted", "per_step_drafted")
+        names = ["mean_acceptance_length", "draft_acceptance_rate", "num_spec_steps", "num_spec_tokens"]
+        names += ["num_accepted_draft_tokens", "num_draft_tokens", "per_step_accepted", "per_step_drafted"]
         lines.append(
             {
                 "metadata": {
@@ -128,31 +131,28 @@ def aiperf(engine: Engine, found: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def speculators(engine: Engine, found: Sequence[Answer]) -> str:
-    """As the evaluation of vllm-project/speculators writes its acceptance.csv."""
+def speculators(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as the evaluation of vllm-project/speculators writes its acceptance.csv."""
     out = io.StringIO()
-    most = int(PARAMS["gamma"])
     table = csv.writer(out, lineterminator="\n")
     names = ["subset", "num_drafts", "num_draft_tokens", "num_accepted_tokens", "acceptance_length"]
-    table.writerow([*names, *(f"acceptance_at_pos_{place}" for place in range(most))])
-    for category in dict.fromkeys(answer.task.category for answer in found):
-        specs = [_spec(answer.trace) for answer in found if answer.task.category == category]
+    table.writerow([*names, *(f"acceptance_at_pos_{position}" for position in range(GAMMA))])
+    for category in dict.fromkeys(answer.task.category for answer in answered):
+        specs = [_spec(answer.trace) for answer in answered if answer.task.category == category]
         accepted = [j for spec in specs for j in spec["per_step_accepted"]]
         drafts = sum(spec["num_draft_tokens"] for spec in specs)
-        shares = [sum(j > place for j in accepted) / len(accepted) for place in range(most)]
         steps, hits = len(accepted), sum(accepted)
-        table.writerow([category, float(steps), float(drafts), float(hits), 1 + hits / steps, *shares])
+        table.writerow([category, float(steps), float(drafts), float(hits), 1 + hits / steps, *_marginal(accepted)])
     return out.getvalue()
 
 
-def specdec_bench(engine: Engine, found: Sequence[Answer]) -> str:
-    """As NVIDIA's specdec_bench writes its speculation_profile.json."""
-    most = int(PARAMS["gamma"])
-    accepted = [j for answer in found for j in _spec(answer.trace)["per_step_accepted"]]
-    marginal = [sum(j > place for j in accepted) / len(accepted) for place in range(most)]
+def specdec_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as NVIDIA's specdec_bench writes its speculation_profile.json."""
+    accepted = [j for answer in answered for j in _spec(answer.trace)["per_step_accepted"]]
+    marginal = _marginal(accepted)
     before = [1.0, *marginal]
     by_category: dict[str, list[int]] = {}
-    for answer in found:
+    for answer in answered:
         by_category.setdefault(answer.task.category, []).extend(_spec(answer.trace)["per_step_accepted"])
     profile = {
         "schema_version": "1.0",
@@ -160,7 +160,7 @@ def specdec_bench(engine: Engine, found: Sequence[Answer]) -> str:
         "method": METHOD,
         "draft_checkpoint": "pocket/eagle",
         "target_model": "pocket",
-        "num_speculative_tokens": most,
+        "num_speculative_tokens": GAMMA,
         "verification_method": "longest_prefix",
         "conditional_accept_rates": [round(m / b, 6) if b else 0.0 for m, b in zip(marginal, before, strict=False)],
         "marginal_accept_rates": [round(share, 6) for share in marginal],
@@ -169,15 +169,15 @@ def specdec_bench(engine: Engine, found: Sequence[Answer]) -> str:
         "per_category": {
             name: {"mean_accept_length": round(1 + sum(steps) / len(steps), 6)} for name, steps in by_category.items()
         },
-        "measurement_conditions": {"engine": "specscope", "dataset": "pocket", "num_samples": len(found)},
+        "measurement_conditions": {"engine": "specscope", "dataset": "pocket", "num_samples": len(answered)},
     }
     return json.dumps(profile, indent=1) + "\n"
 
 
-def vllm_vcr(engine: Engine, found: Sequence[Answer]) -> str:
-    """As vllm-vcr records with --record-tokens."""
+def vllm_vcr(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as vllm-vcr records with --record-tokens."""
     lines: list[JSON] = [{"meta": {"model": "pocket", "source": "specscope"}}]
-    for answer in found:
+    for answer in answered:
         later = answer.trace.steps[1:]
         lines.append(
             {
@@ -194,10 +194,10 @@ def vllm_vcr(engine: Engine, found: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def specdecode_bench(engine: Engine, found: Sequence[Answer]) -> str:
-    """As SpecDecode-Bench's simulator reads it: how far two drafters would come from every place of the text."""
+def specdecode_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as SpecDecode-Bench's simulator reads it: how far two drafters would come from every position."""
     lines = []
-    for answer in found:
+    for answer in answered:
         prompt, ids = answer.trace.header.prompt, answer.trace.ids
         lengths = {name: {"acc_len": _everywhere(engine, prompt, ids, *how)} for name, how in _DRAFTERS.items()}
         lines.append(
@@ -206,10 +206,10 @@ def specdecode_bench(engine: Engine, found: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-def spec_bench(engine: Engine, found: Sequence[Answer]) -> str:
-    """As Spec-Bench writes its answers."""
+def spec_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as Spec-Bench writes its answers."""
     lines = []
-    for answer in found:
+    for answer in answered:
         summary, steps = answer.trace.summary, answer.trace.steps
         assert summary is not None
         choice = {
@@ -229,7 +229,7 @@ def spec_bench(engine: Engine, found: Sequence[Answer]) -> str:
     return _lines(lines)
 
 
-FILES: dict[str, Callable[[Engine, Sequence[Answer]], str]] = {
+FILES: dict[str, Callable[[Engine, Sequence[AnsweredTask]], str]] = {
     "vllm.jsonl": vllm_detailed,
     "vllm_summary.json": vllm_summary,
     "sglang.jsonl": sglang,
@@ -242,11 +242,16 @@ FILES: dict[str, Callable[[Engine, Sequence[Answer]], str]] = {
 }
 
 
-def _response(answer: Answer) -> dict[str, JSON]:
-    """vLLM's answer: what we add to it is for our own files."""
+def _response(answer: AnsweredTask) -> dict[str, JSON]:
+    """Return vLLM's answer, without what we add to it for our own files."""
     response = vllm(answer.trace)
     del response["specscope"]
     return {"id": f"cmpl-{answer.task.id}", **response}
+
+
+def _marginal(accepted: Sequence[int]) -> list[float]:
+    """Return the share of steps that accept a guess at each position."""
+    return [sum(j > position for j in accepted) / len(accepted) for position in range(GAMMA)]
 
 
 def _spec(trace: Trace) -> dict[str, JSON]:
@@ -260,20 +265,20 @@ def _finish(trace: Trace) -> str:
 
 
 class _OneByOne(Cuts):
-    """Cuts behind every token."""
+    """Cuts after every token."""
 
     def __init__(self) -> None:
         super().__init__({"engine": "specscope"}, [])
 
     def take(self, guesses: int) -> RecordedStep:
-        """Nothing is accepted."""
+        """Accept nothing."""
         return RecordedStep(accepted=0, drafted=None, written=1)
 
 
 def _everywhere(
     engine: Engine, prompt: Sequence[int], ids: Sequence[int], method: str, params: dict[str, JSON]
 ) -> list[int]:
-    """The tokens of a step that begins behind every token of a text but the last, the target's own one included."""
+    """Count the tokens of a step that begins after each token of a text but the last, the target's own one included."""
     run = engine.decode(prompt, method, params, {"temperature": 0}, len(ids) + 64, memory={})
     with Sessions(engine, run.request) as loop:
         loop.ids = ids
@@ -286,11 +291,11 @@ def _lines(rows: Iterable[JSON]) -> str:
 
 def main() -> None:
     """Write all files."""
-    engine = decoding.load("pocket")
-    found = answers(engine)
+    engine = load(embedded.TARGET)
+    answered = answers(engine)
     FOLDER.mkdir(exist_ok=True)
     for name, make in FILES.items():
-        (FOLDER / name).write_text(make(engine, found), encoding="utf-8", newline="")
+        (FOLDER / name).write_text(make(engine, answered), encoding="utf-8", newline="")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures of the page, one per view and theme: `make screenshots`. Times in them are this machine's.
+"""Take pictures of the page, one per view and theme: `make screenshots`. Times in them are this machine's.
 
 Those that the README or a page of docs/ shows are in docs/screenshots, in few bytes, since every clone carries them.
 All others are in its folder more/, which git ignores.
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from PIL import Image
 
-from .browser import ROOT, browser, served
+from . import ROOT
+from .browser import browser, served
 from .film_strips import STRIPS, take_strip
 from .page import Page
-from .pictures import open_page, save, settle
+from .pictures import opened, save
 from .stage_pictures import STAGES, take_stage
 
 FOLDER, OTHERS = ROOT / "docs" / "screenshots", "more"
@@ -51,39 +51,29 @@ SHOTS = (
 
 
 def take(chromium: Any, server: Page, shot: Shot, theme: str, folder: Path) -> None:
-    """The picture of one view."""
-    place = {"run": shot.run, "step": shot.step, "view": shot.view, "node": shot.node, "__theme": theme}
-    query = urlencode({key: value for key, value in place.items() if value is not None})
-    page = open_page(chromium, f"{server.address}?{query}", 1280, 2600)
-    settle(page)
-    card = ".ss-words" if shot.view == "text" else f'.ss-card[data-view="{shot.view}"]'
-    page.locator(card).screenshot(path=folder / f"{shot.view}-{theme}.png")
-    page.context.close()
+    """Take the picture of one view."""
+    with opened(chromium, server, 1280, 2600, **asdict(shot), __theme=theme) as page:
+        card = ".ss-words" if shot.view == "text" else f'.ss-card[data-view="{shot.view}"]'
+        page.locator(card).screenshot(path=folder / f"{shot.view}-{theme}.png")
 
 
 def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
-    """The page as a visitor finds it, on a projector; on a recorded run, on a desk and on a phone; and a live race."""
-    page = open_page(chromium, f"{server.address}?__theme={theme}", 1280, 720)
-    page.wait_for_function("SpecscopeApp.shown.viewer.opening.race.ended")
-    page.screenshot(path=folder / f"opening-{theme}.png")
-    page.context.close()
+    """Take the page as a visitor finds it, a recorded run on a desk and on a phone, and a live race."""
+    with opened(chromium, server, 1280, 720, __theme=theme) as page:
+        page.wait_for_function("SpecscopeApp.shown.viewer.opening.race.ended")
+        page.screenshot(path=folder / f"opening-{theme}.png")
     for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
-        page = open_page(chromium, f"{server.address}?run={RUN}&__theme={theme}", width, height)
-        settle(page)
-        page.screenshot(path=folder / f"{name}-{theme}.png")
-        page.context.close()
-    race = urlencode(
-        {"screen": "race", "methods": "autoregressive,lookahead,draft_model,medusa", "length": 60, "__theme": theme}
-    )
-    page = open_page(chromium, f"{server.address}?{race}", 1280, 1120)
-    page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
-    page.click("#race-go")
-    # Before it there is the recorded one.
-    page.wait_for_function("SpecscopeApp.shown.race.address?.includes('methods=') && SpecscopeApp.shown.race.ready")
-    page.wait_for_function("SpecscopeApp.shown.race.state.time >= SpecscopeApp.shown.race.length")
-    page.locator("#race-viewer").scroll_into_view_if_needed()
-    page.screenshot(path=folder / f"race-{theme}.png")
-    page.context.close()
+        with opened(chromium, server, width, height, run=RUN, __theme=theme) as page:
+            page.screenshot(path=folder / f"{name}-{theme}.png")
+    race = {"screen": "race", "methods": "autoregressive,lookahead,draft_model,medusa", "length": 60}
+    with opened(chromium, server, 1280, 1120, **race, __theme=theme) as page:
+        page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
+        page.click("#race-go")
+        # Before it there is the recorded one.
+        page.wait_for_function("SpecscopeApp.shown.race.address?.includes('methods=') && SpecscopeApp.shown.race.ready")
+        page.wait_for_function("SpecscopeApp.shown.race.state.time >= SpecscopeApp.shown.race.length")
+        page.locator("#race-viewer").scroll_into_view_if_needed()
+        page.screenshot(path=folder / f"race-{theme}.png")
 
 
 def shown() -> set[str]:
@@ -104,7 +94,7 @@ def sort_out(folder: Path) -> None:
 
 
 def main() -> None:
-    """All pictures, or those of which the name holds some letters."""
+    """Take all pictures, or those of which the name holds some letters."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="views whose names hold this")
     parser.add_argument("--out", type=Path, default=FOLDER)

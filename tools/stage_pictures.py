@@ -1,4 +1,4 @@
-"""The stage of every method as a class, a desk and a phone see it, each on the real model at a step that accepts."""
+"""Take every method's stage as a class, a desk and a phone see it, each at a step that accepts."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from PIL import Image
 
 from .browser import PLAYER
 from .page import Page
-from .pictures import open_page, save, settle
+from .pictures import opened, save, settle
 
 PHASE = "accept"  # guesses are judged, and nothing has gone into the text yet
 
 
 @dataclass(frozen=True)
-class Screen:
+class ScreenSize:
     """A screen that the page is looked at on."""
 
     name: str
@@ -28,10 +27,10 @@ class Screen:
 
 
 SCREENS = (
-    Screen("projector", 1280, 720, full=True),
-    Screen("desk", 1440, 900),
-    Screen("large", 1920, 1080),
-    Screen("phone", 390, 844),
+    ScreenSize("projector", 1280, 720, full=True),
+    ScreenSize("desk", 1440, 900),
+    ScreenSize("large", 1920, 1080),
+    ScreenSize("phone", 390, 844),
 )
 # Recordings, and a step of each that shows the method's idea.
 STAGES = {
@@ -52,17 +51,14 @@ STAGES = {
 
 
 def take_stage(chromium: Any, server: Page, method: str, theme: str, folder: Path) -> None:
-    """A method's stage on every screen."""
+    """Take a method's stage on every screen."""
     run, step = STAGES[method]
-    query = urlencode({"run": run, "step": step, "__theme": theme})
     for screen in SCREENS:
-        page = open_page(chromium, f"{server.address}?{query}", screen.width, screen.height)
-        settle(page)
-        if screen.full:
-            page.keyboard.press("f")
-            page.wait_for_function(f"{PLAYER}.state.full")
-        page.evaluate(f"{PLAYER}.seek({step}, '{PHASE}', false)")
-        settle(page)
-        picture = Image.open(BytesIO(page.screenshot()))
-        save(picture, folder / f"stage-{method}-{screen.name}-{theme}.png")
-        page.context.close()
+        with opened(chromium, server, screen.width, screen.height, run=run, step=step, __theme=theme) as page:
+            if screen.full:
+                page.keyboard.press("f")
+                page.wait_for_function(f"{PLAYER}.state.full")
+            page.evaluate(f"{PLAYER}.seek({step}, '{PHASE}', false)")
+            settle(page)
+            picture = Image.open(BytesIO(page.screenshot()))
+            save(picture, folder / f"stage-{method}-{screen.name}-{theme}.png")

@@ -29,7 +29,7 @@ ROUNDS = 3  # faults of one drafter that are looked for by measuring
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class ExaminationReport:
     """What an examination found."""
 
     method: str
@@ -87,11 +87,11 @@ class Examination:
         }
 
 
-def refused(method: str, model: str, drafter: str, error: ModelError) -> Examination:
+def refused(method: str, model: str, drafter: str, error: ModelError) -> ExaminationReport:
     """Report on a drafter whose files cannot be used."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
-    return Examination(
+    return ExaminationReport(
         method=method,
         model=model,
         drafter=drafter,
@@ -126,7 +126,7 @@ def examine(
     model: str,
     seed: int = 0,
     started: float | None = None,  # by `perf_counter`, where writing the texts counts too
-) -> Reporting[Examination]:
+) -> Reporting[ExaminationReport]:
     """Examine a drafter on the target's own texts, those of the model of that name."""
     started, depth = perf_counter() if started is None else started, examined.depth
     texts = [text for text in texts if len(text.places(depth))]
@@ -150,7 +150,7 @@ def examine(
         wiring, best = best_outcome.probe.wiring, best_outcome.other
     measured = {fault.flag for fault in faults}
     seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
-    return Examination(
+    return ExaminationReport(
         method=examined.method,
         model=model,
         drafter=examined.about,

@@ -24,7 +24,7 @@ class QueryWorkers:
                 self._idle.append(QueryProcess(LIMITS.query_memory))
 
     def answer(self, tables: SharedTables, query: str) -> ChosenSteps | Shown:
-        """What a query answers; raises ParamError if it cannot be run, or takes too much."""
+        """Return what a query answers; raises ParamError if it cannot be run, or takes too much."""
         worker = self._take()
         try:
             return worker.answer(tables, query)

@@ -13,7 +13,7 @@ _LISTED = 200
 
 
 def by_question(first: Selection, second: Selection) -> MetricResult:
-    """The mean acceptance length of every question that both have, those that lost most at the top."""
+    """Return the mean acceptance length of every question that both have, those that lost most at the top."""
     places = {name: place for place, name in enumerate(second.questions)}
     common = [name for name in first.questions if name in places]
     if not common:

@@ -45,7 +45,7 @@ class Selected:
         return answer
 
     def measure(self, metric: str) -> MetricResult:
-        """A metric of these steps."""
+        """Return a metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
     def _ask(self) -> Selection | Shown:
@@ -148,7 +148,7 @@ class DebugView:
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: MetricResult) -> dict[str, Any]:
-        """A result without what says which steps are behind its rows, which stays here."""
+        """Return a result without what says which steps each row counts, which stays here."""
         rows = result["rows"][:_ROWS]
         facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}

@@ -8,7 +8,7 @@ from viz.palette import THEMES
 from viz.stream.encode import resolve
 
 if TYPE_CHECKING:
-    from analysis.doctor.examine import Examination
+    from analysis.doctor.examine import ExaminationReport
     from analysis.doctor.measure import AcceptedGuesses
 
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12, "color": "$text"}
@@ -16,8 +16,8 @@ _STILL = {"itemclick": False, "itemdoubleclick": False}
 GIVEN, MENDED = "as given", "mended"
 
 
-def figures(report: Examination) -> dict[str, Any]:
-    """The figure in the colours of each theme; empty where nothing could be measured."""
+def figures(report: ExaminationReport) -> dict[str, Any]:
+    """Draw the figure in the colours of each theme; empty where nothing could be measured."""
     if report.given is None or report.best is None:
         return {}
     mended = report.best is not report.given

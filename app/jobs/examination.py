@@ -26,7 +26,7 @@ from .runner import StartedJob
 from .streaming import Lines, as_sentence, page_line
 
 if TYPE_CHECKING:
-    from analysis.doctor.examine import Examination
+    from analysis.doctor.examine import ExaminationReport
     from analysis.doctor.probes import Examined
     from analysis.doctor.texts import Reporting
     from decoding.engine import Engine
@@ -36,40 +36,40 @@ _log = logging.getLogger(__name__)
 FLAGS = {method: flag for flag, method in KINDS.items()}
 
 
-def start(runs: LiveRuns, entry: Entry, method: str, tab: str) -> Iterator[str]:
-    """Examine the drafter that a method uses beside a model; yields the growing text of the job's lines."""
-    if method not in FLAGS or method not in runnable(entry):
-        raise ParamError(f"{entry.name} has no drafter of that kind: choose another method")
-    job = runs.job(f"{tab}{DOCTOR}")
-    title, buttons = f"{METHODS[method].label} on {entry.name}", [button_id(each) for each in FLAGS]
-    opening = page_line(run=job.id, title=title, buttons=buttons)
-    return runs.stream(job, opening, _lines(runs, job, entry, method))
-
-
 def button_id(method: str) -> str:
     """Return the id of the page's button that starts a method's examination."""
     return f"p-{method}-doctor".replace("_", "-")
 
 
-def stop(runs: LiveRuns, tab: str) -> None:
-    """Cancel a tab's examination."""
-    runs.stop(f"{tab}{DOCTOR}")
+@dataclass(slots=True)
+class Examination:
+    """The drafter that a method uses beside a model, to be examined."""
+
+    entry: CatalogEntry
+    method: str
+
+    def __post_init__(self) -> None:
+        if self.method not in FLAGS or self.method not in runnable(self.entry):
+            raise ParamError(f"{self.entry.name} has no drafter of that kind: choose another method")
+
+    @property
+    def seconds(self) -> float:
+        return LIMITS.examination_seconds
+
+    def opening(self, started: StartedJob) -> str:
+        title, buttons = f"{METHODS[self.method].label} on {self.entry.name}", [button_id(each) for each in FLAGS]
+        return page_line(run=started.id, title=title, buttons=buttons)
+
+    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+        """Yield what is tried, then the report."""
+        report = yield from _examined(engine, self.entry, self.method, started)
+        yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
 
 
-def _lines(runs: LiveRuns, job: Job, entry: Entry, method: str) -> Lines:
-    """Yield the lines of an examination: its position in the queue, loading, what is tried, the report."""
-    with runs.queue.join(job.client) as ticket:
-        yield from wait_for_turn(ticket, job.cancel)
-        engine = yield from wait_for_engine(runs.models.request(entry), job.cancel)
-        report = None if engine is None else (yield from _examined(engine, entry, method, job))
-        if report is None:
-            yield player.fault("The examination was stopped.")
-            return
-        yield page_line(report=_shown(report))
-
-
-def _examined(engine: Engine, entry: Entry, method: str, job: Job) -> Generator[str, None, Examination | None]:
-    """The report; None where the job was cancelled."""
+def _examined(
+    engine: Engine, entry: CatalogEntry, method: str, started: StartedJob
+) -> Generator[str, None, ExaminationReport | None]:
+    """Examine the drafter; returns None if the job was cancelled."""
     from analysis.doctor.examine import examine, refused, sample
     from analysis.doctor.texts import write_texts
 
@@ -121,7 +121,7 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
     return open_drafter(engine, part, folder, lambda what, share: None, download=False)
 
 
-def _shown(report: Examination) -> dict[str, Any]:
-    """The report as the page shows it: with charts, and without the name of a folder."""
+def _shown(report: ExaminationReport) -> dict[str, Any]:
+    """Write the report as the page shows it: with charts, and without the name of a folder."""
     plain = report.to_json()
     return plain | {"drafter": report.drafter.rpartition(" ")[2], "charts": figures(report)}

@@ -27,7 +27,6 @@ from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.hub import HubId, fetch, fetched, parse_id
 from decoding.parts import CAPABILITIES
-from decoding.parts.base import NAMED_PARTS
 
 from ..server.limits import LIMITS
 
@@ -42,6 +41,7 @@ _QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
 _PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
 _LARGEST_FILE = 2**20
 _TRYING = threading.Lock()  # one at a time: each takes a core
+_PARTS = ("medusa", "kangaroo", "eagle", "datastore")
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
 
@@ -67,7 +67,7 @@ class CatalogEntry:
     @property
     def parts(self) -> frozenset[str]:
         """The parts that methods find beside the target, by the names in their `needs`."""
-        named = {part for part in NAMED_PARTS if getattr(self, part) is not None}
+        named = {part for part in _PARTS if getattr(self, part) is not None}
         embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
         drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
         return frozenset({"tables"} | CAPABILITIES | named | embedded | drafter)
@@ -91,11 +91,13 @@ class CatalogEntry:
         draft = None if self.draft is None else self._place(self.draft, self.draft_revision, report)
         where = self._place(self.model, self.revision, report)
         self._try_tokenizers(report, where, draft)
-        parts: dict[str, Any] = {part: getattr(self, part) for part in NAMED_PARTS}
         engine = load(
             where,
             draft=draft,
-            **parts,
+            medusa=self.medusa,
+            kangaroo=self.kangaroo,
+            eagle=self.eagle,
+            datastore=self.datastore,
             device=self.device,
             draft_device=self.draft_device,
             dtype=self.dtype,
@@ -155,7 +157,7 @@ class CatalogEntry:
         for model, place, name in models:
             if model is not None and place is not None and place not in _SHIPPED:
                 model.card = replace(model.card, name=place if _hub_id(place) else name)
-        for part in NAMED_PARTS:
+        for part in _PARTS:
             if getattr(self, part) is not None:
                 made = engine.part(part)
                 made.about = f"{self.name} {made.about.rpartition(' ')[2]}"  # its hash stays
@@ -273,8 +275,8 @@ def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
         one = HubId(hub_id.name, hub_id.revision or row.get(revision))
         if not one.pinned:
             raise ParamError(f"{where}: {part} is a hub id, so {revision} must name its commit by 40 hex digits")
-        found |= {part: one.name, revision: str(one.revision)}
-    for part in NAMED_PARTS:
+        pinned |= {part: one.name, revision: str(one.revision)}
+    for part in _PARTS:
         hub_id = _hub_id(row.get(part))
         if hub_id is not None and not hub_id.pinned:
             raise ParamError(

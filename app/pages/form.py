@@ -15,7 +15,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from ..controls import presets, typed
-from ..jobs.examinations import FLAGS, button_id
+from ..jobs.examination import FLAGS, button_id
 from ..server.limits import LIMITS
 from ..state import AppState
 

@@ -80,7 +80,7 @@ class OpenFolder:
         self.selections, self.results = RecentAnswers(8), RecentAnswers(256)
 
     def answer(self, query: str) -> ChosenSteps | Shown:
-        """What a query over its tables answers; raises ParamError if it cannot be run."""
+        """Return what a query over its tables answers; raises ParamError if it cannot be run."""
         return self._workers.answer(self._shared, query)
 
     @cached_property
@@ -106,7 +106,7 @@ class OpenFolder:
         return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
     def mask(self, chosen: ChosenSteps) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which steps were chosen."""
+        """Return which steps were chosen."""
         return np.isin(self.keys, _keys(chosen.runs, chosen.steps), assume_unique=True)
 
     def facts(self) -> dict[str, Any]:

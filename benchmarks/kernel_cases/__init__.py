@@ -1,4 +1,4 @@
-"""The cases of `benchmarks.gpu_kernels`: every file beside this one has a list `CASES`."""
+"""Name the cases of `benchmarks.gpu_kernels`: every file beside this one has a list `CASES`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LayerSizes:
     """The sizes of a model's layer."""
 
     name: str
@@ -22,15 +22,16 @@ class Shape:
 
 
 SHAPES = (
-    Shape("135M", 576, 1536, 9, 3, 64),
-    Shape("1B", 2048, 8192, 32, 8, 64),
-    Shape("7B", 4096, 14_336, 32, 8, 128),
+    LayerSizes("135M", 576, 1536, 9, 3, 64),
+    LayerSizes("1B", 2048, 8192, 32, 8, 64),
+    LayerSizes("7B", 4096, 14_336, 32, 8, 128),
 )
-TINY = (Shape("tiny", 64, 96, 4, 2, 16),)  # to rehearse on a CPU
+TINY = (LayerSizes("tiny", 64, 96, 4, 2, 16),)  # to rehearse on a CPU
+ODD = LayerSizes("odd", 200, 328, 4, 4, 80)  # sizes that fill no block, each query head with keys of its own
 ROWS = (1, 8, 64)
 
-Outputs = torch.Tensor | tuple[torch.Tensor, ...]
-Inputs = tuple[Any, ...]
+KernelOutputs = torch.Tensor | tuple[torch.Tensor, ...]
+KernelInputs = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,15 @@ class Case:
     """A kernel, what it is compared with, and how its inputs are made."""
 
     name: str
-    make: Callable[[Shape, int, torch.device, torch.dtype], Inputs]  # of so many rows, on the device
-    ours: Callable[..., Outputs]
-    torch: Callable[..., Outputs]  # what runs without the kernel, timed beside it
-    exact: Callable[..., Outputs]  # in float64, on the inputs themselves: it rounds where the kernel should
+    make: Callable[[LayerSizes, int, torch.device, torch.dtype], KernelInputs]  # of so many rows, on the device
+    ours: Callable[..., KernelOutputs]
+    torch: Callable[..., KernelOutputs]  # what runs without the kernel, timed beside it
+    exact: Callable[..., KernelOutputs]  # in float64, on the inputs themselves: it rounds where the kernel should
     # What is compared: what came out, or also what was written to the inputs.
-    outputs: Callable[[Inputs, Any], Outputs] = lambda inputs, outputs: outputs
+    outputs: Callable[[KernelInputs, Any], KernelOutputs] = lambda inputs, outputs: outputs
     cold: bool = False  # whether to go through as many copies of the inputs as do not fit into the device's L2 cache
     rows: tuple[int, ...] = ROWS
+    capability: int = 80  # the first that has what the kernel uses
 
 
 def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Attention of a step's rows to texts of three lengths, beside attention in two parts."""
+"""Measure attention of a step's rows to texts of three lengths, beside attention in two parts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from decoding.gpu.tree_attention import AttentionPlan, tree_attention
 from decoding.model import kernels
 from decoding.model.attention import BLOCK, merge, pack
 
-from . import Case, Inputs, Shape
+from . import Case, LayerSizes
 
 KEYS = (1024, 4096, 16_384)
 ROWS = (1, 8, 64, 121)
+AttentionInputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int]
 
 
-def inputs(keys: int, shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> Inputs:
-    """The rows' queries, a layer's keys and values, how long the text is, and a tree of three branches."""
-    first = keys - 100 if device.type == "cuda" else 300  # so that attention in two parts has a full tail
+def inputs(keys: int, shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> AttentionInputs:
+    """Make the rows' queries, a layer's keys and values, the text's length, and a tree of three branches."""
+    first = 300 if device.type == "cpu" else keys - 100  # so that attention in two parts has a full tail
     query = torch.randn(rows, shape.heads, shape.size, device=device, dtype=dtype)
     data = torch.randn(2, first + 2 * BLOCK, shape.kv_heads, shape.size, device=device, dtype=dtype)
     row = torch.arange(rows, device=device)
@@ -36,28 +37,30 @@ def ours(
     _: int,
     plan: AttentionPlan | None = None,
 ) -> torch.Tensor:
-    """One kernel, and the one that puts its shares together."""
-    return tree_attention(query, *data.transpose(1, 2).unsqueeze(1), first, seen, plan)
+    """Run one kernel, and the one that puts its shares together."""
+    key, value = data.transpose(1, 2).unsqueeze(1)
+    return tree_attention(query, key, value, first, seen, plan)
 
 
 @cache
 def two_parts(device: torch.device, dtype: torch.dtype, size: int) -> kernels.Kernels:
-    """What runs without our kernel and without further packages."""
+    """Choose what runs without our kernel and without further packages."""
     name = "plain" if device.type == "cpu" else "sdpa" if dtype == torch.float32 else "torch-flash"
     with mock.patch.dict(os.environ, {kernels.VARIABLE: name}):
         return kernels.choose(device, dtype, size)
 
 
 def by_torch(query: torch.Tensor, data: torch.Tensor, _: torch.Tensor, seen: torch.Tensor, first: int) -> torch.Tensor:
-    """A prefix of whole blocks without a mask, a tail with one, which is made once for all layers, and their merge."""
+    """Attend to whole blocks without a mask and to a tail with one, made once for all layers, and merge them."""
     made, rows = two_parts(query.device, query.dtype, query.shape[2]), len(query)
     assert made.prefix is not None
     key, value = data.transpose(1, 2).unsqueeze(1)
     cut, packed = first - first % BLOCK, pack(query, key.shape[1])
     bias = mask(seen, query.shape[1] // key.shape[1], first - cut, query.dtype)
-    tail = made.tail(packed, *(each[:, :, cut : cut + BLOCK + rows] for each in (key, value)), bias)
+    key_tail, value_tail = (each[:, :, cut : cut + BLOCK + rows] for each in (key, value))
+    tail = made.tail(packed, key_tail, value_tail, bias)
     length = torch.empty(0)  # for packages that read it
-    prefix = made.prefix.attend(packed, *(each[:, :, :cut] for each in (key, value)), length)
+    prefix = made.prefix.attend(packed, key[:, :, :cut], value[:, :, :cut], length)
     return merge(prefix, tail, query)
 
 
@@ -65,7 +68,7 @@ _MASKS = dict[tuple[object, ...], torch.Tensor]()
 
 
 def mask(seen: torch.Tensor, repeats: int, before: int, dtype: torch.dtype) -> torch.Tensor:  # (T * repeats, tail)
-    """The bias of a tail in which all rows see `before` keys."""
+    """Make the bias of a tail in which all rows see `before` keys."""
     rows = len(seen)
     name = (seen.device, rows, repeats, before, dtype)
     if name not in _MASKS:
@@ -95,8 +98,9 @@ def reference(
 
 
 def exact(query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: torch.Tensor, _: int) -> torch.Tensor:
-    """In float64, of the numbers as they are given."""
-    return reference(query.double(), *data.double().transpose(1, 2).unsqueeze(1), first, seen)
+    """Compute in float64, from the numbers as they are given."""
+    key, value = data.double().transpose(1, 2).unsqueeze(1)
+    return reference(query.double(), key, value, first, seen)
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""The kernels between a layer's products."""
+"""Measure the kernels between a layer's products."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from decoding.model.attention import merge as merge_by_torch
 from decoding.model.kernels import Mixed
 from decoding.model.pointwise import swiglu as swiglu_by_torch
 
-from . import Case, Shape, rounded
+from . import Case, LayerSizes, rounded
 
 _EPS = 1e-5
 _POSITIONS = 4096
 
 
-def _norm_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _norm_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     x, delta = torch.randn(2, rows, shape.hidden, device=device, dtype=dtype).unbind(0)
     return x, delta, torch.randn(shape.hidden, device=device, dtype=dtype), _EPS
 
@@ -36,7 +36,7 @@ def _norm_by_torch(
     return total, rms_norm(total, total.shape[1:], eps=eps) * weight
 
 
-def _swiglu_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _swiglu_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     return (torch.randn(rows, 2 * shape.inner, device=device, dtype=dtype),)
 
 
@@ -45,7 +45,7 @@ def _exact_swiglu(gate_up: torch.Tensor) -> torch.Tensor:
     return rounded(gate * torch.sigmoid(gate), gate_up.dtype) * up
 
 
-def _merge_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _merge_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     packed = rows * shape.heads // shape.kv_heads  # as torch's kernels lay their outcome out: rows before heads
     values, others = torch.randn(2, 1, packed, shape.kv_heads, shape.size, device=device, dtype=dtype).transpose(2, 3)
     sums, other_sums = torch.randn(2, 1, shape.kv_heads, packed, device=device).unbind(0)
@@ -58,7 +58,7 @@ def _exact_merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
     return mixed.transpose(1, 2).reshape(len(query), -1)
 
 
-def _rotary_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _rotary_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     qkv = torch.randn(rows, shape.heads + 2 * shape.kv_heads, shape.size, device=device, dtype=dtype)
     angle = torch.rand(_POSITIONS, 1, shape.size // 2, device=device) * 6.0
     cos = torch.cat((angle.cos(), angle.cos()), -1).to(dtype)
@@ -68,7 +68,7 @@ def _rotary_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.d
     return qkv, cos, sin, positions, cache, slots, None, _EPS
 
 
-def _normed_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _normed_inputs(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     *inputs, _, eps = _rotary_inputs(shape, rows, device, dtype)
     return *inputs, torch.randn(shape.heads + shape.kv_heads, shape.size, device=device, dtype=dtype), eps
 
@@ -83,7 +83,7 @@ def _exact_rotary(
     weight: torch.Tensor | None,
     eps: float,
 ) -> tuple[torch.Tensor, ...]:
-    """Queries, keys and values."""
+    """Return queries, keys and values."""
     dtype, kv_heads = qkv.dtype, cache.shape[2]
     turned, values = qkv.double().tensor_split((qkv.shape[1] - kv_heads,), 1)
     if weight is not None:

@@ -1,18 +1,20 @@
-"""Products with the plans that the engine takes; benchmarks.gpu_products tries others."""
+"""Measure products with the plans that the engine takes; benchmarks.gpu_products tries others."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from decoding.gpu.products import Extras, product, reference
+from decoding.gpu.products import Extras, Tiling, product, reference
 from decoding.model.quantised import rounded as quantised
 
-from . import Case, Shape, rounded
+from . import Case, LayerSizes, rounded
 
 _EPS = 1e-5
 _ROWS = 1, 8, 64, 128
+_HOPPER = Tiling(16, 32, 64, 2, early=True, bulk=True)
 
 
 def _inputs(outputs: int, width: int, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
@@ -20,35 +22,35 @@ def _inputs(outputs: int, width: int, rows: int, device: torch.device, dtype: to
     return torch.randn(rows, width, device=device, dtype=dtype), weight
 
 
-def _head(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _head(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     return *_inputs(10 * shape.hidden + 8, shape.hidden, rows, device, dtype), Extras()
 
 
-def _qkv(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _qkv(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     outputs = (shape.heads + 2 * shape.kv_heads) * shape.size
     bias = torch.randn(outputs, device=device, dtype=dtype)
     return *_inputs(outputs, shape.hidden, rows, device, dtype), Extras(bias=bias)
 
 
-def _normed_gated(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _normed_gated(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     norm = torch.randn(shape.hidden, device=device, dtype=dtype)
     extras = Extras(norm=norm, eps=_EPS, gated=True)
     return *_inputs(2 * shape.inner, shape.hidden, rows, device, dtype), extras
 
 
-def _added(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _added(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     residual = torch.randn(rows, shape.hidden, device=device, dtype=dtype)
     return *_inputs(shape.hidden, shape.inner, rows, device, dtype), Extras(residual=residual)
 
 
-def _eight_bits(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
+def _eight_bits(shape: LayerSizes, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     x, weight = _inputs(2 * shape.inner, shape.hidden, rows, device, dtype)
     codes, scales = quantised(weight)
     return x, codes, Extras(scales=scales)
 
 
 def _exact(x: torch.Tensor, weight: torch.Tensor, extras: Extras) -> torch.Tensor:
-    """In float64, rounded where transformers rounds."""
+    """Compute in float64, rounded where transformers rounds."""
     wide = x.double()
     if extras.norm is not None:
         wide = rounded(wide * (wide.square().mean(-1, keepdim=True) + extras.eps).rsqrt(), x.dtype)
@@ -68,4 +70,5 @@ CASES = [
     Case("product, norm, swiglu", _normed_gated, product, reference, _exact, cold=True, rows=_ROWS),
     Case("product, residual", _added, product, reference, _exact, cold=True, rows=_ROWS),
     Case("product, int8", _eight_bits, product, reference, _exact, cold=True, rows=_ROWS),
+    Case("product, bulk", _added, partial(product, by=_HOPPER), reference, _exact, cold=True, capability=90),
 ]

@@ -20,7 +20,7 @@ TABLES = ("texts", "strings", "values")  # lines that other lines refer to
 
 
 def asked(**changes: Any) -> Order:
-    """A short run on the toy, with whatever a test changes."""
+    """Make a short run on the toy, with whatever a test changes."""
     usual: dict[str, Any] = {
         "model": "toy",
         "method": "lookahead",
@@ -52,7 +52,7 @@ def app_state(models: ModelPool) -> AppState:
 
 
 def lines(text: str) -> list[dict[str, Any]]:
-    """A stream's lines; every one must be whole."""
+    """Return a stream's lines; every one must be whole."""
     assert text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 

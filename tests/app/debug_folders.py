@@ -9,7 +9,7 @@ from tests.evaluate.made_tables import made_tables
 
 
 def make_folders(place: Path) -> Path:
-    """Two folders on the same questions, and one that cannot be read."""
+    """Return two folders on the same questions, and one that cannot be read."""
     for number, name in enumerate(("first", "second")):
         tables = made_tables(24, 12, 4, seed=number)
         write_folder(place / name, *tables.values(), {"source": "specscope", "name": f"The {name}"})

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("default", "ignore:unclosed event loop:R
 
 
 def with_address(event: gr.EventData) -> None:
-    """What the page's events of an address are like."""
+    """Give the page's requests an address, as its events have one."""
 
 
 @pytest.fixture(scope="module")

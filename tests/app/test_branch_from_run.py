@@ -27,14 +27,14 @@ def trace(app_state: AppState) -> Trace:
 
 
 def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped on the page."""
+    """Return the address of a trace that was dropped on the page."""
     play, _ = replay(trace, "dropped")
     app_state.store.put("dropped", StoredRun(trace, play))
     return {"run": "dropped"}
 
 
 def rejected(trace: Trace) -> tuple[int, int]:
-    """A step and a guess that the target rejected there, with what it wanted in its place."""
+    """Return a step and a guess that the target rejected there, with what it wanted in its place."""
     step = next(step for step in trace.steps[2:] if step.accepted == 0)
     return step.index, 1
 

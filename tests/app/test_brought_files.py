@@ -25,24 +25,24 @@ from app.store import brought_files
 from app.store.brought_files import read_files
 from decoding.errors import TraceError
 from decoding.trace.file import read_trace
+from tests import GOLDEN
 from tests.evaluate.made_tables import made_tables
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 SUMMARY = {"version": 1, "source": "other", "name": "x", "created": "", "finished": True, "missing": {}}
 
 
 def sent(files: Mapping[str, bytes]) -> list[str]:
-    """As the page sends them."""
+    """Return the fields as the page sends them."""
     return [part for name, data in files.items() for part in (name, base64.b64encode(data).decode())]
 
 
 def folder_files(tables: Mapping[str, pa.Table], compression: str = "zstd") -> dict[str, bytes]:
-    found = {}
+    files = {}
     for name, table in tables.items():
         file = io.BytesIO()
         pq.write_table(table, file, compression=compression)
-        found[f"{name}.parquet"] = file.getvalue()
-    return found
+        files[f"{name}.parquet"] = file.getvalue()
+    return files
 
 
 def zipped(files: Mapping[str, bytes], folder: str = "") -> bytes:
@@ -136,23 +136,25 @@ def test_a_path_in_a_zip_file_leads_nowhere(tmp_path: Path) -> None:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Bytes changed, cut, doubled and put elsewhere."""
-    found = bytearray(data)
+    """Change, cut, double and move bytes."""
+    damaged = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 5, 20))):
-        at, kind = chance.randrange(max(1, len(found))), chance.randrange(6)
-        if kind == 0 and found:
-            found[at % len(found)] = chance.randrange(256)
+        at, kind = chance.randrange(max(1, len(damaged))), chance.randrange(6)
+        if kind == 0 and damaged:
+            damaged[at % len(damaged)] = chance.randrange(256)
         elif kind == 1:
-            del found[at : at + chance.randrange(1, 64)]
+            del damaged[at : at + chance.randrange(1, 64)]
         elif kind == 2:
-            found[at:at] = found[at : at + chance.randrange(1, 64)]
+            damaged[at:at] = damaged[at : at + chance.randrange(1, 64)]
         elif kind == 3:
-            found[at : at + 4] = chance.choice((b"\xff\xff\xff\x7f", bytes(4), b"\xff" * 4, b"1e99", b'"\\ud', b"[[[["))
+            damaged[at : at + 4] = chance.choice(
+                (b"\xff\xff\xff\x7f", bytes(4), b"\xff" * 4, b"1e99", b'"\\ud', b"[[[[")
+            )
         elif kind == 4:
-            found = found[:at] if chance.random() < 0.3 else found
+            damaged = damaged[:at] if chance.random() < 0.3 else damaged
         else:
-            found[-min(len(found), 40) :] = bytes(chance.randrange(256) for _ in range(chance.randrange(40)))
-    return bytes(found)
+            damaged[-min(len(damaged), 40) :] = bytes(chance.randrange(256) for _ in range(chance.randrange(40)))
+    return bytes(damaged)
 
 
 def test_five_hundred_damaged_files_cost_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:

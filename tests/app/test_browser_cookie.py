@@ -13,7 +13,7 @@ SECURE = Origin("10.0.0.1", "page.example.org", "https")
 
 
 def cookie_of(cookie: BrowserCookie, origin: Origin) -> tuple[str, set[str]]:
-    """What a browser without the cookie is given: what it sends from then on, and the flags."""
+    """Return what a browser without the cookie sends from then on, and the cookie's flags."""
     ((name, value),) = cookie.headers(origin, Headers())
     assert name == b"set-cookie"
     sent, *flags = value.decode().split("; ")

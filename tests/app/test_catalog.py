@@ -20,7 +20,7 @@ QUIET = lambda what, share: None  # noqa: E731
 
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that has fetched nothing."""
+    """Pretend a machine that has fetched nothing."""
     monkeypatch.setattr(catalog, "fetched", lambda *arguments, **options: None)
     monkeypatch.setattr(smollm2, "fetched", lambda *arguments, **options: None)
 

@@ -27,13 +27,13 @@ SCOPE = {
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """In a thread of its own: where a browser was driven before, its event loop runs in this one."""
+    """Run in a thread of its own: where a browser was driven before, its event loop runs in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
 
 async def beating(scope: Scope, receive: Receive, send: Send) -> None:
-    """Beats once, then waits until its reader is gone, and leaves the response as it is, as Starlette does."""
+    """Beat once, then wait until its reader is gone, and leave the response as it is, as Starlette does."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"ALIVE", "more_body": True})
     while (await receive())["type"] != "http.disconnect":

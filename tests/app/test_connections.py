@@ -57,7 +57,7 @@ def connect(port: int, source: str = "127.0.0.1") -> socket.socket:
 
 
 def closed_after(line: socket.socket) -> float:
-    """Seconds until the other side ends it."""
+    """Count the seconds until the other side ends it."""
     begin = time.monotonic()
     with line, contextlib.suppress(ConnectionResetError):
         assert line.recv(1) == b""
@@ -65,7 +65,7 @@ def closed_after(line: socket.socket) -> float:
 
 
 def answers(line: socket.socket) -> bool:
-    """Whether a request on it is answered."""
+    """Return whether a request on it is answered."""
     line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     got = b""
     while not got.endswith(b"hello"):
@@ -113,7 +113,7 @@ def test_a_connection_between_two_requests_is_kept(port: int) -> None:
 
 
 def is_reset(line: socket.socket, seconds: float) -> bool:
-    """Whether the other side drops a connection within so much time; nothing is read from it."""
+    """Return whether the other side drops a connection within so much time; nothing is read from it."""
     watch = select.poll()
     watch.register(line, 0)  # for a hang-up alone
     return bool(watch.poll(1000 * seconds))

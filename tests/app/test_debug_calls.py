@@ -46,13 +46,14 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Calls:
 
 
 def test_a_folder_opens_with_its_facts_query_and_charts(calls: Calls) -> None:
-    found = calls("open", f"screen=debug&folder={calls.first}")
-    assert found["facts"]["steps"] == 288 and found["chosen"] == 144  # of one method alone
+    opened = calls("open", f"screen=debug&folder={calls.first}")
+    assert opened["facts"]["steps"] == 288 and opened["chosen"] == 144  # of one method alone
     assert (
-        found["filters"] == {"method": "draft_model", "setting": "default"} and "method = 'draft_model'" in found["sql"]
+        opened["filters"] == {"method": "draft_model", "setting": "default"}
+        and "method = 'draft_model'" in opened["sql"]
     )
-    assert [each["key"] for each in found["charts"]] == list(METRICS)
-    assert calls("open", found["address"])["address"] == found["address"]
+    assert [each["key"] for each in opened["charts"]] == list(METRICS)
+    assert calls("open", opened["address"])["address"] == opened["address"]
 
 
 def test_without_an_address_the_sample_is_shown(calls: Calls) -> None:
@@ -61,18 +62,18 @@ def test_without_an_address_the_sample_is_shown(calls: Calls) -> None:
 
 def test_an_address_of_a_folder_that_is_gone_opens_another(calls: Calls) -> None:
     """A link to dropped files showed a sentence alone, without a menu to choose from."""
-    found = calls("open", f"folder=gone&against={calls.first}&f.accepted=2")
-    assert found["folder"] == "pocket" and found["chosen"] and "no longer has this run folder" in found["notice"]
-    found = calls("open", f"folder={calls.first}&against=gone&f.method=*&f.accepted=2")
-    assert found["folder"] == calls.first and found["filters"]["accepted"] == 2 and not found["against"]
-    assert "no longer has this run folder" in found["notice"] and "against=" not in found["address"]
+    opened = calls("open", f"folder=gone&against={calls.first}&f.accepted=2")
+    assert opened["folder"] == "pocket" and opened["chosen"] and "no longer has this run folder" in opened["notice"]
+    opened = calls("open", f"folder={calls.first}&against=gone&f.method=*&f.accepted=2")
+    assert opened["folder"] == calls.first and opened["filters"]["accepted"] == 2 and not opened["against"]
+    assert "no longer has this run folder" in opened["notice"] and "against=" not in opened["address"]
 
 
 def test_filters_narrow_what_all_charts_are_of(calls: Calls) -> None:
     query = urlencode({"folder": calls.first, "f.method": "*", "f.accepted": 3})
-    found = calls("open", query)
+    opened = calls("open", query)
     (result,) = calls("chart", [query, "acceptance_histogram"])["results"]
-    assert sum(row[1] for row in result["rows"]) == found["chosen"] < 288
+    assert sum(row[1] for row in result["rows"]) == opened["chosen"] < 288
     assert [row[0] for row in result["rows"] if row[1]] == [3, 4]
 
 
@@ -109,8 +110,10 @@ def test_behind_a_time_the_slowest_steps_come_first(calls: Calls, key: str, row:
     table = pq.read_table(SHIPPED / "pocket" / "steps.parquet", columns=["run", "step", column]).to_pylist()
     times = {(each["run"], each["step"]): each[column] for each in table}
     listed = [(each["run"], each["step"]) for each in behind["steps"]]
-    found = [times[place] for place in listed]
-    assert behind["whole"] and behind["slowest"] and found == sorted(found, reverse=True) and found[0] > found[-1]
+    slowest = [times[place] for place in listed]
+    assert (
+        behind["whole"] and behind["slowest"] and slowest == sorted(slowest, reverse=True) and slowest[0] > slowest[-1]
+    )
     assert {step == 0 for _, step in listed} == {key == "latency" and row == 0}  # which alone reads the prompt
 
 
@@ -136,8 +139,8 @@ def test_a_listed_step_shows_every_token_that_it_wrote(calls: Calls) -> None:
 
 def test_two_selections_are_drawn_together_and_compared(calls: Calls) -> None:
     query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa"
-    found = calls("open", query)
-    assert found["chosen"] == found["against_chosen"] == 144 and found["names"][1].startswith("B: medusa")
+    opened = calls("open", query)
+    assert opened["chosen"] == opened["against_chosen"] == 144 and opened["names"][1].startswith("B: medusa")
     drawn = calls("chart", [query, "survival"])
     assert len(drawn["results"]) == 2 and [trace["meta"] for trace in drawn["figure"]["data"]] == [0, 1]
     (result,) = calls("chart", [query, "compared"])["results"]
@@ -155,19 +158,19 @@ def test_a_selection_compared_with_itself_has_no_difference(calls: Calls) -> Non
 
 def test_a_link_may_point_to_the_comparison(calls: Calls) -> None:
     query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa&chart=compared"
-    found = calls("open", query)
-    assert found["chart"] == "compared" and not found["notice"] and "chart=compared" in found["address"]
+    opened = calls("open", query)
+    assert opened["chart"] == "compared" and not opened["notice"] and "chart=compared" in opened["address"]
 
 
 def test_a_wrong_filter_is_named_as_the_form_has_it(calls: Calls) -> None:
-    found = calls("open", f"folder={calls.first}&f.method=*&f.slower=99999999999")
-    assert found["notice"].startswith("The filter slower must be a number") and found["chosen"] == 288
+    opened = calls("open", f"folder={calls.first}&f.method=*&f.slower=99999999999")
+    assert opened["notice"].startswith("The filter slower must be a number") and opened["chosen"] == 288
 
 
 def test_a_query_without_steps_answers_with_a_table(calls: Calls) -> None:
     query = urlencode({"folder": calls.first, "sql": "SELECT category, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1"})
-    found = calls("open", query)
-    assert found["table"]["rows"] == [["chat", 8], ["code", 8], ["maths", 8]] and "chosen" not in found
+    answer = calls("open", query)
+    assert answer["table"]["rows"] == [["chat", 8], ["code", 8], ["maths", 8]] and "chosen" not in answer
 
 
 @pytest.mark.parametrize(
@@ -175,8 +178,8 @@ def test_a_query_without_steps_answers_with_a_table(calls: Calls) -> None:
 )
 def test_a_query_that_cannot_run_is_shown_with_its_reason(calls: Calls, sql: str) -> None:
     """It stays in its field, to be mended."""
-    found = calls("open", urlencode({"folder": calls.first, "sql": sql}))
-    assert found["sql"] == sql and found["refused"].endswith(".") and "chosen" not in found
+    answer = calls("open", urlencode({"folder": calls.first, "sql": sql}))
+    assert answer["sql"] == sql and answer["refused"].endswith(".") and "chosen" not in answer
     assert calls("chart", [urlencode({"folder": calls.first, "sql": sql}), "survival"]).keys() == {"fault"}
 
 
@@ -206,16 +209,16 @@ def test_chosen_steps_are_saved_as_csv_and_parquet(calls: Calls) -> None:
 def test_a_step_of_the_sample_opens_in_the_player(calls: Calls, method: str) -> None:
     """The folder has no traces: the run is put together from its tables."""
     row = calls("steps", [f"folder=pocket&f.method={method}", "", -1, False, 4])["steps"][0]
-    found = calls("play", ["pocket", row["run"], row["step"]])
-    sent = lines(found["lines"])
-    assert sent[0]["step"] == row["step"] and sent[0]["run"] == found["run"]
+    played = calls("play", ["pocket", row["run"], row["step"]])
+    sent = lines(played["lines"])
+    assert sent[0]["step"] == row["step"] and sent[0]["run"] == played["run"]
     steps = [line for line in sent if line["kind"] == "step"]
     assert steps[row["step"]]["accepted"] == row["accepted"] and sent[-1]["summary"]["steps"] == len(steps)
 
 
 def test_a_run_without_tokens_cannot_be_played(calls: Calls) -> None:
-    found = calls("play", [calls.first, 0, 0])
-    assert "--traces" in found["fault"]
+    refusal = calls("play", [calls.first, 0, 0])
+    assert "--traces" in refusal["fault"]
 
 
 @pytest.mark.parametrize(

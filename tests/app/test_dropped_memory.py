@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from app.server.limits import LIMITS
+from tests import ROOT
 from tests.tiers import choose
 
 from .test_server_calls import GOLDEN, nodes
 
 Lines = list[dict[str, Any]]
-ROOT = Path(__file__).parents[2]
 MEASURE = """
 import base64, pathlib, sys
 from app.state import AppState
@@ -41,14 +41,14 @@ print(peak() - before)
 
 
 def plain() -> tuple[dict[str, Any], dict[str, Any]]:
-    """A header, and a step with two nodes."""
+    """Return a header, and a step with two nodes."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     step = next(line for line in golden if line["kind"] == "step")
     return golden[0], nodes({**step, "tokens": [golden[0]["prompt"][-1]]}, 2)
 
 
 def largest_steps() -> Lines:
-    """As many nodes as may be, each with all that a full record holds."""
+    """Write as many nodes as may be, each with all that a full record holds."""
     header, small = plain()
     step, count = nodes(small, LIMITS.nodes), LIMITS.nodes
     step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)]}
@@ -58,20 +58,20 @@ def largest_steps() -> Lines:
 
 
 def most_alternatives() -> Lines:
-    """As many values as may be, in a few nodes."""
+    """Write as many values as may be, in a few nodes."""
     header, small = plain()
     best = [[1000 + token % 60_000, 0.125] for token in range(80_000)]
     return [header, *[small | {"p": [None, 0.5], "top": [best, []]}] * 8]
 
 
 def most_panels() -> Lines:
-    """Lists of one number, the largest of values for what they take in a file."""
+    """Return lists of one number, the largest of values for what they take in a file."""
     header, small = plain()
     return [header, *[small | {"panel": {"rows": [[1]] * 70_000}}] * 2, *most_alternatives()[1:7]]
 
 
 def most_texts() -> Lines:
-    """A display text for every token that may have one, of characters that are long as JSON."""
+    """Make a display text for every token that may have one, of characters that are long as JSON."""
     header, small = plain()
     got = [{str(token): "\u202e" * 7 for token in range(first, first + 16_384)} for first in range(0, 2**17, 16_384)]
     texts: Lines = [{"kind": "texts", "texts": each} for each in got]
@@ -79,7 +79,7 @@ def most_texts() -> Lines:
 
 
 def longest_strings() -> Lines:
-    """Strings that Python holds with four bytes for every character."""
+    """Return strings that Python holds with four bytes for every character."""
     header, small = plain()
     return [header, *[small | {"sources": ["root", "\U0001f600" + "a" * 1_900_000]}] * 7]
 

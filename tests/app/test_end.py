@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.tiers import choose, slow
-from tools.page import API, ROOT, Visitor, serving
+from tools import ROOT
+from tools.page import API, Visitor, serving
 
 
 @pytest.mark.slow  # the tests below end a server by each signal

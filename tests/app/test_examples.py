@@ -32,8 +32,8 @@ def smol() -> Engine:
 
 
 def _answer(example: str) -> str:
-    known = EXAMPLES[example]
-    return load("pocket").generate(known.prompt or known.messages, max_new_tokens=160).text
+    settings = EXAMPLES[example]
+    return load("pocket").generate(settings.prompt or settings.messages, max_new_tokens=160).text
 
 
 def test_the_function_does_what_it_says() -> None:

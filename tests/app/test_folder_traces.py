@@ -11,8 +11,9 @@ import pytest
 
 from analysis.store import folder_traces
 from analysis.store.folder import RunFolder, read_folder
-from analysis.store.folder_traces import trace_of, with_texts
+from analysis.store.folder_traces import with_texts
 from analysis.store.tables import RunIdentity, joined, tables_of
+from app.server.limits import LIMITS
 from app.store.run_folders import SHIPPED
 from app.store.trace_store import pack, replay
 from decoding import load

@@ -16,7 +16,7 @@ from app.store.trace_store import ID
 from decoding import METHODS, smollm2
 from decoding.trace.file import read_trace
 from tools import record_gallery
-from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS, Recipe, recipes
+from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS, GalleryRecipe, recipes
 
 ALL = recipes()
 QUICK = "ouroboros-reference-sizes"  # a recording of few steps
@@ -34,7 +34,7 @@ def test_the_real_model_comes_first_with_its_prompts_through_all_methods() -> No
 
 
 @pytest.mark.parametrize("recipe", ALL, ids=[recipe.id for recipe in ALL])
-def test_a_recipe_can_be_followed(recipe: Recipe) -> None:
+def test_a_recipe_can_be_followed(recipe: GalleryRecipe) -> None:
     """One with a mistake would be found when everything before it has been recorded."""
     assert METHODS[recipe.method].Params.parse(dict(recipe.params)).to_json().items() >= recipe.params.items()
     assert ID.fullmatch(recipe.id) and recipe.title and recipe.shows and recipe.about

@@ -48,7 +48,7 @@ def served() -> Iterator[tuple[server.Running, AppState, int]]:
 
 
 def kept(running: server.Running) -> dict[str, int]:
-    """Everything in Gradio that could grow with visitors."""
+    """Count everything in Gradio that could grow with visitors."""
     page, queue = running.page, running.page._queue
     sizes = {
         name: len(value) for name, value in {**vars(queue), **vars(page.app), **vars(page)}.items() if sized(value)
@@ -63,7 +63,7 @@ def sized(value: object) -> bool:
 
 
 def visit(port: int, count: int) -> None:
-    """Visitors who change a control and run a prompt; every other one leaves before the end."""
+    """Visit, change a control and run a prompt; every other visitor leaves before the end."""
     config = Visitor(port).read()
     quick = next(each for each in config["dependencies"] if each["api_name"] == "show_model")
     for number in range(count):
@@ -89,7 +89,7 @@ def test_nothing_grows_with_visitors(served: tuple[server.Running, AppState, int
 
 
 def settle(running: server.Running, app_state: AppState) -> None:
-    """Until the last runs are over and what they left is swept."""
+    """Wait until the last runs are over and what they left is swept."""
     until = time.monotonic() + 20
     while time.monotonic() < until and (app_state.jobs.active or running.page._queue.event_ids_to_events):
         time.sleep(0.02)

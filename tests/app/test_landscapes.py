@@ -144,7 +144,7 @@ def test_a_text_that_fills_the_context_is_measured_as_far_as_steps_have_room(
 
 
 def test_what_one_method_lacks_another_one_has(
-    app_state: AppState, trace: Trace, monkeypatch: pytest.MonkeyPatch
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first method, too: the columns then come with the second."""
 
@@ -209,7 +209,7 @@ def test_it_waits_its_turn_and_can_be_stopped_there(app_state: AppState, trace: 
 
 
 def test_a_visitor_who_leaves_is_not_measured_for(
-    app_state: AppState, trace: Trace, monkeypatch: pytest.MonkeyPatch
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The method that is being measured ends too, before others have their turn."""
     ended = threading.Event()
@@ -228,7 +228,7 @@ def test_a_visitor_who_leaves_is_not_measured_for(
 
 
 def test_an_unforeseen_error_is_one_sentence(
-    app_state: AppState, trace: Trace, monkeypatch: pytest.MonkeyPatch
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*anything: Any, **options: Any) -> Any:
         raise RuntimeError("out of memory at 0x7f")

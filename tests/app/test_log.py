@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from app.server.log import OneLineFormatter, RateLimitFilter, one_line
-from tools.page import ROOT
+from tools import ROOT
 
 
 def record(text: str, name: str = "app", level: int = logging.INFO, **more: object) -> logging.LogRecord:

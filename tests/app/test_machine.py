@@ -15,10 +15,11 @@ from app.state import AppState
 from app.store.recordings import Recordings
 from decoding.processor import processor_name
 from decoding.types import Header
+from tests import GOLDEN
 
 from .conftest import lines
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
+LOOKAHEAD = GOLDEN / "lookahead.jsonl"
 HEADER = replace(Recordings().header("lookahead"), processor="Abacus 9", threads=2, dtype="bfloat16")
 
 
@@ -38,8 +39,8 @@ def test_it_is_one_sentence(header: Header, sentence: str) -> None:
 
 
 def uploaded(app_state: AppState, **changes: Any) -> dict[str, Any]:
-    """What the page answers to a file with these values in its header."""
-    first, rest = GOLDEN.read_text().split("\n", 1)
+    """Return what the page answers to a file with these values in its header."""
+    first, rest = LOOKAHEAD.read_text().split("\n", 1)
     text = json.dumps(json.loads(first) | changes) + "\n" + rest
     function = {each.__name__: each for each in app_state.calls.functions()}["open_trace"]
     return function(base64.b64encode(text.encode()).decode())

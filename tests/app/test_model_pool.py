@@ -21,7 +21,7 @@ class Tiny(CatalogEntry):
     """A tiny random model."""
 
     def load(self, progress: Any) -> Engine:
-        """An engine on it."""
+        """Make an engine on it."""
         return machine("llama")
 
 

@@ -14,7 +14,7 @@ TEXTS = {1: " the", 2: " sun", 3: " 1", 4: ",", 5: "n", 6: " rises"}
 
 
 def trace_of(*steps: tuple[tuple[int, ...], int]) -> Trace:
-    """A trace whose steps emit these tokens, all accepted but the last, of so many guesses."""
+    """Make a trace whose steps emit these tokens, all accepted but the last, of so many guesses."""
     header = Recordings().header("lookahead")
     made = tuple(
         Step(

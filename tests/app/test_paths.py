@@ -33,7 +33,7 @@ PROMPT = "What is the dish of Ablow?"
 
 @pytest.fixture
 def cellar(tmp_path: Path) -> Path:
-    """A good copy of pocket with all its parts, each under a name of the host's own."""
+    """Make a good copy of pocket with all its parts, each under a name of the host's own."""
     home = tmp_path / SECRET
     shutil.copytree(FOLDERS[TARGET], home / f"{SECRET}-target")
     shutil.copytree(FOLDERS[DRAFTER], home / f"{SECRET}-drafter")
@@ -57,7 +57,7 @@ def entry(cellar: Path, **changes: Any) -> CatalogEntry:
 
 
 def ran(app_state: AppState, method: str) -> str:
-    """All that the page is told of a run."""
+    """Return all that the page is told of a run."""
     asked = order(
         app_state.catalog, model="ours", method=method, params={}, sampling={}, prompt=PROMPT, max_new_tokens=8
     )
@@ -65,17 +65,17 @@ def ran(app_state: AppState, method: str) -> str:
 
 
 def answers(app_state: AppState, run: str) -> str:
-    """All else that the page can ask of it, unpacked."""
+    """Return all else that the page can ask of it, unpacked."""
     functions = {function.__name__: function for function in app_state.calls.functions()}
     asked = [("run_step", [run, 0]), ("run_detail", [run, 0]), ("open_recording", run)]
     asked += [("run_export", [run, form]) for form in FORMS]
-    found = []
+    texts = []
     for name, argument in asked:
         answer = functions[name](argument)
         assert "fault" not in answer
         packed = base64.b64decode(answer.pop("bytes", ""))
-        found.append(json.dumps(answer) + (gzip.decompress(packed).decode() if packed else ""))
-    return "\n".join(found)
+        texts.append(json.dumps(answer) + (gzip.decompress(packed).decode() if packed else ""))
+    return "\n".join(texts)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def spoilt(place: str, change: Callable[[Path], Any]) -> Callable[[Path], Catalo
 
 
 def other_tokens(path: Path) -> None:
-    """A drafter that cuts words otherwise."""
+    """Give the drafter a tokenizer that cuts words otherwise."""
     got = json.loads(path.read_text())
     got["model"]["vocab"]["zzzz"] = got["model"]["vocab"].pop("<pad>", 4095)
     path.write_text(json.dumps(got))

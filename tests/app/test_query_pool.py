@@ -21,21 +21,21 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entered(pool: QueryPool, client: str) -> bool:
-    """Whether a client gets a place, in a thread of its own."""
-    found = list[bool]()
+    """Return whether a client gets a place, in a thread of its own."""
+    outcomes = list[bool]()
 
     def enter() -> None:
         CLIENT.set(client)
         try:
             with pool.place():
-                found.append(True)
+                outcomes.append(True)
         except TraceError:
-            found.append(False)
+            outcomes.append(False)
 
     thread = threading.Thread(target=enter)
     thread.start()
     thread.join()
-    return found[0]
+    return outcomes[0]
 
 
 def test_a_client_has_one_place_and_all_have_few() -> None:

@@ -23,7 +23,7 @@ COUNT = "SELECT count(*) AS n FROM steps"
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[QueryProcess]:
-    """The processes that were started."""
+    """Return the processes that were started."""
     processes = list[QueryProcess]()
 
     def start(memory: int) -> QueryProcess:

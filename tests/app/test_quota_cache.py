@@ -68,5 +68,5 @@ def test_bounds_hold_whatever_comes(puts: list[tuple[str, int, int]]) -> None:
         assert len(held) <= 6 and max(counts.values()) <= 4
         assert len(held) == 1 or sum(weight for _, weight in held.values()) <= 100
         for each in "abc":
-            own = [weight for owner, weight in held.values() if owner == each]
-            assert len(own) <= 1 or sum(own) <= 60
+            weights = [weight for owner, weight in held.values() if owner == each]
+            assert len(weights) <= 1 or sum(weights) <= 60

@@ -25,7 +25,7 @@ def form(app_state: AppState) -> RaceForm:
 
 
 def presets_for(form: RaceForm, model: str) -> set[str]:
-    """The presets that are selected when a visitor chooses a model."""
+    """Return the presets that are selected when a visitor chooses a model."""
     shown = form.change_model({control: control.value for control in form.prompt.controls} | {form.model: model})
     return {shown[menu] for menu in form.presets.values()}
 

@@ -21,11 +21,11 @@ REAL, POCKET = RACES
 
 
 def folder_of(path: Path, sources: dict[str, str]) -> Recordings:
-    """Recordings under other ids than those that they shipped with."""
-    known = {row["id"]: row for row in json.loads((FOLDER / INDEX).read_text())}
+    """Return recordings under other ids than those that they shipped with."""
+    rows = {row["id"]: row for row in json.loads((FOLDER / INDEX).read_text())}
     for run, source in sources.items():
         shutil.copy(FOLDER / f"{source}.jsonl.gz", path / f"{run}.jsonl.gz")
-    (path / INDEX).write_text(json.dumps([known[source] | {"id": run} for run, source in sources.items()]))
+    (path / INDEX).write_text(json.dumps([rows[source] | {"id": run} for run, source in sources.items()]))
     return Recordings(path)
 
 

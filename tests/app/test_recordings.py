@@ -41,7 +41,7 @@ FIRST = {recording.method: recording.id for recording in reversed(ALL)}.values()
 
 
 def without_times(trace: Trace) -> Trace:
-    """What must come out the same on every machine; sizes in bytes depend on how weights are laid out there."""
+    """Return what must come out the same on every machine; sizes in bytes depend on how weights are laid out there."""
     steps = tuple(replace(step, timing=Timing()) for step in trace.steps)
     model = replace(trace.header.model, weight_bytes=None, pass_bytes=None, token_bytes=None)
     header = replace(
@@ -51,7 +51,7 @@ def without_times(trace: Trace) -> Trace:
 
 
 def without_shares(trace: Trace) -> Trace:
-    """What is exact on every machine: the last digits of a probability depend on how a processor adds.
+    """Return what is exact on every machine: the last digits of a probability depend on how a processor adds.
 
     Entropy and overlap are such sums too, and most recordings are older than these columns.
     """
@@ -60,20 +60,20 @@ def without_shares(trace: Trace) -> Trace:
 
 
 def shares(trace: Trace) -> list[float]:
-    """All probabilities of a trace, the tokens they are of between them, and -1 for none.
+    """Return all probabilities of a trace, the tokens they are of between them, and -1 for none.
 
     Where two tokens have as good as the same share, or one only just made it into the list, rounding decides which it
     is: there the share counts alone.
     """
-    found: list[float] = []
+    numbers: list[float] = []
     for step in trace.steps:
-        found += [-1.0 if value is None else value for value in (*step.p, *step.q)]
+        numbers += [-1.0 if value is None else value for value in (*step.p, *step.q)]
         for best in (*step.top, *step.draft_top):
             for rank, (token, *both) in enumerate(best):
                 near = [other[1] for other in (*best[max(0, rank - 1) : rank], *best[rank + 1 : rank + 2])]
                 clear = rank + 1 < len(best) and min(abs(both[0] - share) for share in near) > TOLERANCE
-                found += [token if clear else -1, *both]
-    return found
+                numbers += [token if clear else -1, *both]
+    return numbers
 
 
 def test_every_method_and_preset_has_one() -> None:
@@ -103,7 +103,7 @@ def test_each_is_whole_proven_and_small_enough(run: str) -> None:
 
 @pytest.fixture(scope="module")
 def traces() -> list[Trace]:
-    """All of them, parsed."""
+    """Return all of them, parsed."""
     parsed = [RECORDINGS.trace(each.id) for each in ALL]
     return [trace for trace in parsed if trace is not None]
 
@@ -248,7 +248,7 @@ def replace_by_a_folder(path: Path) -> None:
 
 
 def holding(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Writes what becomes of a file's bytes."""
+    """Write what becomes of a file's bytes."""
 
     def spoil(path: Path) -> None:
         path.write_bytes(change(path.read_bytes()))
@@ -296,11 +296,11 @@ def test_without_the_real_models_landing_the_page_opens_on_the_embedded_familys(
         shutil.copy(folder.file(source), folder.file(row["id"]))
     folder.rows = others + folder.rows
     folder.write()
-    found = Recordings(folder.path).landing
-    assert found is not None and found.id == LANDINGS[0]
+    landing = Recordings(folder.path).landing
+    assert landing is not None and landing.id == LANDINGS[0]
     spoil(folder.file(LANDINGS[0]))
-    found = Recordings(folder.path).landing
-    assert found is not None and found.id == LANDING
+    landing = Recordings(folder.path).landing
+    assert landing is not None and landing.id == LANDING
 
 
 @pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)

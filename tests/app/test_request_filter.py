@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from app.server.limits import LIMITS
+from tests import GOLDEN
 from tools.page import API, Page, Visitor, serving
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
+LOOKAHEAD = GOLDEN / "lookahead.jsonl"
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """Without a model: runs have tests of their own."""
+    """Serve the page without a model: runs have tests of their own."""
     with serving(tmp_path_factory.mktemp("page") / "log", "--replay-only") as running:
         yield running
 
@@ -153,8 +154,8 @@ def test_multipart_and_plain_text_are_refused(visitor: Visitor) -> None:
 def test_other_sites_cannot_post(visitor: Visitor, headers: dict[str, str], status: int) -> None:
     call = {"data": "x", "fn_name": "run_lives", "component_id": visitor.component("viewer"), "session_hash": "a"}
     assert visitor.post("/component_server/", call, **headers).status == status
-    own = f"http://127.0.0.1:{visitor.port}"
-    assert visitor.post("/component_server/", call, Origin=own).status == 200
+    origin = f"http://127.0.0.1:{visitor.port}"
+    assert visitor.post("/component_server/", call, Origin=origin).status == 200
     answer = visitor.ask("GET", "/", Origin="https://evil.example")
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
@@ -348,7 +349,7 @@ def test_functions_are_called_by_their_names_only(visitor: Visitor) -> None:
 
 
 def test_a_file_is_still_read(visitor: Visitor) -> None:
-    answer = visitor.call("open_trace", base64.b64encode(GOLDEN.read_bytes()).decode()).json()
+    answer = visitor.call("open_trace", base64.b64encode(LOOKAHEAD.read_bytes()).decode()).json()
     assert '"kind":"play"' in answer["lines"]
     noise = base64.b64encode(bytes(range(256)) * 8_000).decode()
     assert "not a trace that can be shown" in visitor.call("open_trace", noise).json()["fault"]

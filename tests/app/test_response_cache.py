@@ -17,7 +17,7 @@ from app.server.middleware.response_cache import ResponseCache, encoding
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """In a thread of its own: where a browser was driven before, its event loop runs in this one."""
+    """Run in a thread of its own: where a browser was driven before, its event loop runs in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
@@ -45,8 +45,9 @@ def test_many_who_ask_at_once_get_what_is_made_once() -> None:
     copies = ResponseCache(app)
 
     async def ask() -> None:
-        found = await asyncio.gather(*(copies.get(scope("/a"), []) for _ in range(50)))
-        assert {id(copy) for copy in found} == {id(found[0])} and found[0].headers == [(b"content-type", b"text/css")]
+        answers = await asyncio.gather(*(copies.get(scope("/a"), []) for _ in range(50)))
+        assert {id(answer) for answer in answers} == {id(answers[0])}
+        assert answers[0].headers == [(b"content-type", b"text/css")]
         await copies.get(scope("/a"), [])
         await copies.get(scope("/a"), [(b"host", b"another")])
         await copies.get(scope("/a"), [(b"accept-encoding", b"br")])

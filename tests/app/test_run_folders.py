@@ -61,10 +61,10 @@ def test_few_folders_stay_in_memory(place: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_visitor_brings_is_found_by_its_id_alone(place: Path) -> None:
     folders = RunFolders(place)
-    known = folders.bring("mine", read_folder(place / "first"))
-    assert folders.get(known).name == "mine" and len(known) > 20
-    assert known not in {each["id"] for each in folders.listed()}
+    folder_id = folders.bring("mine", read_folder(place / "first"))
+    assert folders.get(folder_id).name == "mine" and len(folder_id) > 20
+    assert folder_id not in {each["id"] for each in folders.listed()}
     for _ in range(LIMITS.brought_folders_each):
         folders.bring("another", read_folder(place / "first"))
     with pytest.raises(TraceError, match="drop its files again"):
-        folders.get(known)
+        folders.get(folder_id)

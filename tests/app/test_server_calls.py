@@ -7,7 +7,6 @@ import gzip
 import json
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +18,11 @@ from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.recordings import LANDINGS
 from decoding.trace.file import parse_trace, read_trace
+from tests import GOLDEN
 from tests.tiers import crossed, slow
 
 from .conftest import asked, lines
 from .test_controls import ANYTHING
-
-GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture
@@ -131,7 +129,7 @@ def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, ServerFunction],
 
 
 def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
-    """A step with a chain of so many nodes, of which nothing was accepted."""
+    """Return a step with a chain of so many nodes, of which nothing was accepted."""
     columns = {"tokens": [step["tokens"][0], *[9] * (count - 1)], "parents": [*range(-1, count - 1)]}
     columns |= {"roles": [0, *[1] * (count - 1)], "sources": ["root", *["draft:1"] * (count - 1)], "path": [0]}
     outcome = {"emitted": [step["tokens"][0]], "accepted": 0, "drafted": count - 1, "fed": count, "pending": 0}
@@ -140,14 +138,14 @@ def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def packed(header: dict[str, Any], steps: list[dict[str, Any]]) -> str:
-    """A dropped file of a header and some steps, each of which writes one token."""
+    """Return a dropped file of a header and some steps, each of which writes one token."""
     first = len(header["prompt"])
     got = [step | {"index": k, "start": first + k} for k, step in enumerate(steps)]
     return spell(gzip.compress("".join(json.dumps(line) + "\n" for line in (header, *got)).encode(), 1))
 
 
 def bombs() -> dict[str, str]:
-    """Small files that would take most of a machine."""
+    """Return small files that would take most of a machine."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     header, step = golden[0], next(line for line in golden if line["kind"] == "step")
     small = nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
@@ -281,7 +279,7 @@ def test_hostile_texts_leave_as_data(functions: dict[str, ServerFunction]) -> No
 
 
 def broken(value: Any) -> Any:
-    """The same JSON, with half a character behind every text."""
+    """Return the same JSON, with half a character after every text."""
     if isinstance(value, str):
         return f"{value}\ud800"
     if isinstance(value, list):

@@ -17,10 +17,9 @@ from app.server.serving import check_free
 from app.ui import LaunchOptions, build, make_state
 from decoding.errors import ParamError
 from decoding.parts import CAPABILITIES
+from tests import ROOT
 from tests.event_loops import discard_event_loops
 from tests.space import first_page, front_matter
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _UNNAMED = re.compile(r"#\d+")  # what stands for a token whose text is not know
 
 @cache
 def _engine() -> Engine:
-    """An engine with every part, and a vocabulary of which a step sees only a little."""
+    """Make an engine with every part, and a vocabulary of which a step sees only a little."""
     return machine("llama", vocab_size=997)
 
 
@@ -45,11 +45,11 @@ def test_a_stream_names_no_token_without_its_text(method: str, params: Mapping[s
 
 
 def _check(stream: str) -> None:
-    """Every token that a line names must have its text in a line before it."""
-    known = set[int]()
+    """Assert that every token of a line has its text in a line before it."""
+    named = set[int]()
     for line in expanded(parsed(stream)):
         if line["kind"] == "texts":
-            known |= {int(token) for token in line["texts"]}
+            named |= {int(token) for token in line["texts"]}
         elif line["kind"] == "step":
-            assert {*ids_in(line), *line["emitted"]} <= known
+            assert {*ids_in(line), *line["emitted"]} <= named
             assert not _UNNAMED.search(json.dumps(line))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +14,14 @@ from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from decoding.trace.json_line import parse_object
 from decoding.types import Trace
+from tests import GOLDEN
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
+LOOKAHEAD = GOLDEN / "lookahead.jsonl"
 
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(GOLDEN)
+    return read_trace(LOOKAHEAD)
 
 
 def kept(trace: Trace) -> StoredRun:
@@ -82,8 +82,8 @@ def test_what_is_no_id_finds_nothing(run: object) -> None:
 def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
     proof = Proof({"checked": 1}, 2.0)
     store = TraceStore({"there": Packed(pack(trace), proof)}.get)
-    found = store.get("there")
-    assert found is not None and found.trace == trace and found.proof == proof and len(store) == 0
+    kept = store.get("there")
+    assert kept is not None and kept.trace == trace and kept.proof == proof and len(store) == 0
     assert store.get("nowhere") is None
 
 
@@ -93,12 +93,12 @@ def test_a_proof_stays_with_its_run(trace: Trace) -> None:
     store.put("run", kept(trace))
     store.add_proof("run", proof)
     store.add_proof("nowhere", proof)
-    found = store.get("run")
-    assert found is not None and found.proof == proof and store.get("nowhere") is None
+    held = store.get("run")
+    assert held is not None and held.proof == proof and store.get("nowhere") is None
     for index in range(LIMITS.unpacked_runs):
         store.put(f"other-{index}", kept(trace))
     again = store.get("run")
-    assert again is not None and again is not found and again.proof == proof
+    assert again is not None and again is not held and again.proof == proof
 
 
 def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,12 +136,12 @@ def test_a_record_weighs_about_what_its_file_says(trace: Trace) -> None:
 
 def test_a_file_is_kept_as_it_came(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packing a large record anew takes as long as reading it; one that was cut off is read as far as it goes."""
-    data = gzip.compress(GOLDEN.read_bytes()[:-200])
+    data = gzip.compress(LOOKAHEAD.read_bytes()[:-200])
     cut = parse_trace(data, allow_partial=True)
     store = TraceStore(total=Quota(2))
     monkeypatch.setattr("app.store.trace_store.pack", None)
     store.put("cut", replace(kept(cut), file=data))
     monkeypatch.setattr("app.store.trace_store.LIMITS", replace(LIMITS, unpacked_runs=0))
-    store.put("other", replace(kept(trace), file=gzip.compress(GOLDEN.read_bytes())))
+    store.put("other", replace(kept(trace), file=gzip.compress(LOOKAHEAD.read_bytes())))
     again = store.get("cut")
     assert again is not None and again.trace == cut and cut.summary is None

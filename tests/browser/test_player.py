@@ -348,7 +348,7 @@ def test_where_tokens_are_drawn_the_likeliest_is_not_called_what_the_target_want
 
 
 def helped() -> tuple[str, int, int]:
-    """The lines of a run in which the target helped to make a guess that it then accepted, the step, and the node."""
+    """Return a run in which the target helped to make a guess that it then accepted, the step, and the node."""
     trace, lines = record("ouroboros"), parsed(play.lines(record("ouroboros")))
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     node = trace.steps[k].path[1]

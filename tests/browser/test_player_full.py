@@ -28,7 +28,7 @@ NODE = """(() => { const plot = player.cards.cards.get("tree").content, area = p
 def filled(
     show: Show, native: bool, view: str = "tree", method: str = "draft_model", **options: int
 ) -> tuple[Shown, list[list[str]]]:
-    """A view on the full screen or, where a browser has none for elements, over the window; and how things lay."""
+    """Show a view on the full screen or, where a browser has none for elements, over the window."""
     step = 4 if method == "draft_model" else 6
     shown = show(record(method), step=step, reduced_motion="reduce", **options)  # no place moves while it is used
     shown.do(f"player.cards.goto('{view}')")

@@ -207,7 +207,7 @@ HIDDEN = [".ss-head", ".ss-foot", ".ss-tabs", ".ss-grid"]
 
 
 def lecture(show: Show, native: bool, name: str, **options: Any) -> Shown:
-    """The player on the full screen, by its key; where a browser has none for elements, over the window."""
+    """Return the player on the full screen, by its key; where a browser has none for elements, over the window."""
     shown = show(recorded(name), **options)
     if not native:
         shown.do("Element.prototype.requestFullscreen = () => Promise.reject(new TypeError())")

@@ -23,7 +23,7 @@ NOTICE = "document.querySelector('.ss-notice').textContent"
 
 @pytest.fixture
 def thin(show: Show) -> Shown:
-    """A run whose later steps did not fit into the stream."""
+    """Make a run whose later steps did not fit into the stream."""
     return show(record("lookahead"), cap=len(play.Play(record("lookahead").header).begin()) + 12_000)
 
 

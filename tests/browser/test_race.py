@@ -24,14 +24,14 @@ SEEN = """player.list.map((lane) =>
 
 
 def timed(trace: Trace, ms: float) -> Trace:
-    """The run as if it were greedy, with steps that take so long: recordings of the toy model have no times."""
+    """Return the run as if it were greedy, with steps that take so long: recordings of the toy model have no times."""
     steps = tuple(replace(step, timing=Timing(total_ms=ms)) for step in trace.steps)
     header = replace(trace.header, sampling={**trace.header.sampling, "temperature": 0.0})
     return replace(trace, header=header, steps=steps)
 
 
 def lines(traces: list[Trace]) -> str:
-    """The lines of all lanes, in turn."""
+    """Return the lines of all lanes, in turn."""
     got = [{"kind": "race", "labels": [f"Runner {i}" for i, _ in enumerate(traces)]}]
     for lane, trace in enumerate(traces):
         got += [json.loads(line) | {"lane": lane} for line in play.lines(trace).splitlines()]
@@ -40,7 +40,7 @@ def lines(traces: list[Trace]) -> str:
 
 @pytest.fixture
 def race(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
-    """Opens a page with a race of some runs."""
+    """Open a page with a race of some runs."""
 
     def shown(traces: list[Trace], **options: Any) -> Shown:
         page = new_page(**options)

@@ -19,7 +19,7 @@ BLANK = {"local": 0, "session": 0, "cookie": "", "history": 2, "name": "", "own"
 
 @pytest.fixture(autouse=True)
 def left_clean(tab: Tab) -> Iterator[None]:
-    """Other tests have the same page."""
+    """Leave the page as other tests want it."""
     yield
     tab.reset()
 

@@ -36,7 +36,7 @@ Command = Callable[..., Done]
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Command]:
-    """Runs a command, on the toy where none is named: it is fast. The number of threads is put back afterwards."""
+    """Run a command, on the toy unless one is named, since it is fast. The number of threads is put back afterwards."""
     monkeypatch.setattr("cli.bench.DEFAULT_OUT", str(tmp_path / "default.json"))
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

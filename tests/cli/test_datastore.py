@@ -17,14 +17,14 @@ from decoding.toy import toy
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder with a text and a conversation."""
+    """Make a folder with a text and a conversation."""
     (tmp_path / "a.txt").write_text("Every evening the keeper lights the lamps.\n\nEvery evening the keeper reads.\n")
     (tmp_path / "b.jsonl").write_text(json.dumps({"turns": ["When is high tide?", "At six."]}))
     return tmp_path
 
 
 def run(*argv: str) -> int:
-    """The command on the toy."""
+    """Return the command on the toy."""
     parser, threads = Parser(), torch.get_num_threads()
     datastore.add_flags(parser)
     try:
@@ -42,8 +42,8 @@ def test_build_keeps_its_contract(home: Path, capsys: pytest.CaptureFixture[str]
     assert report["documents"] == 3 and report["tokens"] > 20 and report["size"] == out.stat().st_size
     codec = toy().codec
     store = load_store(out, fingerprint(codec))
-    found = store.continuations(codec.encode("Every evening the keeper"), 16, 2, 4, 10)
-    assert found.hits == 2 and codec.decode(found.ways[:, 0].tolist()).startswith((" lights", " reads"))
+    matches = store.continuations(codec.encode("Every evening the keeper"), 16, 2, 4, 10)
+    assert matches.hits == 2 and codec.decode(matches.ways[:, 0].tolist()).startswith((" lights", " reads"))
 
 
 def test_a_person_reads_one_summary(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

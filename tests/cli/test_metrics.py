@@ -15,7 +15,7 @@ from .conftest import Command
 
 
 def folder(path: Path, accepted: Sequence[int], **of_runs: str) -> str:
-    """A folder of eight questions, autoregressive and drafted: chains of three of which so many came true."""
+    """Return a folder of eight questions, autoregressive and drafted: chains of three of which so many came true."""
     runs, steps, nodes = list[Row](), list[Row](), list[Row]()
     for number in range(16):
         plain = number >= 8
@@ -27,10 +27,10 @@ def folder(path: Path, accepted: Sequence[int], **of_runs: str) -> str:
             steps.append(step(place + 1, count, 0 if plain else 3, of=number, fed=1 if plain else 4, **times))
             nodes.append(root(place + 1, of=number))
             for depth in (1, 2, 3) if not plain else ():
-                said = {"accepted": depth <= count, "judged": depth <= count + 1, "wanted": 4}
-                said |= {"token": 4 if depth <= count else 3}
+                outcome = {"accepted": depth <= count, "judged": depth <= count + 1, "wanted": 4}
+                outcome |= {"token": 4 if depth <= count else 3}
                 words = {"text": "\x1b[31m<red>\n", "wanted_text": "blue"}
-                nodes.append(guess(depth, depth - 1, depth, of=number, at=place + 1, **said, **words))
+                nodes.append(guess(depth, depth - 1, depth, of=number, at=place + 1, **outcome, **words))
     summary = {"source": "specscope", "name": "a test", "missing": {"rank": "the drafter was not asked"}}
     return str(write_folder(path, runs, steps, nodes, summary))
 
@@ -57,17 +57,18 @@ def test_the_contract_of_its_json(command: Command, tmp_path: Path) -> None:
     assert (drafted["method"], plain["method"]) == ("draft_model", "autoregressive")
     assert {"method", "setting", "questions", "runs", "steps", "nodes", "metrics", "against"} <= set(drafted)
     assert list(drafted["metrics"]) == list(METRICS)
-    found = drafted["metrics"]["mean_acceptance_length"]
-    assert {"reason", "value", "low", "high", "unit", "sentence", "columns", "rows", "where", "slowest"} == set(found)
-    assert found["value"] == pytest.approx(8 / 3) and drafted["against"] is None
+    acceptance = drafted["metrics"]["mean_acceptance_length"]
+    keys = {"reason", "value", "low", "high", "unit", "sentence", "columns", "rows", "where", "slowest"}
+    assert acceptance.keys() == keys
+    assert acceptance["value"] == pytest.approx(8 / 3) and drafted["against"] is None
 
 
 def test_two_folders(command: Command, tmp_path: Path) -> None:
     """The other folder is the earlier one. Here every question lost the same."""
     now, before = folder(tmp_path / "now", [1, 0, 1]), folder(tmp_path / "before", [3, 2, 3])
     done = command("metrics", now, "--against", before, "--json")
-    found = done.json["selections"][0]["against"]
-    assert found["value"] == pytest.approx(-2) and found["sentence"].startswith("Acceptance fell from 3.67 to 1.67")
+    against = done.json["selections"][0]["against"]
+    assert against["value"] == pytest.approx(-2) and against["sentence"].startswith("Acceptance fell from 3.67 to 1.67")
     assert done.json["selections"][1]["against"] is None  # one token at a time is the same everywhere
     assert "Acceptance fell from 3.67 to 1.67" in command("metrics", now, "--against", before).out
     assert "no difference beyond noise" in command("metrics", now, "--against", now).out

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from cli import run as run_command
+from tests import ROOT
 
 from .conftest import Command
-
-ROOT = Path(__file__).parent.parent.parent
 
 NONSENSE = [
     (["fly"], "invalid choice"),

@@ -22,7 +22,7 @@ QUICK = ("--prompt", "w3 w4 w5 w3 w4", "--max-new-tokens", "20", "--device", "cp
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with everything that its methods need, in folders beside it."""
+    """Make a model with everything that its methods need, in folders beside it."""
     home = tmp_path_factory.mktemp("parts")
     save(home / "model")
     machine = families.machine("llama")

@@ -58,7 +58,7 @@ class Alarm:
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, *argv: str) -> Terminal:
-    """A command with both streams on one terminal, before an impatient person."""
+    """Make a command with both streams on one terminal, before an impatient person."""
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -13,7 +13,7 @@ from .conftest import Command
 
 
 def cut(rng: random.Random, pieces: list[str], stops: tuple[str, ...]) -> list[list[Piece]]:
-    """Steps of pieces, ended behind the piece that completes a stop string, as a run is."""
+    """Return steps of pieces, ended after the piece that completes a stop string, as a run is."""
     steps, text = [list[Piece]()], ""
     for piece in pieces:
         steps[-1].append(Piece(piece, ""))

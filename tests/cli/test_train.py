@@ -22,7 +22,7 @@ from .conftest import Command
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole family, made by the command."""
+    """Make a whole family, made by the command."""
     folder = tmp_path_factory.mktemp("family")
     assert main(["train", "family", "--out", str(folder), "--plan", "smoke", "--seed", "3", "--device", "cpu"]) == 0
     return folder

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import Examination, examine, finish, sample
+from analysis.doctor.examine import ExaminationReport, examine, finish, sample
 from analysis.doctor.probes import Examined
 from analysis.doctor.texts import Text, write_texts
 from analysis.plain_folder import unpack_folder
@@ -73,7 +73,7 @@ def opened(kind: str, folder: Path) -> Examined:
     return open_drafter(pocket(), kind, str(folder), silent)
 
 
-def report(examined: Examined, seed: int = 0, size: tuple[int, int] = FEW) -> Examination:
+def report(examined: Examined, seed: int = 0, size: tuple[int, int] = FEW) -> ExaminationReport:
     """What the doctor finds."""
     return finish(examine(examined, texts(seed, size), TARGET, seed), silent)
 

@@ -11,7 +11,7 @@ texts = st.lists(st.integers(0, 2), max_size=40)
 
 
 def scanned(text: list[int], ending: tuple[int, ...], room: int) -> list[int]:
-    """Every place behind an occurrence of `ending` that at least `room` tokens follow."""
+    """Return every place after an occurrence of `ending` that at least `room` tokens follow."""
     ends = range(len(ending), len(text) - room + 1)
     return [end for end in ends if tuple(text[end - len(ending) : end]) == ending]
 
@@ -28,11 +28,11 @@ def test_the_index_finds_what_a_scan_finds(
     for n in range(1, 6):
         for start in range(max(1, len(text) - n + 1)):
             ending = tuple(text[start : start + n])
-            found = scanned(text, ending, room) if shortest <= len(ending) <= shortest + more else []
-            assert index.find(ending, latest=True, room=room) == (found[-1] if found else None)
-            assert index.find(ending, latest=False, room=room) == (found[0] if found else None)
-            known = scanned(text, ending, 1) if shortest <= len(ending) <= shortest + more else []
-            assert [*index.places(ending)] == known
+            places = scanned(text, ending, room) if shortest <= len(ending) <= shortest + more else []
+            assert index.find(ending, latest=True, room=room) == (places[-1] if places else None)
+            assert index.find(ending, latest=False, room=room) == (places[0] if places else None)
+            places_of_one = scanned(text, ending, 1) if shortest <= len(ending) <= shortest + more else []
+            assert [*index.places(ending)] == places_of_one
 
 
 def test_an_ending_that_never_occurred_is_not_found() -> None:

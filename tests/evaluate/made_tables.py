@@ -14,7 +14,7 @@ WORDS = (" the", " a", " def", "x", ";", "\n", " return", "<b>'\"`${x}")
 
 
 def made_tables(runs: int = 6, steps: int = 10, guesses: int = 3, seed: int = 0) -> dict[str, pa.Table]:
-    """Chains of `guesses` guesses, of which a step accepts the first few; two methods on the same questions."""
+    """Return chains of `guesses` guesses, of which a step accepts the first few; two methods on the same questions."""
     rng = np.random.default_rng(seed)
     run, step, width = np.arange(runs), np.arange(steps), guesses + 1
     all_steps, all_nodes = runs * steps, runs * steps * width

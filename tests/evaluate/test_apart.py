@@ -13,9 +13,9 @@ from analysis.store.apart import read_folder_apart
 from analysis.store.checks import FolderLimits
 from analysis.store.folder import read_folder
 from decoding.errors import TraceError
+from tests import ROOT
 from tests.evaluate.test_folder import made
 
-ROOT = Path(__file__).parents[2]
 ABORTS = ROOT / "tests" / "golden" / "evaluate" / "aborts.parquet.gz"
 SECONDS, MEMORY = 60.0, 4 * 2**30
 
@@ -26,9 +26,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_it_gives_what_reading_here_gives(folder: Path) -> None:
-    own, apart = read_folder(folder), read_folder_apart(folder, FolderLimits(), SECONDS, MEMORY)
+    here, apart = read_folder(folder), read_folder_apart(folder, FolderLimits(), SECONDS, MEMORY)
     for name in ("runs", "steps", "nodes", "summary", "path"):
-        assert getattr(apart, name) == getattr(own, name), name
+        assert getattr(apart, name) == getattr(here, name), name
 
 
 def test_a_refusal_is_the_same_sentence(folder: Path) -> None:

@@ -25,22 +25,22 @@ def test_a_folder_of_texts_is_evaluated_and_a_second_call_goes_on(command: Comma
     flags += ("--setting", "short:draft_model.gamma=2,draft_model.threshold=0.5", "--seed", "3", "--json")
     first = command(*flags)
     assert (first.code, first.err) == (0, "")
-    found = first.json
-    assert (found["questions"], found["runs"], found["failed"]) == (2, 6, 0)
-    assert [(row["method"], row["setting"]) for row in found["rows"]] == [
+    summary = first.json
+    assert (summary["questions"], summary["runs"], summary["failed"]) == (2, 6, 0)
+    assert [(row["method"], row["setting"]) for row in summary["rows"]] == [
         ("autoregressive", "default"),
         ("draft_model", "default"),
         ("draft_model", "short"),
     ]
-    assert all(row["same_texts"] == 1.0 for row in found["rows"])
-    assert found["rows"][0]["mean_acceptance_length"] == found["rows"][0]["speedup_vs_autoregressive"] == 1.0
+    assert all(row["same_texts"] == 1.0 for row in summary["rows"])
+    assert summary["rows"][0]["mean_acceptance_length"] == summary["rows"][0]["speedup_vs_autoregressive"] == 1.0
     folder = read_folder(tmp_path / "runs")
     rows = folder.runs.to_pylist()
     assert [row["question"] for row in rows] == ["a"] * 3 + ["b"] * 3
     assert (
         json.loads(rows[2]["params"]) == {"gamma": 2, "threshold": 0.5} and json.loads(rows[2]["sampling"])["seed"] == 3
     )
-    assert command(*flags).json == found
+    assert command(*flags).json == summary
     changed = command(*flags, "--temperature", "1")
     assert changed.code == 2 and "begun with other sampling" in changed.err and changed.err.count("\n") == 1
 

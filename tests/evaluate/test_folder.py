@@ -17,8 +17,8 @@ from analysis.store.checks import FolderLimits
 from analysis.store.folder import SUMMARY, read_folder, write_folder
 from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, SCHEMAS, STEPS_SCHEMA
 from decoding.errors import ParamError, TraceError
+from tests import ROOT
 
-PROJECT = Path(__file__).parents[2]
 ABOUT = {"source": "other", "name": "a test"}
 RUN: dict[str, Any] = {
     "run": 0,
@@ -34,7 +34,7 @@ RUN: dict[str, Any] = {
     "text": "a b",
 }
 STEP: dict[str, Any] = {"run": 0, "step": 0, "accepted": 1, "written": 2}
-ROOT: dict[str, Any] = {
+ROOT_ROW: dict[str, Any] = {
     "run": 0,
     "step": 0,
     "node": 0,
@@ -45,34 +45,34 @@ ROOT: dict[str, Any] = {
     "accepted": True,
     "judged": False,
 }
-GUESS = ROOT | {"node": 1, "parent": 0, "depth": 1, "role": "verify", "source": "draft", "judged": True, "p": 0.5}
+GUESS = ROOT_ROW | {"node": 1, "parent": 0, "depth": 1, "role": "verify", "source": "draft", "judged": True, "p": 0.5}
 
 
 def made(tmp_path: Path) -> Path:
-    return write_folder(tmp_path / "folder", [RUN], [STEP], [ROOT, GUESS], ABOUT)
+    return write_folder(tmp_path / "folder", [RUN], [STEP], [ROOT_ROW, GUESS], ABOUT)
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     """Every reader relies on all columns being there, with the types of the schema."""
-    found = read_folder(made(tmp_path))
-    assert found.finished and found.summary["source"] == "other" and found.summary["version"] == 1
-    assert (found.runs.schema, found.steps.schema, found.nodes.schema) == (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
-    assert found.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
-    assert found.steps.to_pylist() == [dict.fromkeys(STEPS_SCHEMA.names) | STEP]
-    assert found.nodes.to_pylist() == [dict.fromkeys(NODES_SCHEMA.names) | row for row in (ROOT, GUESS)]
+    folder = read_folder(made(tmp_path))
+    assert folder.finished and folder.summary["source"] == "other" and folder.summary["version"] == 1
+    assert (folder.runs.schema, folder.steps.schema, folder.nodes.schema) == (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
+    assert folder.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
+    assert folder.steps.to_pylist() == [dict.fromkeys(STEPS_SCHEMA.names) | STEP]
+    assert folder.nodes.to_pylist() == [dict.fromkeys(NODES_SCHEMA.names) | row for row in (ROOT_ROW, GUESS)]
 
 
 def test_tables_may_be_empty(tmp_path: Path) -> None:
     """A source that knows runs alone still makes a folder."""
-    found = read_folder(write_folder(tmp_path / "folder", [RUN], [], [], ABOUT))
-    assert (len(found.runs), len(found.steps), len(found.nodes)) == (1, 0, 0)
+    folder = read_folder(write_folder(tmp_path / "folder", [RUN], [], [], ABOUT))
+    assert (len(folder.runs), len(folder.steps), len(folder.nodes)) == (1, 0, 0)
 
 
 def test_tables_are_written_as_rows_are(tmp_path: Path) -> None:
     """What comes from pyarrow may leave columns out too."""
     runs = pa.table({name: [value] for name, value in RUN.items()})
-    found = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT, GUESS], ABOUT))
-    assert found.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
+    folder = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT_ROW, GUESS], ABOUT))
+    assert folder.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     [
         ([RUN, RUN], [], [], "sorted by run"),
         ([RUN], [STEP | {"run": 1}], [], "steps has a run"),
-        ([RUN], [STEP], [ROOT | {"step": 1}], "nodes has a step"),
-        ([RUN], [STEP], [ROOT, GUESS | {"parent": 1}], "follow their parent"),
+        ([RUN], [STEP], [ROOT_ROW | {"step": 1}], "nodes has a step"),
+        ([RUN], [STEP], [ROOT_ROW, GUESS | {"parent": 1}], "follow their parent"),
         ([RUN], [STEP], [GUESS], "root"),
-        ([RUN], [STEP], [ROOT, ROOT], "sorted by run, step, node"),
-        ([RUN], [STEP], [ROOT, GUESS | {"p": 1.5}], "column p must hold numbers from 0 to 1"),
+        ([RUN], [STEP], [ROOT_ROW, ROOT_ROW], "sorted by run, step, node"),
+        ([RUN], [STEP], [ROOT_ROW, GUESS | {"p": 1.5}], "column p must hold numbers from 0 to 1"),
         ([RUN], [STEP | {"total_ms": float("nan")}], [], "finite"),
         ([RUN], [STEP | {"fed": -1}], [], "column fed"),
         ([RUN], [STEP | {"step": 2**31}], [], "column step"),
@@ -103,7 +103,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
         ([RUN | {"params": "[1]"}], [], [], "must be a JSON object"),
         ([RUN | {"text": "\ud800"}], [], [], "another type"),
         ([RUN | {"turn": "one"}], [], [], "another type"),
-        ([RUN], [STEP], [ROOT | {"role": "judge"}], "column role"),
+        ([RUN], [STEP], [ROOT_ROW | {"role": "judge"}], "column role"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(
@@ -174,13 +174,13 @@ from analysis.store.folder import read_folder
 folder, damaged, first = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 for file in sorted(damaged.iterdir())[first:]:
     place = folder / (file.name.split("-")[1] + ".parquet")
-    whole, said = place.read_bytes(), ""
+    whole, complaint = place.read_bytes(), ""
     shutil.copy(file, place)
     try:
         read_folder(folder)
     except SpecscopeError as error:
-        said = str(error)
-    print(repr(said), flush=True)
+        complaint = str(error)
+    print(repr(complaint), flush=True)
     place.write_bytes(whole)
 """
 
@@ -188,7 +188,7 @@ for file in sorted(damaged.iterdir())[first:]:
 def test_a_damaged_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     """Bytes that were changed, cut off or swapped end in a sentence or in tables that pass, never in a traceback.
 
-    A few end pyarrow itself, which no `except` hears (see apart.py): so they are read in a child, and counted.
+    A few end pyarrow itself, which no `except` catches (see apart.py): so they are read in a child, and counted.
     """
     folder, damaged, source = made(tmp_path), tmp_path / "damaged", random.Random(0)
     damaged.mkdir()
@@ -200,23 +200,23 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
                 if data:
                     data[source.randrange(len(data))] = source.randrange(256)
             (damaged / f"{number:03}-{name}").write_bytes(data)
-    intact, said, ended = {path: path.read_bytes() for path in folder.glob("*.parquet")}, list[str](), 0
-    while len(said) < 120:
+    intact, complaints, ended = {path: path.read_bytes() for path in folder.glob("*.parquet")}, list[str](), 0
+    while len(complaints) < 120:
         child = subprocess.run(
-            [sys.executable, "-c", READER, str(folder), str(damaged), str(len(said))],
-            cwd=PROJECT,
+            [sys.executable, "-c", READER, str(folder), str(damaged), str(len(complaints))],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
         )
         assert "Traceback" not in child.stderr
-        said += child.stdout.splitlines()
+        complaints += child.stdout.splitlines()
         if child.returncode:
-            said, ended = [*said, "''"], ended + 1
+            complaints, ended = [*complaints, "''"], ended + 1
             assert ended <= 3, child.stderr
         for path, data in intact.items():
             path.write_bytes(data)
-    assert not any("\\n" in sentence for sentence in said) and sum(sentence != "''" for sentence in said) > 60
+    assert not any("\\n" in each for each in complaints) and sum(each != "''" for each in complaints) > 60
     read_folder(folder)
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's own, of which ther
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Two workers for all tests of this file: a cluster takes seconds to start."""
+    """Yield two workers for all tests of this file: a cluster takes seconds to start."""
     ray = pytest.importorskip("ray", reason="the extra [scale] is not installed")
     chosen = Cluster(workers=2)
     start(chosen)

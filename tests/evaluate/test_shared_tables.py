@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from analysis.store.shared_tables import SharedTables, mapped
+from tests import ROOT
 
 from .made_tables import made_tables
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_another_process_maps_the_same_tables() -> None:

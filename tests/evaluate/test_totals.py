@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +15,15 @@ from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
 from analysis.store.tables import RunIdentity, by_name, joined, tables_of
 from decoding.errors import TraceError
 from decoding.trace.file import read_trace
+from tests import GOLDEN
 from tests.evaluate.made_tables import made_tables
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 Tables = dict[str, pa.Table]
 
 
 @pytest.fixture(scope="module")
 def tables() -> Tables:
-    """Two runs with all that we record."""
+    """Return two runs with all that we record."""
     traces = [read_trace(GOLDEN / f"{name}.jsonl") for name in ("autoregressive", "eagle3")]
     return by_name(joined(tables_of(trace, RunIdentity(run=run)) for run, trace in enumerate(traces)))
 
@@ -123,11 +122,11 @@ def test_no_change_of_a_number_makes_an_impossible_figure(tables: Tables) -> Non
         read += 1
         selection = Selection.of(*wrong.values())
         for key in METRICS:
-            found = measure(key, selection)
-            if found["unit"] == "share" and found["value"] is not None:
-                assert 0 <= found["value"] <= 1, (key, table, column, value)
-            if found["unit"] == "tokens" and found["value"] is not None:
-                assert found["value"] <= 7, (key, table, column, value)
+            result = measure(key, selection)
+            if result["unit"] == "share" and result["value"] is not None:
+                assert 0 <= result["value"] <= 1, (key, table, column, value)
+            if result["unit"] == "tokens" and result["value"] is not None:
+                assert result["value"] <= 7, (key, table, column, value)
     assert read > 20
 
 

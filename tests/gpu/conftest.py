@@ -8,6 +8,7 @@ import torch
 
 from tools.interpreted import mend
 
-collect_ignore = [] if find_spec("triton") else ["test_pointwise.py", "test_products.py", "test_tree_attention.py"]
+_KERNELS = ["test_compilation.py", "test_pointwise.py", "test_products.py", "test_tree_attention.py"]
+collect_ignore = [] if find_spec("triton") else _KERNELS
 if find_spec("triton") and not torch.cuda.is_available():
     mend()

@@ -19,13 +19,13 @@ CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
-    """What a pretended device could do must not be remembered of a real one."""
+    """Forget what a pretended device could do."""
     yield
     choice.failure.cache_clear()
 
 
 def device(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], probe: Any) -> None:
-    """A device of that capability, on which the first kernel does that."""
+    """Pretend a device of that capability, on which the first kernel does that."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     monkeypatch.setattr(torch.version, "hip", None)
     monkeypatch.setattr(choice, "find_spec", lambda name: object())

@@ -30,7 +30,7 @@ pytestmark = [
 
 
 def engine(family: str, dtype: torch.dtype) -> tuple[Engine, torch.nn.Module]:
-    """An engine and transformers' model; the drafter is a little off, so that drafts are rejected and rolled back."""
+    """Make an engine and transformers' model; the drafter is a little off, so that drafts are rolled back."""
     model = families.tiny(family).to("cuda", dtype)
     return families.machine(family, torch.empty(0, dtype=dtype, device="cuda"), noise=0.01), model
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -105,14 +103,9 @@ def test_a_row_does_not_depend_on_the_others() -> None:
         assert torch.equal(products.product(x[rows], weight, by=BLOCK16)[rows.index(3)], whole[3])
 
 
-def test_kernels_compile_for_devices() -> None:
-    """What the interpreter forgives the compiler does not; it needs no device."""
-    subprocess.run([sys.executable, "-m", "tests.gpu.compile_products"], check=True, timeout=120)
-
-
 @torch.inference_mode()
 def answers(model: Decoder) -> list[torch.Tensor]:
-    """What a model makes of a text that takes plain products, and of a few rows and one after it."""
+    """Return what a model makes of a text that takes plain products, and of a few rows and one after it."""
     session = model.open(64, 32)
     session.reset(1)
     made = list[torch.Tensor]()

@@ -1,12 +1,8 @@
-"""The attention kernel of our own in Triton's interpreter, against float64; and that a compiler takes it."""
+"""The attention kernel of our own in Triton's interpreter, against float64."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +16,6 @@ from tests.model.test_attention import differs
 from tests.model.texts import random_tree
 from tests.tiers import crossed
 
-ROOT = Path(__file__).parent.parent.parent
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
 CASES = (
@@ -38,7 +33,7 @@ Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Ten
 def inputs(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype, chain: bool = False
 ) -> Inputs:
-    """A step after a text, in a cache whose other slots hold nothing that is a number."""
+    """Make a step after a text, in a cache whose other slots hold nothing that is a number."""
     made = torch.Generator().manual_seed(rows + first)
     data = torch.full((2, first + rows + 300, kv_heads, size), torch.nan)
     data[:, : first + rows] = torch.randn(2, first + rows, kv_heads, size, generator=made)
@@ -106,12 +101,3 @@ def test_a_model_hands_it_its_cache(dtype: torch.dtype) -> None:
     made = replace(choose(torch.device("cpu"), dtype, 16), tree=tree_attention)
     for rows, prefix in ((1, 70), (9, 3)):
         assert differs(made, rows, prefix, 3, dtype, device=DEVICE) < BOUNDS[dtype]
-
-
-def test_it_compiles() -> None:
-    """To machine code of sm_80 and sm_90, within what a multiprocessor can share."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.gpu.compile_attention"], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "assets" / "samples"
+from tests import ROOT
+
+FOLDER = ROOT / "assets" / "samples"
 FORMATS = {
     "vllm.jsonl": "vllm",
     "vllm_summary.json": "vllm",
@@ -26,14 +27,14 @@ def sample(name: str) -> bytes:
 
 
 def changed(name: str, line: int, change: Callable[[Any], object]) -> bytes:
-    """A sample with one record changed: `line` counts from 1."""
+    """Change one record of a sample: `line` counts from 1."""
     rows = [json.loads(row) for row in sample(name).splitlines()]
     change(rows[line - 1])
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 def whole(name: str, change: Callable[[Any], object]) -> bytes:
-    """A sample that is one document, changed."""
+    """Change a sample that is one document."""
     data = json.loads(sample(name))
     change(data)
     return json.dumps(data, indent=1).encode()

@@ -27,7 +27,7 @@ _EVIL: list[Any] = [
 
 
 def places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Every container with every key, at any depth."""
+    """Return every container with every key, at any depth."""
     for key in list(value) if isinstance(value, dict) else range(len(value)):
         found.append((value, key))
         if isinstance(value[key], dict | list):
@@ -36,7 +36,7 @@ def places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 def other_values(data: bytes, chance: random.Random) -> bytes:
-    """Some values replaced by others of any kind, removed, or repeated."""
+    """Replace some values by others of any kind, remove or repeat them."""
     try:
         rows = [json.loads(line) for line in data.splitlines()]
     except ValueError:
@@ -61,7 +61,7 @@ def other_values(data: bytes, chance: random.Random) -> bytes:
 
 
 def other_cells(data: bytes, chance: random.Random) -> bytes:
-    """A cell of a table replaced."""
+    """Replace a cell of a table."""
     rows = [line.split(b",") for line in data.splitlines()]
     row = chance.choice(rows)
     row[chance.randrange(len(row))] = str(chance.choice(_EVIL)).encode(errors="replace")
@@ -69,7 +69,7 @@ def other_cells(data: bytes, chance: random.Random) -> bytes:
 
 
 def other_bytes(data: bytes, chance: random.Random) -> bytes:
-    """Bytes changed, cut off, doubled or moved."""
+    """Change, cut off, double or move bytes."""
     raw = bytearray(data)
     for _ in range(chance.randint(1, 6)):
         at, kind = chance.randrange(len(raw)), chance.randrange(4)
@@ -90,20 +90,20 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [other_values, other_
 
 
 def read(data: bytes) -> bool:
-    """Whether a file is read; then its tables must be good. Anything but a sentence of ours fails the test."""
+    """Return whether a file is read, with good tables. Anything but a sentence of ours fails the test."""
     begun = time.process_time()
     try:
-        found = read_any(data)
+        imported = read_any(data)
     except SpecscopeError as refusal:
         text = str(refusal)
         assert text and "\n" not in text and len(text) < 600 and text.isprintable()
         return False
     finally:
         assert time.process_time() - begun < _SECONDS
-    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+    for table, rows in ((RUNS, imported.runs), (STEPS, imported.steps), (NODES, imported.nodes)):
         check_table(rows, table, table)
-    check_tables(found.runs, found.steps, found.nodes)
-    json.dumps(found.summary)
+    check_tables(imported.runs, imported.steps, imported.nodes)
+    json.dumps(imported.summary)
     return True
 
 

@@ -22,7 +22,7 @@ def spec(row: Any) -> Any:
 
 
 def one_more(holder: Change, name: str) -> Change:
-    """Adds 1 to a number, or to the first of a list."""
+    """Add 1 to a number, or to the first of a list."""
 
     def change(row: Any) -> None:
         inner: Any = holder(row)

@@ -43,12 +43,12 @@ def engine() -> Engine:
 
 
 def recorded(engine: Engine, method: str, params: Mapping[str, JSON], tokens: int = 32) -> Trace:
-    found = engine.generate(PROMPT, method, params, {"temperature": 0}, tokens, record="full", memory={})
-    return found.trace
+    result = engine.generate(PROMPT, method, params, {"temperature": 0}, tokens, record="full", memory={})
+    return result.trace
 
 
 def exported(trace: Trace, *, ours: bool = True) -> Imported:
-    """A trace that went through vLLM's schema; without `ours`, vLLM's own fields alone."""
+    """Make a trace that went through vLLM's schema; without `ours`, vLLM's own fields alone."""
     response = vllm(trace)
     if not ours:
         del response["specscope"]
@@ -63,25 +63,25 @@ def nodes(table: Any) -> list[dict[str, Any]]:
 def test_restored_guesses_are_those_of_the_run(engine: Engine, method: str, params: Mapping[str, JSON]) -> None:
     """Every node with its place, fate, source, p and q: the record has lost nothing that cannot be made again."""
     trace = recorded(engine, method, params)
-    found = restore(exported(trace), engine)  # method and settings are in the record
-    assert nodes(found.nodes) == nodes(tables_of(trace).nodes)
-    about = found.summary["restored"]
+    restored = restore(exported(trace), engine)  # method and settings are in the record
+    assert nodes(restored.nodes) == nodes(tables_of(trace).nodes)
+    about = restored.summary["restored"]
     assert about["disagreements"] == about["other_lengths"] == about["other_choices"] == about["left"] == 0
     assert about["steps"] == sum(step.drafted > 0 for step in trace.steps) > 0
-    assert found.runs["reconstructed"].to_pylist() == [True]
+    assert restored.runs["reconstructed"].to_pylist() == [True]
     columns = ["step", "start", "drafted", "accepted", "written", "text", "entropy", "nodes"]
-    assert found.steps.select(columns) == tables_of(trace).steps.select(columns)
+    assert restored.steps.select(columns) == tables_of(trace).steps.select(columns)
 
 
 @pytest.mark.parametrize(("method", "params"), AS_IN_VLLM)
 def test_vllms_own_fields_are_enough(engine: Engine, method: str, params: Mapping[str, JSON]) -> None:
     """It leaves steps without a guess out, so their places come from drafting, too."""
     trace = recorded(engine, method, params)
-    found = restore(exported(trace, ours=False), engine, method, params)
-    assert nodes(found.nodes) == nodes(tables_of(trace).nodes)
-    assert found.summary["restored"]["disagreements"] == 0
-    assert found.steps["start"].to_pylist() == [step.start for step in trace.steps]
-    missing = found.summary["missing"]
+    restored = restore(exported(trace, ours=False), engine, method, params)
+    assert nodes(restored.nodes) == nodes(tables_of(trace).nodes)
+    assert restored.summary["restored"]["disagreements"] == 0
+    assert restored.steps["start"].to_pylist() == [step.start for step in trace.steps]
+    missing = restored.summary["missing"]
     assert "steps.start" not in missing and "nodes.token" not in missing
     assert not any("--restore" in reason for reason in missing.values())  # it has been done
 
@@ -92,8 +92,8 @@ def test_vllms_own_fields_are_enough(engine: Engine, method: str, params: Mappin
 def test_another_drafter_is_found_out(engine: Engine, made: str, restored: str) -> None:
     """The control: were the comparison empty, every restoring would agree."""
     trace = recorded(engine, made, {})
-    found = restore(exported(trace), engine, restored)
-    about = found.summary["restored"]
+    guessed = restore(exported(trace), engine, restored)
+    about = guessed.summary["restored"]
     assert about["disagreements"] >= about["steps"] // 2 > 0 and about["method"] == restored
     first = about["findings"][0]
     assert first["recorded"] != first["found"]
@@ -101,8 +101,8 @@ def test_another_drafter_is_found_out(engine: Engine, made: str, restored: str) 
         f"step {first['step']} of run 0, which accepted {first['recorded']} and now {first['found']}"
         in about["sentence"]
     )
-    assert found.steps["accepted"].to_pylist() != [step.accepted for step in trace.steps] or about["other_lengths"]
-    assert "".join(found.steps["text"].to_pylist()) == "".join(tables_of(trace).steps["text"].to_pylist())
+    assert guessed.steps["accepted"].to_pylist() != [step.accepted for step in trace.steps] or about["other_lengths"]
+    assert "".join(guessed.steps["text"].to_pylist()) == "".join(tables_of(trace).steps["text"].to_pylist())
 
 
 def test_other_settings_and_a_changed_record_are_found_out(engine: Engine) -> None:
@@ -125,10 +125,10 @@ def test_other_settings_and_a_changed_record_are_found_out(engine: Engine) -> No
 
 def test_another_target_is_found_out(engine: Engine) -> None:
     """Tokens that this target would not have chosen say that the record is of another model."""
-    found = exported(recorded(engine, "prompt_lookup", {}))
-    rows = found.runs.to_pylist()
+    record = exported(recorded(engine, "prompt_lookup", {}))
+    rows = record.runs.to_pylist()
     rows[0]["ids"][3] = (rows[0]["ids"][3] + 1) % 500
-    changed = found._replace(runs=found.runs.from_pylist(rows, schema=found.runs.schema))
+    changed = record._replace(runs=record.runs.from_pylist(rows, schema=record.runs.schema))
     about = restore(changed, engine).summary["restored"]
     assert about["other_choices"] >= 1 and about["sentence"].endswith("is it the same model?")
 
@@ -136,11 +136,11 @@ def test_another_target_is_found_out(engine: Engine) -> None:
 def test_the_samples_restore(engine: Engine) -> None:
     """The records of the tutorial have the guesses that our own run of them had."""
     params = {"form": "chain", "gamma": 4, "threshold": 0.0}
-    found = restore(read_any(sample("vllm.jsonl")), engine, "eagle3", params)
-    about = found.summary["restored"]
-    assert about["disagreements"] == 0 and about["steps"] > 50 and len(found.nodes) > about["steps"]
-    assert found.runs["method"].to_pylist() == ["eagle3"] * len(found.runs)
-    assert found.runs["engine"].to_pylist() == ["vllm"] * len(found.runs)  # who decoded
+    restored = restore(read_any(sample("vllm.jsonl")), engine, "eagle3", params)
+    about = restored.summary["restored"]
+    assert about["disagreements"] == 0 and about["steps"] > 50 and len(restored.nodes) > about["steps"]
+    assert restored.runs["method"].to_pylist() == ["eagle3"] * len(restored.runs)
+    assert restored.runs["engine"].to_pylist() == ["vllm"] * len(restored.runs)  # who decoded
 
 
 @pytest.mark.parametrize(
@@ -150,18 +150,21 @@ def test_steps_that_nobody_took_restore_as_well(
     engine: Engine, name: str, method: str, params: Mapping[str, JSON]
 ) -> None:
     """SpecDecode-Bench's records are lengths by place; those of a drafter that often has no guess leave nothing out."""
-    found = read_any(sample("specdecode_bench.jsonl"))
-    runs = found.runs.filter(pc.equal(found.runs["method"], name)).slice(0, 3)
-    steps = found.steps.filter(pc.is_in(found.steps["run"], runs["run"]))
-    about = restore(found._replace(runs=runs, steps=steps), engine, method, params).summary["restored"]
+    record = read_any(sample("specdecode_bench.jsonl"))
+    runs = record.runs.filter(pc.equal(record.runs["method"], name)).slice(0, 3)
+    steps = record.steps.filter(pc.is_in(record.steps["run"], runs["run"]))
+    about = restore(record._replace(runs=runs, steps=steps), engine, method, params).summary["restored"]
     assert about["steps"] > 5 and about["disagreements"] == about["left"] == 0
 
 
 def test_times_stay_those_of_the_engine(engine: Engine) -> None:
     """Drafting again takes other times, on another machine."""
-    found = restore(exported(recorded(engine, "medusa", {})), engine)
-    assert found.steps["forward_ms"].null_count == len(found.steps) and "steps.forward_ms" in found.summary["missing"]
-    assert found.runs["prefill_seconds"].null_count == 0 and found.runs["fed"].null_count == 1
+    restored = restore(exported(recorded(engine, "medusa", {})), engine)
+    assert (
+        restored.steps["forward_ms"].null_count == len(restored.steps)
+        and "steps.forward_ms" in restored.summary["missing"]
+    )
+    assert restored.runs["prefill_seconds"].null_count == 0 and restored.runs["fed"].null_count == 1
 
 
 @pytest.mark.parametrize(
@@ -175,10 +178,10 @@ def test_times_stay_those_of_the_engine(engine: Engine) -> None:
     ],
 )
 def test_what_cannot_be_restored_is_one_sentence(engine: Engine, change: dict[str, Any], sentence: str) -> None:
-    found = read_any(sample("vllm.jsonl"))
-    rows = found.runs.to_pylist()
+    record = read_any(sample("vllm.jsonl"))
+    rows = record.runs.to_pylist()
     rows[0] |= change
-    changed = found._replace(runs=found.runs.from_pylist(rows, schema=found.runs.schema))
+    changed = record._replace(runs=record.runs.from_pylist(rows, schema=record.runs.schema))
     with pytest.raises(ParamError, match=sentence):
         restore(changed, engine, "eagle3")
 
@@ -194,8 +197,8 @@ def test_a_histogram_has_no_cuts(engine: Engine) -> None:
 
 
 def test_records_without_steps_cannot_be_restored(engine: Engine) -> None:
-    found = read_any(sample("vllm.jsonl"))
+    record = read_any(sample("vllm.jsonl"))
     with pytest.raises(ParamError, match="does not say how many guesses"):
-        restore(found._replace(steps=found.steps.slice(0, 0)), engine, "eagle3")
+        restore(record._replace(steps=record.steps.slice(0, 0)), engine, "eagle3")
     with pytest.raises(ParamError, match="lacks its tokens"):
         restore(read_any(sample("spec_bench.jsonl")), engine, "eagle3")

@@ -20,7 +20,7 @@ Rows = list[list[int]]
 
 
 def hashed(order: int, vocabulary: int, seed: int) -> TableModel:
-    """A model whose logits are noise, fixed by its last `order` tokens: nothing in it but the order is regular."""
+    """Make a model whose logits are noise, fixed by its last `order` tokens: nothing in it but the order is regular."""
 
     def rule(key: tuple[int, ...]) -> torch.Tensor:
         return torch.randn(vocabulary, generator=torch.Generator().manual_seed(hash((seed, *key)) & 0xFFFFFFFF))
@@ -29,7 +29,7 @@ def hashed(order: int, vocabulary: int, seed: int) -> TableModel:
 
 
 def random_prompt(length: int, vocabulary: int, seed: int) -> list[int]:
-    """A text without structure."""
+    """Return a text without structure."""
     return random.Random(seed).choices(range(vocabulary), k=length)
 
 
@@ -41,7 +41,7 @@ def new_context(
     largest_step: int = 4096,
     end_tokens: Iterable[int] = (),
 ) -> Context:
-    """What a method gets from the engine."""
+    """Return what a method gets from the engine."""
     return Context(
         text=list(prompt),
         prompt_length=len(prompt),
@@ -51,17 +51,6 @@ def new_context(
         largest_step=largest_step,
         random=random.Random(sampling.seed),
     )
-
-
-def plain_text(model: TableModel, prompt: Sequence[int], count: int, sampling: Sampling) -> list[int]:
-    """What the model writes one token at a time, without any method."""
-    text, sampler = list(prompt), Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
-    empty = Draft((text[-1],), (-1,), (), ())
-    for position in range(count):
-        logits, rule = model.logits(text)[None], AcceptanceRule(sampling, sampler.draws, position)  # (1, V)
-        answers = OneByOne(empty, rule, sampler.probabilities(logits).__getitem__, likeliest(logits))
-        text.extend(rule.accept(empty, answers)[1])
-    return text[len(prompt) :]
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,7 @@ class Drive:
 
     @property
     def written(self) -> list[int]:
-        """The new tokens."""
+        """Return the new tokens."""
         return self.context.text[self.context.prompt_length :]
 
     def until(self, count: int) -> Drive:

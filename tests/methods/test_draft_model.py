@@ -27,7 +27,7 @@ class Watched(DraftModel):
     rows = 0
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """The stored text must be the committed one."""
+        """Assert that the stored text is the committed one."""
         super().observe(draft, verdict)
         session, text = self._drafter.session, self._context.text
         assert isinstance(session, TableSession)
@@ -51,7 +51,7 @@ def test_the_drafters_cache_holds_the_committed_text(gamma: int, mix: float, tem
 
 
 def proposal(gamma: int = 4, drafter: TableModel = TARGET, remaining: int = 99, **settings: Any) -> Draft:
-    """The first draft behind (1, 2)."""
+    """Return the first draft after (1, 2)."""
     params = DraftModelParams(gamma=gamma, threshold=settings.pop("threshold", 0.0))
     ends = settings.pop("end_tokens", frozenset())
     sampler = Sampler(Sampling(**settings), 9, torch.device("cpu"), (1, 2))

@@ -25,16 +25,16 @@ def run(eagle: toy_eagle.ToyEagle, params: dict[str, Any], model: TableModel = M
 
 
 def chances(eagle: toy_eagle.ToyEagle, text: list[int]) -> dict[int, float]:
-    """The drafter's distribution behind a text, over the tokens that it can say."""
-    said = torch.softmax(eagle.guess.logits(text), -1).tolist()
+    """Return the drafter's distribution after a text, over the tokens that it can say."""
+    shares = torch.softmax(eagle.guess.logits(text), -1).tolist()
     ids = range(eagle.guess.card.vocabulary) if eagle.vocabulary is None else eagle.vocabulary.ids.tolist()
-    return dict(zip(ids, said, strict=True))
+    return dict(zip(ids, shares, strict=True))
 
 
 def best_tree(
     eagle: toy_eagle.ToyEagle, text: list[int], k: int, depth: int, m: int, expand: float = 0.0
 ) -> dict[tuple[int, ...], float]:
-    """EAGLE-2's tree by paths, written without the drafter's code: products of the guesses that are kept."""
+    """Return EAGLE-2's tree by paths, written without the drafter's code: products of the guesses that are kept."""
     products: dict[tuple[int, ...], float] = {}
     level: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(depth):
@@ -66,9 +66,9 @@ def test_a_tree_is_grown_by_products_and_its_best_guesses_are_kept(k: int, depth
     assert len(full) > 5
     for step in full:
         wanted = best_tree(eagle, text[: step.start], k, depth, m)
-        found = paths_of(step)
-        assert {*found} == {*wanted} and len(found) == len(wanted)
-        assert step.panel["products"] == pytest.approx([wanted[path] for path in found], abs=1e-6)
+        paths = paths_of(step)
+        assert {*paths} == {*wanted} and len(paths) == len(wanted)
+        assert step.panel["products"] == pytest.approx([wanted[path] for path in paths], abs=1e-6)
 
 
 @pytest.mark.parametrize("expand", [0.05, 0.3, 1.0])
@@ -153,8 +153,8 @@ def test_what_the_drafter_cannot_say_is_told() -> None:
     eagle = toy_eagle.make(MODEL)
     steps = run(eagle, {}).trace.steps
     for step in steps:
-        said = {*step.choices, *step.emitted}
-        assert step.panel["unsayable"] == sorted(token for token in said if token % 5 == 4)
+        written = {*step.choices, *step.emitted}
+        assert step.panel["unsayable"] == sorted(token for token in written if token % 5 == 4)
         assert step.panel["vocabulary"] == 9
     assert any(step.panel["unsayable"] for step in steps)
 

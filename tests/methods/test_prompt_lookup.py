@@ -21,7 +21,7 @@ TRANSFORMERS = PromptLookupParams.presets["As in transformers"]
 
 
 def proposal(text: Sequence[int], reference: Sequence[int] = (), remaining: int = 99, **params: Any) -> Draft:
-    """The draft for a text; its first three tokens are the prompt."""
+    """Return the draft for a text; its first three tokens are the prompt."""
     prompt = min(3, len(text))
     sampler = Sampler(Sampling(), 9, torch.device("cpu"), text)
     context = Context(list(text), prompt, len(text) - prompt + remaining, sampler, reference=reference)
@@ -29,7 +29,7 @@ def proposal(text: Sequence[int], reference: Sequence[int] = (), remaining: int 
 
 
 def first_full_match(text: Sequence[int], longest: int, count: int) -> list[int]:
-    """The reference code's rule: the earliest earlier occurrence with all `count` tokens behind it."""
+    """Return the reference code's rule: the earliest earlier occurrence with all `count` tokens after it."""
     for n in range(longest, 0, -1):
         for start in range(len(text) - n):
             end = start + n
@@ -39,7 +39,7 @@ def first_full_match(text: Sequence[int], longest: int, count: int) -> list[int]
 
 
 def latest_match(text: Sequence[int], longest: int, count: int) -> list[int]:
-    """Our rule: the latest earlier occurrence; a copy that meets the end of the text goes on into itself."""
+    """Return our rule: the latest earlier occurrence; a copy that meets the end of the text goes on into itself."""
     for n in range(min(longest, len(text)), 0, -1):
         for end in range(len(text) - 1, n - 1, -1):
             if list(text[end - n : end]) == list(text[-n:]):
@@ -51,7 +51,7 @@ def latest_match(text: Sequence[int], longest: int, count: int) -> list[int]:
 
 
 def random_texts() -> list[list[int]]:
-    """Texts of a few words, so that endings do recur."""
+    """Return texts of a few words, so that endings do recur."""
     chance = random.Random(0)
     return [[chance.randrange(chance.choice((2, 4, 8))) for _ in range(chance.randint(1, 40))] for _ in range(400)]
 

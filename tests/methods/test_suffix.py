@@ -56,7 +56,7 @@ def context(text: Sequence[int], memory: dict[str, Any], *, remaining: int = 99,
 
 
 def remember(answers: Iterable[Sequence[int]], params: SuffixParams) -> dict[str, Any]:
-    """A memory in which runs have written these answers."""
+    """Return a memory in which runs have written these answers."""
     memory = dict[str, Any]()
     for answer in answers:
         method = Suffix(context([1], memory), params)
@@ -66,7 +66,7 @@ def remember(answers: Iterable[Sequence[int]], params: SuffixParams) -> dict[str
 
 
 def behind(texts: Sequence[Sequence[int]], run: Sequence[int]) -> Iterator[int | None]:
-    """The token behind each occurrence of a run; None at a text's end."""
+    """Yield the token after each occurrence of a run; None at a text's end."""
     n = len(run)
     for text in texts:
         for end in range(n, len(text) + 1):
@@ -75,13 +75,13 @@ def behind(texts: Sequence[Sequence[int]], run: Sequence[int]) -> Iterator[int |
 
 
 def latest(texts: Sequence[Sequence[int]], run: Sequence[int]) -> tuple[int, int]:
-    """The last text and place at which a run ends."""
+    """Return the last text and place at which a run ends."""
     ends = ((i, end) for i, text in enumerate(texts) for end in range(len(run), len(text) + 1))
     return max((i, end) for i, end in ends if list(texts[i][end - len(run) : end]) == list(run))
 
 
 def grown(texts: Sequence[Sequence[int]], ending: Sequence[int], most: int, deepest: int, params: SuffixParams) -> Best:
-    """The rule of L3, each time by looking at all places again."""
+    """Return the rule of L3, each time by looking at all places again."""
     best = Best(len(ending), [Node((), 0, 1.0)])
     open_nodes: list[tuple[float, int, Node]] = []
     number, grow_from = 0, best.nodes[0]
@@ -106,30 +106,30 @@ def grown(texts: Sequence[Sequence[int]], ending: Sequence[int], most: int, deep
 
 
 def speculated(texts: Sequence[Sequence[int]], text: Sequence[int], params: SuffixParams, room: int) -> Best:
-    """The best tree over all endings; of equals the one of the longest."""
-    found = Best()
+    """Return the best tree over all endings; of equals the one of the longest."""
+    best = Best()
     for p in range(1, min(params.depth, len(text)) + 1):
         ending = text[len(text) - p :]
         if not [*behind(texts, ending)]:
             break
         most = min(int(params.alpha * p + 1e-6), params.c)
         tree = grown(texts, ending, most, min(params.depth - p, room), params)
-        if tree.nodes and tree.score >= found.score - 1e-9:
-            found = tree
-    return found
+        if tree.nodes and tree.score >= best.score - 1e-9:
+            best = tree
+    return best
 
 
 def paths(draft: Draft) -> list[tuple[tuple[int, ...], int]]:
-    """The draft's paths in the order of its nodes, and the counts that their sources tell."""
-    found = list[tuple[tuple[int, ...], int]]()
+    """Return the draft's paths in the order of its nodes, and the counts that their sources tell."""
+    listed = list[tuple[tuple[int, ...], int]]()
     for node in range(1, len(draft.tokens)):
         path = tuple(draft.tokens[i] for i in path_to(draft.parents, node)[1:])
-        found.append((path, int(draft.sources[node].split(":")[1])))
-    return found
+        listed.append((path, int(draft.sources[node].split(":")[1])))
+    return listed
 
 
 def texts_of(seed: int) -> tuple[list[list[int]], list[int]]:
-    """Earlier answers, and a text, of a few words."""
+    """Return earlier answers, and a text, of a few words."""
     chance = random.Random(seed)
     words = range(chance.choice((2, 3, 5)))
     answers = [chance.choices(words, k=chance.randint(1, 25)) for _ in range(chance.randint(0, 4))]
@@ -228,7 +228,7 @@ ARCTIC: list[dict[str, Any]] = [
 def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
     """The authors' library, where it is installed. Where several tokens came equally often it may choose others."""
     peer = pytest.importorskip("arctic_inference.suffix_decoding")
-    setting, same, found = SuffixParams(**params, count_end=True, c=255), 0, 0
+    setting, same, guessed = SuffixParams(**params, count_end=True, c=255), 0, 0
     for seed in range(200):
         answers, text = texts_of(seed)
         text = [8, *text]  # the library never looks for a whole text
@@ -252,5 +252,5 @@ def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
         if setting.shape == "tree":  # the sum over a chain depends on which of equals it follows
             assert ours == pytest.approx(theirs.score, abs=1e-3), (seed, text, answers)
         same += ours == pytest.approx(theirs.score, abs=1e-3) and sorted(draft.tokens[1:]) == sorted(theirs.token_ids)
-        found += bool(theirs.token_ids)
-    assert found > 100 and same > 140
+        guessed += bool(theirs.token_ids)
+    assert guessed > 100 and same > 140

@@ -25,7 +25,7 @@ def chains(
     spread: float = 0.1,
     lost: dict[str, Sequence[float]] | None = None,
 ) -> Selection:
-    """Chains whose guess i is right with chance rates[i], more or less by question.
+    """Return chains whose guess i is right with chance rates[i], more or less by question.
 
     The questions' difficulty is the same for every seed, as that of one prompt set is; `lost` gives a category other
     rates.
@@ -52,7 +52,7 @@ def chains(
 
 
 def filled(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    """A table of these columns, all others null."""
+    """Make a table of these columns, all others null."""
     size = len(next(iter(columns.values())))
     values = [
         pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(size, field.type)

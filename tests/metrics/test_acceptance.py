@@ -19,20 +19,20 @@ ALL = selection(RUNS, STEPS)
 
 def test_every_convention_of_the_mean_acceptance_length() -> None:
     """Written: 1 + 3 + 1 + 5 + 1 + 2 + 1 = 14 tokens in 7 steps; 4 steps had guesses and accepted 7."""
-    found = measure("mean_acceptance_length", ALL)
-    assert found["value"] == pytest.approx(14 / 7)
-    spec_bench, vllm, gpt_fast, macro = (row[1] for row in found["rows"])
+    result = measure("mean_acceptance_length", ALL)
+    assert result["value"] == pytest.approx(14 / 7)
+    spec_bench, vllm, gpt_fast, macro = (row[1] for row in result["rows"])
     assert spec_bench == pytest.approx(14 / 7)
     assert vllm == pytest.approx(1 + 7 / 4)
     assert gpt_fast == pytest.approx(7 / 7)
     assert macro == pytest.approx((10 / 4 + 4 / 3) / 2)
-    assert found["low"] is not None and found["high"] is not None
-    assert found["low"] <= 14 / 7 <= found["high"]
+    assert result["low"] is not None and result["high"] is not None
+    assert result["low"] <= 14 / 7 <= result["high"]
 
 
 def test_one_question_has_no_interval() -> None:
-    found = measure("mean_acceptance_length", ALL.where(runs=[0]))
-    assert (found["value"], found["low"], found["high"]) == (10 / 4, None, None)
+    result = measure("mean_acceptance_length", ALL.where(runs=[0]))
+    assert (result["value"], result["low"], result["high"]) == (10 / 4, None, None)
 
 
 def test_the_draft_acceptance_rate() -> None:
@@ -84,14 +84,14 @@ def test_rows_per_token_leave_the_prompt_out() -> None:
 
 @pytest.mark.parametrize("key", ["draft_acceptance_rate", "fed_per_token", "histogram_by_draft_length"])
 def test_what_a_record_does_not_know_has_a_reason(key: str) -> None:
-    found = measure(key, selection(steps=[step(0, 0), step(1, 2)]))
-    assert found["reason"] and found["value"] is None and not found["rows"]
+    result = measure(key, selection(steps=[step(0, 0), step(1, 2)]))
+    assert result["reason"] and result["value"] is None and not result["rows"]
 
 
 def test_the_record_gives_its_own_reason() -> None:
     """An import knows better than we do why a column is empty."""
-    found = measure("fed_per_token", selection(steps=[step(0, 0), step(1, 2)], fed="vLLM does not count rows"))
-    assert found["reason"] == "vLLM does not count rows"
+    result = measure("fed_per_token", selection(steps=[step(0, 0), step(1, 2)], fed="vLLM does not count rows"))
+    assert result["reason"] == "vLLM does not count rows"
 
 
 def test_nothing_chosen_is_no_fault() -> None:

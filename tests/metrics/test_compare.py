@@ -19,38 +19,38 @@ def test_differences_are_paired_by_question() -> None:
     after = selection(
         [run(0, "b"), run(1, "c"), run(2, "a")], [step(1, 4, 4), step(1, 9, 9, of=1), step(1, 2, 3, of=2)]
     )
-    found = compared(before, after)
-    assert found["rows"][0][:5] == ["all", "mean acceptance length", 3.0, 4.0, 1.0]
-    assert found["value"] == 1.0
-    assert found["low"] == found["high"] == 1.0  # both questions gained one: no spread
-    rate = next(row for row in found["rows"] if row[1] == "draft acceptance rate")
+    comparison = compared(before, after)
+    assert comparison["rows"][0][:5] == ["all", "mean acceptance length", 3.0, 4.0, 1.0]
+    assert comparison["value"] == 1.0
+    assert comparison["low"] == comparison["high"] == 1.0  # both questions gained one: no spread
+    rate = next(row for row in comparison["rows"] if row[1] == "draft acceptance rate")
     assert rate[2:4] == [pytest.approx(4 / 6), pytest.approx(6 / 7)]
-    assert "2 questions in common are too few" in found["sentence"]
+    assert "2 questions in common are too few" in comparison["sentence"]
 
 
 def test_no_common_question_is_an_answer() -> None:
-    found = compared(selection([run(0, "a")], [step(0, 0)]), selection([run(0, "b")], [step(0, 0)]))
-    assert found["reason"] == "the two have no question in common"
+    comparison = compared(selection([run(0, "a")], [step(0, 0)]), selection([run(0, "b")], [step(0, 0)]))
+    assert comparison["reason"] == "the two have no question in common"
 
 
 def test_equal_runs_are_no_difference() -> None:
-    found = compared(chains(1), chains(1))
-    assert found["value"] == 0.0 and "no difference beyond noise" in found["sentence"]
-    assert not any(row[8] for row in found["rows"])
+    comparison = compared(chains(1), chains(1))
+    assert comparison["value"] == 0.0 and "no difference beyond noise" in comparison["sentence"]
+    assert not any(row[8] for row in comparison["rows"])
 
 
 def test_a_cliff_is_named_where_it_is() -> None:
     """A window too short breaks position 3 and those behind it, everywhere."""
-    found = compared(chains(1), chains(2, rates=(0.8, 0.7, 0.2, 0.1)))
-    assert found["sentence"].startswith("Acceptance fell from 3.")
-    assert "at positions 3 and later" in found["sentence"]
-    assert "position 1" not in found["sentence"] and found["low"] < found["high"] < 0
+    comparison = compared(chains(1), chains(2, rates=(0.8, 0.7, 0.2, 0.1)))
+    assert comparison["sentence"].startswith("Acceptance fell from 3.")
+    assert "at positions 3 and later" in comparison["sentence"]
+    assert "position 1" not in comparison["sentence"] and comparison["low"] < comparison["high"] < 0
 
 
 def test_a_category_is_named_where_it_alone_has_changed() -> None:
-    found = compared(chains(1), chains(2, lost={"code": (0.4, 0.4, 0.4, 0.4)}))
-    assert "fell" in found["sentence"] and "on code" in found["sentence"]
-    assert "chat" not in found["sentence"] and "math" not in found["sentence"]
+    comparison = compared(chains(1), chains(2, lost={"code": (0.4, 0.4, 0.4, 0.4)}))
+    assert "fell" in comparison["sentence"] and "on code" in comparison["sentence"]
+    assert "chat" not in comparison["sentence"] and "math" not in comparison["sentence"]
 
 
 def test_a_gain_in_one_place_may_hide_a_loss_in_another() -> None:
@@ -71,9 +71,9 @@ def test_equal_distributions_rarely_alarm() -> None:
     """The negative control: 200 pairs of records of one distribution. 5% would be 10; 19 or more come once in 200."""
     alarms = 0
     for seed in range(200):
-        found = compared(chains(2 * seed, steps=12), chains(2 * seed + 1, steps=12))
-        alarms += any(row[8] for row in found["rows"])
-        assert any(row[8] for row in found["rows"]) != ("no difference" in found["sentence"])
+        comparison = compared(chains(2 * seed, steps=12), chains(2 * seed + 1, steps=12))
+        alarms += any(row[8] for row in comparison["rows"])
+        assert any(row[8] for row in comparison["rows"]) != ("no difference" in comparison["sentence"])
     assert alarms < 19
 
 
@@ -85,17 +85,17 @@ def test_intervals_of_differences_cover_the_truth() -> None:
     )
     held = 0
     for seed in range(150):
-        found = compared(
+        comparison = compared(
             chains(2 * seed, questions=12, steps=15),
             chains(2 * seed + 1, questions=12, rates=(0.8, 0.6, 0.6, 0.5), steps=15),
         )
-        assert found["low"] is not None and found["high"] is not None and truth["value"] is not None
-        held += found["low"] <= truth["value"] <= found["high"]
+        assert comparison["low"] is not None and comparison["high"] is not None and truth["value"] is not None
+        held += comparison["low"] <= truth["value"] <= comparison["high"]
     assert 0.89 <= held / 150 <= 0.995
 
 
 def timed(seed: int, cost: float) -> Selection:
-    """Twelve questions with chains of like lengths, beside plain steps of 10 ms; a step costs so many of these."""
+    """Make twelve questions with chains of like lengths, beside plain steps of 10 ms; a step costs so many."""
     random = np.random.default_rng(seed)
     runs, steps = [], []
     for place in range(12):
@@ -113,14 +113,14 @@ def timed(seed: int, cost: float) -> Selection:
 def test_a_slower_step_is_named_though_acceptance_is_the_same() -> None:
     """Of a folder that was made on another machine: each has its own steps of one token at a time."""
     before, after = (timed(seed, cost).where(method="draft_model") for seed, cost in ((1, 1.2), (2, 1.8)))
-    found = compared(before, after)
-    assert "no difference in acceptance beyond noise" in found["sentence"]
-    assert "The speed-up fell from 2." in found["sentence"] and "to 1." in found["sentence"]
-    row = next(row for row in found["rows"] if row[0] == "speed")
+    comparison = compared(before, after)
+    assert "no difference in acceptance beyond noise" in comparison["sentence"]
+    assert "The speed-up fell from 2." in comparison["sentence"] and "to 1." in comparison["sentence"]
+    row = next(row for row in comparison["rows"] if row[0] == "speed")
     assert (
         row[8] is True and row[5] < row[4] < row[6] < 0 and row[3] == pytest.approx(measure("speedup", after)["value"])
     )
-    assert not any(row[8] for row in found["rows"] if row[0] != "speed")
+    assert not any(row[8] for row in comparison["rows"] if row[0] != "speed")
 
 
 def test_a_speed_up_within_noise_is_not_named() -> None:
@@ -128,9 +128,9 @@ def test_a_speed_up_within_noise_is_not_named() -> None:
     named = 0
     for seed in range(60):
         before, after = (timed(2 * seed + side, 1.2).where(method="draft_model") for side in (0, 1))
-        found = compared(before, after)
-        (row,) = (row for row in found["rows"] if row[0] == "speed")
-        assert ("speed-up" in found["sentence"]) == row[8]
+        comparison = compared(before, after)
+        (row,) = (row for row in comparison["rows"] if row[0] == "speed")
+        assert ("speed-up" in comparison["sentence"]) == row[8]
         named += row[8]
     assert named < 9
 
@@ -146,6 +146,6 @@ def test_a_folder_without_a_baseline_has_no_speed_up_to_compare() -> None:
 def test_the_order_of_questions_does_not_matter() -> None:
     one = selection([run(n, f"q{n}") for n in range(8)], [step(1, n % 3, 3, of=n) for n in range(8)])
     other = selection([run(n, f"q{7 - n}") for n in range(8)], [step(1, (7 - n) % 3, 3, of=n) for n in range(8)])
-    found = compared(one, other)
-    assert found["value"] == 0.0 and found["low"] == found["high"] == 0.0
-    assert np.all([row[7] in (1.0, None) for row in found["rows"]])
+    comparison = compared(one, other)
+    assert comparison["value"] == 0.0 and comparison["low"] == comparison["high"] == 0.0
+    assert np.all([row[7] in (1.0, None) for row in comparison["rows"]])

@@ -14,14 +14,15 @@ from analysis.metrics import Selection, measure
 from decoding.trace import read_trace
 from decoding.trace.metrics import consistent_acceptance, survival, written
 from decoding.types import Step
+from tests import GOLDEN
 
 from .tables import Row, run, selection
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
+TRACES = sorted(GOLDEN.glob("*.jsonl"))
 
 
 def rows(steps: Sequence[Step]) -> list[Row]:
-    """A trace's steps as rows."""
+    """Return a trace's steps as rows."""
     return [
         {
             "run": 0,
@@ -35,7 +36,7 @@ def rows(steps: Sequence[Step]) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("path", [path for path in GOLDEN if path.stem != "autoregressive"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in TRACES if path.stem != "autoregressive"], ids=lambda path: path.stem)
 def test_vllms_schema_of_every_method(path: Path) -> None:
     """The export of a trace and the metrics of its folder must not contradict each other."""
     trace = read_trace(path)
@@ -53,7 +54,7 @@ def test_vllms_schema_of_every_method(path: Path) -> None:
     assert sum(map(sum, by_length.values())) == theirs["num_spec_steps"] == sum(counts)
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_the_traces_own_metrics(path: Path) -> None:
     """A run's summary and a folder of it say the same."""
     trace = read_trace(path)
@@ -93,14 +94,14 @@ PLAIN: list[Answer] = [[(2, 0.4, [1, 1]), (2, 0.3, [1, 1])], [(3, 0.3, [1, 1, 1]
 
 
 def spec_bench(answers: list[Answer]) -> tuple[float, float]:
-    """#Mean accepted tokens and tokens/s, as its speed.py computes them."""
+    """Compute #Mean accepted tokens and tokens/s as its speed.py does."""
     lengths = [length for answer in answers for _, _, turn in answer for length in turn]
     speeds = [sum(tokens for tokens, _, _ in answer) / sum(seconds for _, seconds, _ in answer) for answer in answers]
     return mean(lengths), mean(speeds)
 
 
 def folder() -> Selection:
-    """Both methods' answers; a turn's wall time is spread over its steps, the first one included."""
+    """Return both methods' answers; a turn's wall time is spread over its steps, the first one included."""
     runs: list[Row] = []
     steps: list[Row] = []
     for method, answers in (("eagle", METHOD), ("autoregressive", PLAIN)):

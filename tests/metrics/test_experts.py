@@ -14,12 +14,13 @@ from analysis.store.folder import read_folder, write_folder
 from analysis.store.schema import DENSE
 from analysis.store.tables import RunIdentity, joined, tables_of
 from decoding.trace import write_trace
+from tests import ROOT
 from tests.model.test_transformers_hooks import by_token
 from tests.toys import engine, hashed
 
 from .tables import run, selection, step
 
-SAMPLE = Path(__file__).parents[2] / "assets" / "runs" / "pocket"
+SAMPLE = ROOT / "assets" / "runs" / "pocket"
 # Trees of three and of five rows, whose passes read 4 and 5, and 6 and 7 experts; one row reads 2.
 TREES = [
     step(0, 0, 0, fed=30, experts=8.0),
@@ -32,17 +33,17 @@ RUNS = [run(0, "a", experts=8), run(1, "b", experts=8), run(2, "a", method="auto
 
 def test_experts_by_the_rows_of_a_pass() -> None:
     """The first step reads the prompt and says nothing of a tree."""
-    found = measure("experts", selection(RUNS, [*TREES, *PLAIN]).where(method="draft_model"))
-    assert found["value"] == (4 + 5 + 6 + 7) / 4 and found["low"] is not None
-    assert [(row[0], row[1], row[4]) for row in found["rows"]] == [(3, 4.5, 2), (5, 6.5, 2)]
-    assert found["rows"][1][2] < 6.5 < found["rows"][1][3]
-    assert "5.50 of a layer's 8 experts, 2.75 times as many as one token at a time (2.00)" in found["sentence"]
+    result = measure("experts", selection(RUNS, [*TREES, *PLAIN]).where(method="draft_model"))
+    assert result["value"] == (4 + 5 + 6 + 7) / 4 and result["low"] is not None
+    assert [(row[0], row[1], row[4]) for row in result["rows"]] == [(3, 4.5, 2), (5, 6.5, 2)]
+    assert result["rows"][1][2] < 6.5 < result["rows"][1][3]
+    assert "5.50 of a layer's 8 experts, 2.75 times as many as one token at a time (2.00)" in result["sentence"]
 
 
 def test_without_a_baseline_there_is_still_a_number() -> None:
-    found = measure("experts", selection([run(0)], [step(1, 1, 2, experts=4.0), step(2, 1, 2, fed=3, experts=5.0)]))
-    assert (found["value"], found["sentence"]) == (4.5, "A step reads 4.50 experts.")
-    assert [row[0] for row in found["rows"]] == [3], "of the other pass nobody counted the rows"
+    result = measure("experts", selection([run(0)], [step(1, 1, 2, experts=4.0), step(2, 1, 2, fed=3, experts=5.0)]))
+    assert (result["value"], result["sentence"]) == (4.5, "A step reads 4.50 experts.")
+    assert [row[0] for row in result["rows"]] == [3], "of the other pass nobody counted the rows"
 
 
 def test_what_counts_none_is_grey_with_its_reason() -> None:
@@ -73,9 +74,9 @@ def test_a_mixtures_steps_are_counted_down_to_the_folder(tmp_path: Path) -> None
     folder = read_folder(write_folder(tmp_path / "runs", *tables, {"source": "specscope", "name": "mixture"}))
     assert folder.steps["experts"].to_pylist() == [step.experts for trace in traces for step in trace.steps]
     assert folder.runs["experts"].to_pylist() == [6, 6]
-    found = measure("experts", Selection.from_folder(folder).where(method="prompt_lookup"))
-    assert found["reason"] is None and "of a layer's 6 experts" in found["sentence"]
-    assert "as many as one token at a time (1.00)" in found["sentence"]
+    result = measure("experts", Selection.from_folder(folder).where(method="prompt_lookup"))
+    assert result["reason"] is None and "of a layer's 6 experts" in result["sentence"]
+    assert "as many as one token at a time (1.00)" in result["sentence"]
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -83,6 +84,6 @@ def test_an_imported_trace_says_whether_its_model_has_any(dense: bool, tmp_path:
     engines = engine(hashed(31, 3, 3, sharpness=4.0)) if dense else by_token()
     trace = engines.generate([1, 2, 3], max_new_tokens=3, end_tokens=()).trace
     write_trace(trace, tmp_path / "one.jsonl")
-    found = read_any(tmp_path / "one.jsonl")
-    assert found.summary["missing"].get("steps.experts") == (DENSE if dense else None)
-    assert json.dumps(found.summary)
+    imported = read_any(tmp_path / "one.jsonl")
+    assert imported.summary["missing"].get("steps.experts") == (DENSE if dense else None)
+    assert json.dumps(imported.summary)

@@ -33,9 +33,9 @@ def rows(key: str) -> list[list]:
 def test_by_category() -> None:
     """Code: 4 + 2 tokens in 2 steps, 4 of 8 guesses. Chat: 1 + 3 + 1 in 3, 2 of 8. What has no category is left out."""
     assert rows("by_category") == [["code", 1, 2, 3.0, 0.5], ["chat", 2, 3, pytest.approx(5 / 3), 0.25]]
-    found = measure("by_category", ALL)
-    assert found["where"] == [[("runs", "category", "=", "code")], [("runs", "category", "=", "chat")]]
-    assert "code (3.00)" in found["sentence"] and "chat (1.67)" in found["sentence"]
+    result = measure("by_category", ALL)
+    assert result["where"] == [[("runs", "category", "=", "code")], [("runs", "category", "=", "chat")]]
+    assert "code (3.00)" in result["sentence"] and "chat (1.67)" in result["sentence"]
 
 
 def test_by_context() -> None:
@@ -59,8 +59,8 @@ def test_by_entropy() -> None:
 
 
 def test_without_categories_there_is_a_reason() -> None:
-    found = measure("by_category", selection([run(category=None)], [step(0, 0)]))
-    assert found["reason"] == "the questions of this record have no categories"
+    result = measure("by_category", selection([run(category=None)], [step(0, 0)]))
+    assert result["reason"] == "the questions of this record have no categories"
 
 
 def test_guesses_that_are_counted_for_whole_runs_make_a_categorys_rate() -> None:
@@ -68,7 +68,7 @@ def test_guesses_that_are_counted_for_whole_runs_make_a_categorys_rate() -> None
     counted = {"drafted": 10, "accepted": 4}
     runs = [run(0, "a", category="code", **counted), run(1, "b", category="code"), run(2, "c", category="chat")]
     steps = [step(1, 3), step(2, 1), step(1, 1, 2, of=1), step(1, 2, 4, of=2)]
-    found = measure("by_category", selection(runs, steps))
-    assert [(row[0], row[6]) for row in found["rows"]] == [("code", 5 / 12), ("chat", 0.5)]
+    result = measure("by_category", selection(runs, steps))
+    assert [(row[0], row[6]) for row in result["rows"]] == [("code", 5 / 12), ("chat", 0.5)]
     unknown = measure("by_category", selection([run(0, "a", category="code")], [step(1, 3)]))
     assert unknown["rows"][0][6] is None

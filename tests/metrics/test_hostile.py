@@ -22,13 +22,13 @@ SHARES = (0.0, 5e-324, 0.5, 1.0)
 
 
 def some(random: np.random.Generator, choices: tuple[float, ...], size: int, kind: type = float) -> list[object]:
-    """Numbers of these, nulls among them or throughout."""
+    """Return numbers of these, nulls among them or throughout."""
     null = random.choice([0.0, 0.3, 1.0])
     return [None if random.random() < null else kind(choices[random.integers(len(choices))]) for _ in range(size)]
 
 
 def nonsense(seed: int) -> Selection:
-    """Tables whose numbers are of the right types, and make no sense."""
+    """Return tables whose numbers are of the right types, and make no sense."""
     random = np.random.default_rng(seed)
     size, turns, width = int(random.integers(1, 9)), int(random.integers(1, 6)), int(random.integers(1, 5))
     texts = np.array(["", "autoregressive", "\x00", "verify", "'); DROP", "🙂"])
@@ -66,17 +66,17 @@ def test_nonsense_is_answered(seed: int) -> None:
     """No error, no warning, no number that JSON cannot hold, no table of a billion cells."""
     record = nonsense(seed)
     for key in METRICS:
-        found = measure(key, record)
-        assert len(json.dumps(found, allow_nan=False)) < 2_000_000
+        result = measure(key, record)
+        assert len(json.dumps(result, allow_nan=False)) < 2_000_000
     json.dumps(compared(record, nonsense(seed + 1)), allow_nan=False)
 
 
 def test_many_questions_cost_no_more_memory_than_some() -> None:
     """They are drawn in groups: the interval is the one that all of them would give."""
     many = chains(1, questions=20_000, steps=3)
-    found = measure("mean_acceptance_length", many)
+    result = measure("mean_acceptance_length", many)
     few = measure("mean_acceptance_length", chains(1, questions=4000, steps=3))
-    widths = [each["high"] - each["low"] for each in (found, few)]  # type: ignore[operator]
+    widths = [each["high"] - each["low"] for each in (result, few)]  # type: ignore[operator]
     assert widths[0] == pytest.approx(widths[1] / np.sqrt(5), rel=0.1)
     assert [row[1] for row in measure("by_category", many)["rows"]] == [6667, 6667, 6666]
     assert "no difference" in compared(many, chains(2, questions=20_000, steps=3))["sentence"]

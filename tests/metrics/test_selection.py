@@ -69,10 +69,10 @@ def test_every_metric_answers_on_records_that_know_nothing(key: str) -> None:
         Selection.of(*tables_of([], []).values()),
     ]
     for record in records:
-        found = measure(key, record)
-        assert (found["reason"] is None) == bool(found["sentence"]), found
-        assert all(len(row) == len(found["columns"]) for row in found["rows"])
-        assert found["where"] == [] or len(found["where"]) == len(found["rows"])
+        result = measure(key, record)
+        assert (result["reason"] is None) == bool(result["sentence"]), result
+        assert all(len(row) == len(result["columns"]) for row in result["rows"])
+        assert result["where"] == [] or len(result["where"]) == len(result["rows"])
 
 
 def test_every_metric_says_how_to_read_it() -> None:

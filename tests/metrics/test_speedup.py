@@ -12,7 +12,7 @@ from decoding.types import Step, Summary, Timing
 
 
 def run(tokens: list[int], ms: float, prefill: float = 40.0, **changes: Any) -> Summary:
-    """A run whose steps write so many tokens, and take so long after the first."""
+    """Make a run whose steps write so many tokens, and take so long after the first."""
     steps, start = list[Step](), 4
     for k, count in enumerate(tokens):
         timing = Timing(total_ms=ms if k else prefill)

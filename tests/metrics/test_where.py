@@ -43,7 +43,7 @@ COUNTS = {
 
 
 def tables() -> tuple[list[Row], list[Row], list[Row]]:
-    """Chains and trees of two categories; of some guesses the distribution is not known."""
+    """Return chains and trees of two categories; of some guesses the distribution is not known."""
     runs = [run(0, "a", category="code"), run(1, "b"), run(2, "c")]
     steps: list[Row] = []
     nodes: list[Row] = []
@@ -57,17 +57,17 @@ def tables() -> tuple[list[Row], list[Row], list[Row]]:
             for node in range(1, drafted + 1):
                 depth = min(node, 3)  # the last two stand side by side, and neither is accepted where only three were
                 right = node <= min(accepted, 3)
-                known = of != 2 or at % 2
-                drawn = {"confidence": node / 5, "p": at / 12, "q": node / 5, "overlap": 0.5} if known else {}
-                drawn |= {"rank": None if node == 2 else node - 1} if known else {}
+                recorded = of != 2 or at % 2
+                drawn = {"confidence": node / 5, "p": at / 12, "q": node / 5, "overlap": 0.5} if recorded else {}
+                drawn |= {"rank": None if node == 2 else node - 1} if recorded else {}
                 place = {"of": of, "at": at, "sibling": int(node == 4), "source": "pool" if at % 2 else "draft"}
-                said = {"accepted": right, "judged": depth <= accepted + 1, "token": node, "wanted": 7 + at % 2}
-                nodes.append(guess(node, depth - 1, depth, **place, **said, **drawn))
+                outcome = {"accepted": right, "judged": depth <= accepted + 1, "token": node, "wanted": 7 + at % 2}
+                nodes.append(guess(node, depth - 1, depth, **place, **outcome, **drawn))
     return runs, steps, nodes
 
 
 def chosen(rows: Sequence[Row], conditions: Sequence[Condition], table: str) -> list[Row]:
-    """What SQL would choose: a null is in no comparison."""
+    """Choose what SQL would: a null is in no comparison."""
     mine = [(column, sign, value) for name, column, sign, value in conditions if name == table]
     return [
         row
@@ -80,17 +80,17 @@ def chosen(rows: Sequence[Row], conditions: Sequence[Condition], table: str) -> 
 
 
 def counted(conditions: Sequence[Condition], runs: list[Row], steps: list[Row], nodes: list[Row]) -> tuple[int, int]:
-    """Steps and nodes of which the conditions hold."""
+    """Count the steps and nodes of which the conditions hold."""
     numbers = {row["run"] for row in chosen(runs, conditions, "runs")}
-    found = [row for row in chosen(steps, conditions, "steps") if row["run"] in numbers]
-    return len(found), len(chosen(nodes, conditions, "nodes"))
+    matching = [row for row in chosen(steps, conditions, "steps") if row["run"] in numbers]
+    return len(matching), len(chosen(nodes, conditions, "nodes"))
 
 
 def check(key: str, record: Selection, raw: tuple[list[Row], list[Row], list[Row]]) -> None:
-    found: Any = measure(key, record)
-    assert found["rows"] and len(found["where"]) == len(found["rows"]), found
-    place = found["columns"].index(COUNTS[key])
-    for row, conditions in zip(found["rows"], found["where"], strict=True):
+    result: Any = measure(key, record)
+    assert result["rows"] and len(result["where"]) == len(result["rows"]), result
+    place = result["columns"].index(COUNTS[key])
+    for row, conditions in zip(result["rows"], result["where"], strict=True):
         steps, nodes = counted(conditions, *raw)
         assert row[place] == (nodes if any(table == "nodes" for table, *_ in conditions) else steps), (row, conditions)
 

@@ -31,7 +31,7 @@ ON_CUDA = ("flash-attn-3", "flash-attn", "flash-attn-hub", "torch-flash", "sdpa"
 def defined(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, visible: torch.Tensor
 ) -> torch.Tensor:  # (T, heads, D), (P, kv_heads, D) twice, (T, P) -> (T, heads, D)
-    """Softmax attention head by head; query head h shares the key/value head h mod kv_heads."""
+    """Compute softmax attention head by head; query head h shares the key/value head h mod kv_heads."""
     out = torch.empty_like(query)
     for head in range(query.shape[1]):
         k, v = key[:, head % KV_HEADS], value[:, head % KV_HEADS]
@@ -41,7 +41,7 @@ def defined(
 
 
 def visible_rows(parents: tuple[int, ...], prefix: int, window: int | None) -> torch.Tensor:  # (T, P + T)
-    """Ancestors and prefix; with a window only what lies less than that far before the row."""
+    """Mark ancestors and prefix; with a window only what is less than that far before the row."""
     rows, depth = len(parents), list[int]()
     visible = torch.zeros(rows, prefix + rows, dtype=torch.bool)
     visible[:, :prefix] = True
@@ -67,7 +67,7 @@ def differs(
     device: torch.device = CPU,
     size: int = SIZE,
 ) -> float:
-    """The largest error of a tree's attention after a text, in a cache whose other slots hold large numbers."""
+    """Return the largest error of a tree's attention after a text, in a cache whose other slots hold large numbers."""
     torch.manual_seed(rows + prefix)
     parents = random_tree(rows, rows + prefix)
     attention = Attention(made, repeats, device, dtype)
@@ -115,7 +115,7 @@ class OnCuda:
         self.calls: list[str] = []
 
     def flash(self, query: Any, key: Any, value: Any, *rest: Any, **options: Any) -> tuple[Any, ...]:
-        """Torch's own flash kernel: half precision, no bias, and no sensible answer without keys."""
+        """Stand in for torch's own flash kernel: half precision, no bias, and no sensible answer without keys."""
         self.calls.append("torch-flash")
         assert query.dtype in (torch.bfloat16, torch.float16) and key.shape[2] > 0 and not rest and not options
         assert query.stride(-1) == key.stride(-1) == 1 and query.shape[1] == key.shape[1]
@@ -124,7 +124,7 @@ class OnCuda:
         return mixed.to(query.dtype), total, nothing, nothing, 0, 0, nothing, nothing, nothing
 
     def efficient(self, query: Any, key: Any, value: Any, bias: Any, logarithms: bool, *rest: Any) -> tuple[Any, ...]:
-        """Torch's memory-efficient kernel: a bias of four dimensions with aligned rows, logarithms padded to 32."""
+        """Stand in for torch's memory-efficient kernel: a bias of four dimensions, logarithms padded to 32."""
         self.calls.append("efficient")
         assert logarithms and not any(rest) and query.dtype != torch.float64 and key.shape[2] > 0
         if bias is not None:
@@ -138,7 +138,7 @@ class OnCuda:
     def with_cache(
         self, q: Any, k_cache: Any, v_cache: Any, *, cache_seqlens: Any, return_softmax_lse: bool
     ) -> tuple[Any, Any]:
-        """The flash-attn package: sequences before heads, and the number of keys from the device."""
+        """Stand in for flash-attn: sequences before heads, and the number of keys from the device."""
         self.calls.append("flash-attn")
         assert return_softmax_lse and cache_seqlens.dtype == torch.int32 and cache_seqlens.shape == (1,)
         count = int(cache_seqlens)
@@ -151,7 +151,7 @@ class OnCuda:
 
 @pytest.fixture
 def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnCuda]:
-    """A device like an H100 to choose kernels for, with all packages there are."""
+    """Yield a device like an H100 to choose kernels for, with all packages there are."""
     made, library = OnCuda(), torch.library.Library("aten", "IMPL")
     library.impl("_scaled_dot_product_flash_attention", made.flash, "CPU")
     library.impl("_scaled_dot_product_efficient_attention", made.efficient, "CPU")

@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Has no cache hold a model of the tests; collects the number of threads of each measurement."""
+    """Have no cache hold a model of the tests; collect the number of threads of each measurement."""
     threads = list[int]()
 
     def read(device: torch.device) -> float:

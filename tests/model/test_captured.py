@@ -88,7 +88,7 @@ def recording(ours: Engine) -> Iterator[Recorder]:
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Callable[[str], Engine]]:
-    """Makes engines whose attention is in two parts, as it is on a device."""
+    """Make engines whose attention is in two parts, as it is on a device."""
     patch = pytest.MonkeyPatch()
     patch.setenv(kernels.VARIABLE, "plain")
 
@@ -103,13 +103,13 @@ def made() -> Iterator[Callable[[str], Engine]]:
 
 @pytest.fixture(scope="module")
 def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
-    """Such an engine without a recorder, one a family."""
+    """Make such an engine without a recorder, one a family."""
     return cache(made)
 
 
 @pytest.fixture
 def own(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
-    """Makes engines with our own kernel's way through attention. A tape records torch's operations alone."""
+    """Make engines with our own kernel's way through attention. A tape records torch's operations alone."""
     pytest.importorskip("triton")
     from benchmarks.kernel_cases.attention import reference
 

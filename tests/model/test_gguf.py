@@ -41,7 +41,7 @@ LLAMA_3 = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's cache that nobody else has."""
+    """Make a user's cache that nobody else has."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "specscope" / "gguf"
 
@@ -53,7 +53,7 @@ def logits(decoder: Decoder, tokens: int = 40) -> torch.Tensor:
 
 
 def in_transformers(path: Path) -> torch.Tensor:
-    """The logits of transformers' own way with the file."""
+    """Return the logits of transformers' own way with the file."""
     import transformers
 
     model = transformers.AutoModelForCausalLM.from_pretrained(
@@ -173,7 +173,7 @@ def test_files_are_hashed_again_only_where_their_time_changed(
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the converter said; the package that writes the test's file logs too."""
+    """Return what the converter said; the package that writes the test's file logs too."""
     return [record.getMessage() for record in caplog.records if record.name == "decoding.gguf.folder"]
 
 

@@ -28,7 +28,7 @@ def logits(decoder: Decoder) -> torch.Tensor:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A good folder to be spoilt."""
+    """Make a good folder to be spoilt."""
     tiny("mistral").save_pretrained(tmp_path)
     return tmp_path
 

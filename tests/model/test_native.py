@@ -33,7 +33,7 @@ THREADS = [1, 2, 3]
 
 @pytest.fixture(params=THREADS)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """How many threads share a step."""
+    """Yield how many threads share a step."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -49,7 +49,7 @@ def test_models_whose_sizes_are_whole_vectors_are_run_by_it(name: str) -> None:
 
 
 def models() -> Iterator[Any]:
-    """Every model in both dtypes with every number of threads; by default with one or two in turn, and one with three.
+    """Yield every model in both dtypes with every number of threads; by default with one or two, and one with three.
 
     On fewer processors than threads they wait for each other, and a test of a second takes ten.
     """
@@ -148,7 +148,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache of compiled code."""
+    """Yield an empty cache of compiled code."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     build.library.cache_clear()
     yield tmp_path
@@ -156,7 +156,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def compiler(path: Path, script: str) -> str:
-    """A program that is called as the compiler."""
+    """Return a program that is called as the compiler."""
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
     return str(path)
@@ -256,7 +256,7 @@ def test_the_softmax_of_rows_is_that_of_torch(dtype: torch.dtype, size: int, thr
 
 
 def recorded(rows: torch.Tensor, temperature: float, q: list[torch.Tensor]) -> tuple[list[list[float]], Drafted]:
-    """All that a record asks of six nodes and of a drafter's distributions after three of them."""
+    """Return all that a record asks of six nodes and of a drafter's distributions after three of them."""
     outlook = Outlook(rows, temperature)
     return (
         [outlook.best.flatten().tolist(), *outlook.listed((0, 0, 1, 2, 4), (7, 1023, 512, 3, 1000))],

@@ -23,7 +23,7 @@ CLOSE = {"rtol": 0.0, "atol": 1e-4}
 
 @pytest.fixture(autouse=True, params=["compiled", "torch"])
 def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which code runs the layers."""
+    """Choose which code runs the layers."""
     if request.param == "torch":
         monkeypatch.setattr(products, "library", lambda: None)
     elif products.library() is None:

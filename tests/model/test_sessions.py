@@ -19,14 +19,14 @@ NAMES = ["llama", "qwen2-mixed", "mistral", "phi3"]  # the last two roll where c
 
 
 def needed(session: DecoderSession, layer: int) -> torch.Tensor:
-    """The slots that the next step may look at."""
+    """Return the slots that the next step may look at."""
     window = session._model.shape.windows[layer]
     start = 0 if window is None else max(0, session.length - window + 1)
     return torch.arange(start, session.length) % session.cache.slots
 
 
 def assert_stored(session: DecoderSession, tokens: list[int], decoder: Decoder) -> None:
-    """The visible part of the cache equals that of a fresh pass over the text."""
+    """Assert that the visible part of the cache equals that of a fresh pass over the text."""
     fresh = decoder.open(len(tokens), len(tokens))
     fresh.read(tokens, chain(len(tokens)))
     fresh.commit(range(len(tokens)))

@@ -60,7 +60,7 @@ def test_every_reading_is_the_same(family: str, dtype: torch.dtype, count: int) 
 
 @cache
 def engines(family: str, dtype: torch.dtype) -> tuple[Engine, Engine]:
-    """One on a device, and one whose target is split over two."""
+    """Return one on a device, and one whose target is split over two."""
     like = torch.empty(0, dtype=dtype)
     return machine(family, like), machine(family, like, devices=("cpu", "cpu"))
 

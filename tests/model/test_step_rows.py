@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"max_new_tokens": 40, "end_tokens": ()}
 
 @cache
 def coarse(family: str, rows: int) -> Engine:
-    """An engine in bfloat16 without compiled code, whose rows are the same by themselves."""
+    """Make an engine in bfloat16 without compiled code, whose rows are the same by themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoder, "suits", lambda shape, layers: False)
         patch.setenv(captured.SAME_ROWS, str(rows) if rows else "")
@@ -32,7 +32,7 @@ def coarse(family: str, rows: int) -> Engine:
 
 
 def differing(method: str, params: Any, family: str, rows: int, seeds: Sequence[int]) -> int:
-    """Texts that part from the autoregressive ones."""
+    """Return texts that part from the autoregressive ones."""
     parted = 0
     for seed in seeds:
         options = {**OPTIONS, "prefill_chunk": (512, 5)[seed % 2]}
@@ -43,7 +43,7 @@ def differing(method: str, params: Any, family: str, rows: int, seeds: Sequence[
 
 @cache
 def plain(family: str, rows: int, seed: int) -> tuple[int, ...]:
-    """The autoregressive text."""
+    """Return the autoregressive text."""
     return coarse(family, rows).generate(prompt_for(seed), **OPTIONS).ids
 
 

@@ -25,7 +25,7 @@ from tests.toys import SETTINGS
 
 @cache
 def by_token(count: int = 1) -> Engine:
-    """Six experts in each of three layers: token t is sent to expert t and those after it; nothing else happens."""
+    """Make a model of six experts in three layers: token t is sent to expert t and those after it."""
     model = tiny("qwen3_moe", num_experts_per_tok=count)
     with torch.no_grad():
         model.model.embed_tokens.weight.copy_(torch.eye(67, 32))

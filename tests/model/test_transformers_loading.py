@@ -25,7 +25,7 @@ from tests.model.texts import chain, text
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a GPT-2."""
+    """Make a folder with a GPT-2."""
     folder = tmp_path_factory.mktemp("gpt2")
     tiny("gpt2").save_pretrained(folder)
     return folder
@@ -33,7 +33,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(good: Path, tmp_path: Path) -> Path:
-    """The same, to be spoilt."""
+    """Return the same, to be spoilt."""
     for file in good.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     return tmp_path

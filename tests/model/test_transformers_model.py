@@ -66,7 +66,7 @@ def config_of(kind: str, **changes: Any) -> Any:
 
 
 def tiny(kind: str, noise: float = 0.0, **changes: Any) -> Any:
-    """A random model; with noise one that is a little off."""
+    """Return a random model; with noise one that is a little off."""
     torch.manual_seed(0)
     model = transformers.AutoModelForCausalLM.from_config(config_of(kind, **changes)).eval()
     source = torch.Generator().manual_seed(1)
@@ -79,19 +79,19 @@ def tiny(kind: str, noise: float = 0.0, **changes: Any) -> Any:
 
 @cache
 def theirs(kind: str) -> Any:
-    """The model as transformers runs it."""
+    """Return the model as transformers runs it."""
     return tiny(kind)
 
 
 @cache
 def ours(kind: str) -> TransformersModel:
-    """The same model in our hands."""
+    """Return the same model in our hands."""
     return adopt(tiny(kind), kind)
 
 
 @cache
 def engine(kind: str) -> Engine:
-    """An engine with a drafter that is a little off, and tables."""
+    """Make an engine with a drafter that is a little off, and tables."""
     model = ours(kind)
     parts = {"tables": lambda progress: build(model, top=8, length=8, progress=progress)}
     return Engine(model, Codec(), adopt(tiny(kind, noise=0.02)), Parts(parts))
@@ -135,14 +135,14 @@ def test_only_windows_in_all_layers_let_the_cache_roll() -> None:
 
 
 def prompt_for(length: int) -> tuple[int, ...]:
-    """A prompt that says its first half again."""
+    """Return a prompt that says its first half again."""
     half = text(length - length // 2, length)
     return tuple(half + half[: length // 2])
 
 
 @cache
 def generated(kind: str, prompt: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """What transformers writes greedily."""
+    """Return what transformers writes greedily."""
     model, ids = theirs(kind), torch.tensor([prompt])
     model.generation_config.eos_token_id = None
     out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=count)

@@ -30,7 +30,7 @@ OTHERS = 2 * VOCABULARY * HIDDEN + (2 * LAYERS + 1) * HIDDEN  # embeddings and n
 
 
 def plain() -> Any:
-    """A llama whose sizes suit every kernel."""
+    """Return a llama whose sizes suit every kernel."""
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=VOCABULARY,
@@ -47,7 +47,7 @@ def plain() -> Any:
 
 
 def compressed(folder: Path, activations: bool = False) -> None:
-    """In the format of compressed-tensors: four bits packed, or eight and activations rounded to eight as well."""
+    """Write compressed-tensors' format: four bits packed, or eight and activations rounded to eight as well."""
     pytest.importorskip("compressed_tensors", reason="pip install -r requirements-dev.txt")
     plain().save_pretrained(folder)
     weights, got = load_file(folder / "model.safetensors"), dict[str, torch.Tensor]()
@@ -79,19 +79,19 @@ def compressed(folder: Path, activations: bool = False) -> None:
 
 
 def torchao(folder: Path) -> None:
-    """Eight bits, each output with a scale."""
+    """Write eight bits, each output with a scale."""
     quantization = pytest.importorskip("torchao.quantization", reason="pip install torchao")
     by_transformers(folder, transformers.TorchAoConfig(quantization.Int8WeightOnlyConfig()))
 
 
 def bitsandbytes(folder: Path) -> None:
-    """Four bits, blocks of 64 with a scale."""
+    """Write four bits, blocks of 64 with a scale."""
     pytest.importorskip("bitsandbytes", reason="pip install bitsandbytes")
     by_transformers(folder, transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32))
 
 
 def by_transformers(folder: Path, how: Any) -> None:
-    """What transformers makes of the plain folder, and saves."""
+    """Have transformers quantise the plain folder, and save it."""
     plain().save_pretrained(folder)
     options: dict[str, Any] = {"quantization_config": how, "device_map": {"": "cpu"}, "dtype": torch.float32}
     transformers.AutoModelForCausalLM.from_pretrained(folder, **options).save_pretrained(folder)
@@ -112,7 +112,7 @@ PROMPTS = tuple(
 
 @pytest.fixture(scope="module")
 def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Maker], Path]:
-    """A folder by its maker, made once."""
+    """Make a folder by its maker, made once."""
 
     @cache
     def made(maker: Maker) -> Path:

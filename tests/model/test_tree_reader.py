@@ -35,7 +35,7 @@ class Counting(TableSession):
 
 
 def fork() -> Draft:
-    """A root with two children, the first of which has a child."""
+    """Make a root with two children, the first of which has a child."""
     tree = Builder(TEXT[-1])
     tree.add(5, tree.add(4, 0, "a"), "b")
     tree.add(6, 0, "c")

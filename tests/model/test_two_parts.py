@@ -19,7 +19,7 @@ FAMILIES = ("mistral-full", "qwen2-mixed", "llama-wide-heads")
 
 
 def made(family: str) -> Engine:
-    """An engine whose drafter is often wrong, so that steps of all shapes are rolled back."""
+    """Make an engine whose drafter is often wrong, so that steps of all shapes are rolled back."""
     return machine(family, torch.empty(0, dtype=torch.float64), noise=0.01)
 
 

@@ -14,24 +14,24 @@ VOCABULARY = 67
 
 
 def text(length: int, seed: int = 0) -> list[int]:
-    """A random text."""
+    """Return a random text."""
     source = random.Random(seed)
     return [source.randrange(VOCABULARY) for _ in range(length)]
 
 
 def chain(length: int) -> tuple[int, ...]:
-    """The parents of a chain."""
+    """Return the parents of a chain."""
     return tuple(range(-1, length - 1))
 
 
 def random_tree(nodes: int, seed: int) -> tuple[int, ...]:
-    """A random tree, often deep, with siblings in any order."""
+    """Return a random tree, often deep, with siblings in any order."""
     source = random.Random(seed)
     return (-1, *(source.randrange(max(0, node - 4), node) for node in range(1, nodes)))
 
 
 def random_path(parents: Sequence[int], seed: int) -> list[int]:
-    """Rows from the root to some node."""
+    """Return rows from the root to some node."""
     node, path = random.Random(seed).randrange(len(parents)), list[int]()
     while node >= 0:
         path.append(node)
@@ -51,7 +51,7 @@ def feed(session: DecoderSession, tokens: Sequence[int], chunk: int) -> torch.Te
 
 @torch.no_grad()
 def reference(model: Any, tokens: Sequence[int], prompt_length: int | None = None) -> torch.Tensor:  # (T, V)
-    """What transformers says: the prompt in one pass, every later token alone with transformers' own cache."""
+    """Return what transformers says: the prompt in one pass, every later token alone with transformers' own cache."""
     prompt_length = len(tokens) if prompt_length is None else prompt_length
     ids = torch.tensor([list(tokens)])
     model(ids[:, :1])  # a short text makes dynamic scaling forget the longer ones before it

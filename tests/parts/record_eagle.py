@@ -51,9 +51,9 @@ def record(out: Path, name: str, layer: dict[str, Any] | None = None, **flags: A
             weight.copy_(start + 0.3 * torch.randn(weight.shape, generator=source))
     if model.config.draft_vocab_size != VOCABULARY:
         ids = torch.randperm(VOCABULARY, generator=source)[:DRAFTED].sort().values
-        known = torch.zeros(VOCABULARY, dtype=torch.bool)
-        known[ids] = True
-        model.load_vocab_mappings(known, ids - torch.arange(DRAFTED))
+        drafted = torch.zeros(VOCABULARY, dtype=torch.bool)
+        drafted[ids] = True
+        model.load_vocab_mappings(drafted, ids - torch.arange(DRAFTED))
     tokens = torch.randint(0, VOCABULARY, (TOKENS,), generator=source)
     states = torch.randn(TOKENS, len(TAPS) * HIDDEN, generator=source)
     logits: list[torch.Tensor] = []

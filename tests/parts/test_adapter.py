@@ -38,7 +38,7 @@ def noise(*size: int, seed: int = 0) -> torch.Tensor:
 
 
 def random_weights(config: AdapterConfig, model: Decoder) -> Weights:
-    """Every weight matters: none is zero or one."""
+    """Draw weights that all matter: none is zero or one."""
     sizes = config.tensors(model.shape.hidden, model.shape.vocabulary)
     return {name: 0.4 * noise(*size, seed=i) for i, (name, size) in enumerate(sizes.items())}
 
@@ -51,7 +51,7 @@ def adapter(family: str = "mistral", architecture: str = "kangaroo") -> tuple[Ad
 
 
 def whole(one: Adapter, weights: Weights, hidden: torch.Tensor) -> torch.Tensor:
-    """All rows at once."""
+    """Read all rows at once."""
     places = torch.arange(len(hidden))
     return forward_rows(one.config, weights, hidden[None], places, visible(places, places, one.config.window))[0]
 
@@ -78,9 +78,9 @@ def test_it_is_a_layer_of_the_decoder(family: str, architecture: str) -> None:
     one = Adapter(config, weights, model)
     assert torch.allclose(whole(one, weights, rows), wanted.hidden, atol=1e-9, rtol=0)
     reader = one.open(64, 64)
-    found = torch.cat([reader.read(part) for part in rows.split(5)])
-    assert torch.allclose(found, wanted.hidden, atol=1e-9, rtol=0)
-    assert torch.allclose(reader.logits(found[-1:])[0], wanted.logits[-1], atol=1e-9, rtol=0)
+    read = torch.cat([reader.read(part) for part in rows.split(5)])
+    assert torch.allclose(read, wanted.hidden, atol=1e-9, rtol=0)
+    assert torch.allclose(reader.logits(read[-1:])[0], wanted.logits[-1], atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -93,9 +93,9 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
     for portion in (1, 3, 8):
         session, fed = one.open(96, 8), 0
         while fed < len(hidden):
-            found = session.read(hidden[fed : fed + portion])
-            assert torch.allclose(found, wanted[fed : fed + portion], atol=1e-9, rtol=0)
-            fed += len(found)
+            read = session.read(hidden[fed : fed + portion])
+            assert torch.allclose(read, wanted[fed : fed + portion], atol=1e-9, rtol=0)
+            fed += len(read)
             session.read(wrong)
             session.rewind(fed)
             assert session.length == fed
@@ -114,13 +114,13 @@ def test_a_tree_is_read_as_its_paths_are(family: str, architecture: str, dtype: 
     session, alone = one.open(64, 32), one.open(64, 32)
     for each in (session, alone):
         each.read(text)
-    found = session.look(guesses, parents)
-    assert session.length == 30 and len(found) == 12
+    read = session.look(guesses, parents)
+    assert session.length == 30 and len(read) == 12
     for node in range(12):
         path = path_to(parents, node)
         wanted = alone.read(guesses[[*path]])[-1]
         alone.rewind(30)
-        assert torch.allclose(found[node], wanted, atol=1e-9 if dtype == torch.float64 else 2e-5, rtol=0)
+        assert torch.allclose(read[node], wanted, atol=1e-9 if dtype == torch.float64 else 2e-5, rtol=0)
 
 
 @needs_compiler
@@ -140,10 +140,10 @@ def test_compiled_code_reads_as_torch_does(family: str, architecture: str) -> No
     session = one.open(96, 8)
     while session.length < len(rows):
         fed = session.length
-        found = session.read(rows[fed : fed + 7])
-        assert one.native is None or torch.equal(found, single[fed : fed + 7])
+        read = session.read(rows[fed : fed + 7])
+        assert one.native is None or torch.equal(read, single[fed : fed + 7])
         session.read(wrong.float())
-        session.rewind(fed + len(found))
+        session.rewind(fed + len(read))
 
 
 def test_a_window_hides_what_is_far_away() -> None:
@@ -167,10 +167,10 @@ def test_rows_of_a_batch_may_hide_more_from_each_other() -> None:
             places = torch.arange(part.stop - part.start)
             positions[row, part] = places
             mask[row, part, part] = visible(places, places, 16)
-    found = forward_rows(one.config, weights, hidden, positions, mask)
+    outputs = forward_rows(one.config, weights, hidden, positions, mask)
     for row, cut in enumerate(cuts):
         alone = torch.cat([whole(one, weights, hidden[row, :cut]), whole(one, weights, hidden[row, cut:])])
-        assert torch.allclose(found[row], alone, atol=1e-9, rtol=0)
+        assert torch.allclose(outputs[row], alone, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -207,9 +207,9 @@ def test_it_can_be_trained_in_mixed_precision(architecture: str) -> None:
     mask = visible(places, places, 16)
     wanted = forward_rows(one.config, single, rows, places, mask)
     with torch.autocast("cpu", torch.bfloat16):
-        found = forward_rows(one.config, single, rows, places, mask)
-    assert float((found - wanted).detach().abs().mean()) < 0.02
-    found.float().square().sum().backward()
+        outputs = forward_rows(one.config, single, rows, places, mask)
+    assert float((outputs - wanted).detach().abs().mean()) < 0.02
+    outputs.float().square().sum().backward()
     assert single["norm.weight"].grad is not None
 
 
@@ -258,7 +258,7 @@ def cut(folder: Path, size: int) -> None:
 
 
 def saved(folder: Path, architecture: str = "kangaroo") -> tuple[str, Weights]:
-    """An adapter's folder."""
+    """Return an adapter's folder."""
     one, weights = adapter("mistral", architecture)
     save_adapter(folder, one.config, weights)
     return str(folder), weights
@@ -272,11 +272,11 @@ def test_what_is_saved_is_loaded(architecture: str, tmp_path: Path) -> None:
     assert one.config == AdapterConfig.fit(decoder("mistral").shape, 2, architecture) and one.layer == 2
     hidden = noise(20, 64, seed=5)
     session = one.open(64, 32)
-    found = session.read(hidden)
-    assert torch.allclose(found, whole(one, weights, hidden), atol=1e-9, rtol=0)
+    read = session.read(hidden)
+    assert torch.allclose(read, whole(one, weights, hidden), atol=1e-9, rtol=0)
     head = weights.get("lm_head.weight")
-    wanted = decoder("mistral").head(found[-1:])[0] if head is None else head @ found[-1]
-    assert torch.allclose(session.logits(found[-1:])[0], wanted, atol=1e-9, rtol=0)
+    wanted = decoder("mistral").head(read[-1:])[0] if head is None else head @ read[-1]
+    assert torch.allclose(session.logits(read[-1:])[0], wanted, atol=1e-9, rtol=0)
 
 
 def test_an_adapter_is_known_by_its_content(tmp_path: Path) -> None:
@@ -369,14 +369,14 @@ def test_an_adapter_for_a_wider_model_is_refused(tmp_path: Path) -> None:
 def test_an_adapter_of_another_model_of_equal_sizes_is_refused(tmp_path: Path) -> None:
     """Nothing but the hash of its model tells; one that was saved without it fits both."""
     one, weights = adapter("mistral")
-    own, other = decoder("mistral"), decoder_of(tiny("mistral", seed=1), torch.float64)
-    save_adapter(tmp_path, replace(one.config, base_model="org/\nbase", base_hash=own.card.hash), weights)
-    assert load_adapter(str(tmp_path), own).config.base_model == "org/\nbase"
+    target, other = decoder("mistral"), decoder_of(tiny("mistral", seed=1), torch.float64)
+    save_adapter(tmp_path, replace(one.config, base_model="org/\nbase", base_hash=target.card.hash), weights)
+    assert load_adapter(str(tmp_path), target).config.base_model == "org/\nbase"
     with pytest.raises(ModelError, match=r"is for 'org/\\nbase', not for .*: name one made for this model") as caught:
         load_adapter(str(tmp_path), other)
     assert "\n" not in str(caught.value)
     spoil(tmp_path, base_model=None, base_hash=None)
-    assert load_adapter(str(tmp_path), own).layer == load_adapter(str(tmp_path), other).layer == 2
+    assert load_adapter(str(tmp_path), target).layer == load_adapter(str(tmp_path), other).layer == 2
 
 
 def test_a_kill_while_saving_leaves_the_older_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

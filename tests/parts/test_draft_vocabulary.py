@@ -44,7 +44,7 @@ def random(*size: int) -> torch.Tensor:
 
 
 def both_heads(model: Decoder, folder: Path, own: tuple[int, ...]) -> tuple[Heads, Heads]:
-    """The same heads with all tokens and with the common ones; every second head may have an output layer."""
+    """Return the same heads with all tokens and with the common ones; every second head may have an output layer."""
     size, vocabulary = model.shape.hidden, model.shape.vocabulary
     weights = HeadWeights(random(1, 3, size, size), random(1, 3, size), random(len(own), vocabulary, size), own)
     save_heads(folder, weights, "tiny")
@@ -61,7 +61,7 @@ def both_adapters(model: Decoder, folder: Path) -> tuple[Adapter, Adapter]:
 
 
 def both_drafts(model: Decoder, folder: Path) -> tuple[Decoder, Decoder]:
-    """A draft model that drafts all tokens, and one that drafts the common ones."""
+    """Return a draft model that drafts all tokens, and one that drafts the common ones."""
     write_vocabulary(folder, COMMON)
     whole = decoder_of(near("llama"), torch.float64)
     narrow = narrowed(whole, folder, model.shape.vocabulary)
@@ -77,17 +77,17 @@ def test_heads_rank_the_common_tokens_as_before(model: Decoder, own: tuple[int, 
     wanted = [[token for token in row if token in COMMON] for row in whole.top(hidden, ranks).tolist()]
     assert narrow.top(hidden, ranks).tolist() == wanted
     assert narrow.top(hidden, 4).tolist() == [row[:4] for row in wanted]
-    said = narrow.logits(hidden)
-    assert said.shape == (3, ranks) and torch.allclose(said[:, COMMON], whole.logits(hidden)[:, COMMON])
-    assert int(said.isneginf().sum()) == 3 * (ranks - len(COMMON))
+    logits = narrow.logits(hidden)
+    assert logits.shape == (3, ranks) and torch.allclose(logits[:, COMMON], whole.logits(hidden)[:, COMMON])
+    assert int(logits.isneginf().sum()) == 3 * (ranks - len(COMMON))
     assert narrow.about != whole.about
 
 
 def test_an_adapter_says_the_same_of_the_common_tokens(model: Decoder, tmp_path: Path) -> None:
     whole, narrow = both_adapters(model, tmp_path)
     row = random(model.shape.hidden)
-    said, all_of_them = (one.open(8, 8).logits(row) for one in (narrow, whole))
-    assert torch.allclose(said, all_of_them[COMMON])
+    logits, all_of_them = (one.open(8, 8).logits(row) for one in (narrow, whole))
+    assert torch.allclose(logits, all_of_them[COMMON])
     assert narrow.about != whole.about
 
 
@@ -131,8 +131,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 def test_a_draft_model_says_the_same_of_the_common_tokens(model: Decoder, tmp_path: Path) -> None:
     whole, narrow = both_drafts(model, tmp_path)
-    said, all_of_them = (one.open(8, 8).read(PROMPT, (-1, 0, 1, 2, 3)).logits for one in (narrow, whole))
-    assert torch.allclose(said, all_of_them[:, COMMON])
+    logits, all_of_them = (one.open(8, 8).read(PROMPT, (-1, 0, 1, 2, 3)).logits for one in (narrow, whole))
+    assert torch.allclose(logits, all_of_them[:, COMMON])
     assert narrowed(whole, tmp_path, model.shape.vocabulary + 1) is whole, "a vocabulary that is padded differently"
 
 
@@ -150,8 +150,8 @@ def test_a_folder_drafts_common_tokens_and_as_a_target_all(tmp_path: Path) -> No
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_refused_in_a_sentence(damage: str, model: Decoder, tmp_path: Path) -> None:
     write_vocabulary(tmp_path, COMMON)
-    found = read_vocabulary(tmp_path, model)
-    assert found is not None and found.ids.tolist() == COMMON
+    vocabulary = read_vocabulary(tmp_path, model)
+    assert vocabulary is not None and vocabulary.ids.tolist() == COMMON
     DAMAGES[damage](tmp_path / VOCABULARY_FILE)
     with pytest.raises(ModelError, match=r"^vocabulary\.safetensors in .*: (fetch|make) it again"):
         read_vocabulary(tmp_path, model)

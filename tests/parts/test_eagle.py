@@ -20,10 +20,11 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import read_config, usual_taps
 from decoding.parts.eagle_files import load_eagle, same_model, save_eagle
 from decoding.parts.places import find_part
+from tests import GOLDEN
 from tests.families import needs_compiler, tiny
 from tests.parts.record_eagle import CASES, DRAFTED, HIDDEN, TAPS, VOCABULARY
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "eagle"
+DRAFTERS = GOLDEN / "eagle"
 
 
 @cache
@@ -33,11 +34,11 @@ def target(dtype: torch.dtype = torch.float64) -> Decoder:
 
 
 def drafter(case: str, dtype: torch.dtype = torch.float64) -> Eagle:
-    return load_eagle(str(GOLDEN / case), target(dtype))
+    return load_eagle(str(DRAFTERS / case), target(dtype))
 
 
 def copied(case: str, to: Path) -> Path:
-    shutil.copytree(GOLDEN / case, to, dirs_exist_ok=True)
+    shutil.copytree(DRAFTERS / case, to, dirs_exist_ok=True)
     return to
 
 
@@ -45,21 +46,21 @@ def copied(case: str, to: Path) -> Path:
 
 
 def written_on(one: Eagle, tokens: list[int], states: torch.Tensor, row: int, steps: int) -> list[torch.Tensor]:
-    """The logits behind a row of the text, and behind each of the tokens that follow as guesses."""
+    """Return the logits after a row of the text, and after each of the tokens that follow as guesses."""
     session = one.open(64, 32)
     final, feature = session.read(tokens[: row + 1], states[: row + 1])
-    said, feature = [session.logits(final[-1:])[0]], feature[-1:]
+    logits, feature = [session.logits(final[-1:])[0]], feature[-1:]
     for step in range(1, steps):
         final, feature = session.grow(tokens[row + step : row + step + 1], feature, [step - 2])
-        said.append(session.logits(final)[0])
-    return said
+        logits.append(session.logits(final)[0])
+    return logits
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])  # torch, and compiled code where it is there
 @pytest.mark.parametrize("case", CASES)
 def test_it_says_what_the_library_says_step_by_step(case: str, dtype: torch.dtype) -> None:
     """Its logits at every row and every step of writing on, with every flag; a wrong residual would still draft."""
-    recorded, one = load_file(GOLDEN / case / "recorded.safetensors"), drafter(case, dtype)
+    recorded, one = load_file(DRAFTERS / case / "recorded.safetensors"), drafter(case, dtype)
     tokens, states, wanted = recorded["tokens"].tolist(), recorded["states"].to(dtype), recorded["logits"]
     # What the library trains with lets the window of a guess begin where its row's does, not where it stands itself.
     steps = 1 if one.config.window else len(wanted)
@@ -72,7 +73,7 @@ def test_it_says_what_the_library_says_step_by_step(case: str, dtype: torch.dtyp
 @pytest.mark.parametrize("case", ["llama", "llama-window", "qwen3-all"])
 def test_a_tree_is_read_as_its_paths_are(case: str, dtype: torch.dtype) -> None:
     """Level by level, in any portions, beyond the window, and with nothing left of trees that were forgotten."""
-    recorded, one = load_file(GOLDEN / case / "recorded.safetensors"), drafter(case, dtype)
+    recorded, one = load_file(DRAFTERS / case / "recorded.safetensors"), drafter(case, dtype)
     tokens, states = recorded["tokens"].tolist(), recorded["states"].to(dtype)
     parents, guesses = (-1, -1, 0, 0, 1, 2), (5, 9, 11, 3, 5, 8)
     tree, chain = one.open(64, 8), one.open(64, 8)
@@ -81,13 +82,13 @@ def test_a_tree_is_read_as_its_paths_are(case: str, dtype: torch.dtype) -> None:
         _, feature = tree.read(tokens[length : length + portion], states[length : length + portion])
         chain.read(tokens[length : length + portion], states[length : length + portion])
         entering = feature[-1:].expand(2, -1)
-        found, features = tree.grow(guesses[:2], entering, parents[:2])
+        grown, features = tree.grow(guesses[:2], entering, parents[:2])
         more, further = tree.grow(guesses[2:5], features[[0, 0, 1]], parents[2:5])
         last, _ = tree.grow(guesses[5:], further[:1], parents[5:])
         path, own = [0, 2, 5], feature[-1:]
         for depth, node in enumerate(path):
             row, own = chain.grow([guesses[node]], own, [depth - 1])
-            wanted = torch.cat((found, more, last))[node]
+            wanted = torch.cat((grown, more, last))[node]
             assert torch.allclose(row[0], wanted, atol=1e-5 if dtype == torch.float32 else 1e-9, rtol=0)
         chain.forget()
 
@@ -100,13 +101,13 @@ def test_compiled_code_runs_every_kind_of_layer(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["llama", "llama-window"])
 def test_what_was_rejected_leaves_no_trace(case: str) -> None:
-    recorded, one = load_file(GOLDEN / case / "recorded.safetensors"), drafter(case)
+    recorded, one = load_file(DRAFTERS / case / "recorded.safetensors"), drafter(case)
     tokens, states = recorded["tokens"].tolist(), recorded["states"].double()
     whole, parts = one.open(64, 8), one.open(64, 8)
     wanted = torch.cat([whole.read(tokens[i : i + 5], states[i : i + 5])[0] for i in range(0, 20, 5)])
     for start in range(0, 20, 2):
-        found, feature = parts.read(tokens[start : start + 2], states[start : start + 2])
-        assert torch.allclose(found, wanted[start : start + 2], atol=1e-9, rtol=0)
+        logits, feature = parts.read(tokens[start : start + 2], states[start : start + 2])
+        assert torch.allclose(logits, wanted[start : start + 2], atol=1e-9, rtol=0)
         parts.grow([1, 2, 3], feature[-1:].expand(3, -1), [-1, -1, 0])
         parts.read([7, 7], states[:2])
         parts.rewind(start + 2)
@@ -120,14 +121,14 @@ def test_what_was_rejected_leaves_no_trace(case: str) -> None:
 
 def test_the_authors_form_is_read_as_well(tmp_path: Path) -> None:
     """Flat configuration, `midlayer`, layers numbered by the one that a state leaves, no own embedding."""
-    raw = json.loads((GOLDEN / "llama" / "config.json").read_text())
+    raw = json.loads((DRAFTERS / "llama" / "config.json").read_text())
     flat = raw["transformer_layer_config"] | {
         "architectures": ["LlamaForCausalLMEagle3"],
         "draft_vocab_size": DRAFTED,
         "eagle_config": {"eagle_aux_hidden_state_layer_ids": [tap - 1 for tap in TAPS[1:]]},
     }
     (tmp_path / "config.json").write_text(json.dumps(flat))
-    tensors = load_file(GOLDEN / "llama" / "model.safetensors")
+    tensors = load_file(DRAFTERS / "llama" / "model.safetensors")
     renamed = {name.replace("layers.0.", "midlayer."): tensor for name, tensor in tensors.items()}
     renamed["fc.weight"] = renamed["fc.weight"][:, HIDDEN:].contiguous()
     del renamed["embed_tokens.weight"]
@@ -142,8 +143,8 @@ def test_the_authors_form_is_read_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_written_is_read_again(case: str, tmp_path: Path) -> None:
     raw, tensors = (
-        json.loads((GOLDEN / case / "config.json").read_text()),
-        load_file(GOLDEN / case / "model.safetensors"),
+        json.loads((DRAFTERS / case / "config.json").read_text()),
+        load_file(DRAFTERS / case / "model.safetensors"),
     )
     config, one = read_config(raw), drafter(case)
     ids = None if one.vocabulary is None else one.vocabulary.ids

@@ -30,12 +30,12 @@ SIZE, VOCABULARY = 64, 67
 
 @pytest.fixture(scope="module")
 def model() -> Decoder:
-    """A tiny Llama."""
+    """Make a tiny Llama."""
     return decoder_of(tiny("llama"), torch.float64)
 
 
 def weights(blocks: int, count: int, own: tuple[int, ...], seed: int = 0) -> HeadWeights:
-    """Random heads."""
+    """Make random heads."""
     source = torch.Generator().manual_seed(seed)
 
     def random(*shape: int) -> torch.Tensor:
@@ -46,7 +46,7 @@ def weights(blocks: int, count: int, own: tuple[int, ...], seed: int = 0) -> Hea
 
 
 def one_by_one(model: Decoder, held: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:
-    """Every head alone, as the formula says."""
+    """Compute every head alone, by the formula."""
     rows = []
     for head in range(held.weight.shape[1]):
         x = hidden
@@ -68,9 +68,9 @@ def test_compiled_code_says_what_torch_does(blocks: int, own: tuple[int, ...]) -
     hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9))
     plain = Heads(small, model.head, "in torch")
     assert plain._blocks is not None
-    found = plain.logits(hidden)
+    compiled = plain.logits(hidden)
     plain._blocks = None
-    assert torch.allclose(found, plain.logits(hidden), atol=1e-4)
+    assert torch.allclose(compiled, plain.logits(hidden), atol=1e-4)
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])
@@ -79,9 +79,9 @@ def test_all_heads_at_once_are_each_head_alone(model: Decoder, blocks: int, own:
     """A stack read along the wrong side, or a shared output layer given to the wrong head."""
     held = weights(blocks, 3, own)
     hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    found = Heads(held, model.head, "random").logits(hidden)
-    assert found.shape == (3, VOCABULARY)
-    torch.testing.assert_close(found, one_by_one(model, held, hidden), rtol=0, atol=1e-12)
+    logits = Heads(held, model.head, "random").logits(hidden)
+    assert logits.shape == (3, VOCABULARY)
+    torch.testing.assert_close(logits, one_by_one(model, held, hidden), rtol=0, atol=1e-12)
 
 
 class Calls(TorchFunctionMode):
@@ -116,8 +116,8 @@ def test_a_head_of_zeros_says_what_the_model_says(model: Decoder) -> None:
         torch.zeros(1, 2, 64, 64).double(), torch.zeros(1, 2, 64).double(), torch.empty(0, 67, 64), ()
     )
     hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    found = Heads(nothing, model.head, "nothing").logits(hidden)
-    torch.testing.assert_close(found, model.head(hidden[None]).expand(2, -1), rtol=0, atol=1e-12)
+    logits = Heads(nothing, model.head, "nothing").logits(hidden)
+    torch.testing.assert_close(logits, model.head(hidden[None]).expand(2, -1), rtol=0, atol=1e-12)
 
 
 def test_gradients_reach_every_head() -> None:
@@ -125,10 +125,10 @@ def test_gradients_reach_every_head() -> None:
     held = weights(2, 3, ())
     held.weight.requires_grad_(True)
     rows = torch.randn(5, SIZE, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    found = features(held, rows)
-    assert found.shape == (3, 5, SIZE)
-    torch.testing.assert_close(found[:, 3], features(held, rows[3:4])[:, 0])
-    found.square().sum().backward()
+    grouped = features(held, rows)
+    assert grouped.shape == (3, 5, SIZE)
+    torch.testing.assert_close(grouped[:, 3], features(held, rows[3:4])[:, 0])
+    grouped.square().sum().backward()
     assert held.weight.grad is not None and bool((held.weight.grad.abs().sum((2, 3)) > 0).all())
 
 
@@ -137,28 +137,28 @@ def test_what_is_saved_is_loaded(model: Decoder, tmp_path: Path, blocks: int, ow
     """In the same numbers, with the accuracies, and named by folder and hash."""
     held, table = weights(blocks, 3, own), [[0.5, 0.25], [0.4, 0.0], [1.0, 0]]
     save_heads(tmp_path / "mine", held, "org/base", table)
-    found = load_heads(str(tmp_path / "mine"), model)
+    loaded = load_heads(str(tmp_path / "mine"), model)
     for name in ("weight", "bias", "output"):
-        assert torch.equal(getattr(found.weights, name), getattr(held, name))
-    assert (found.count, found.weights.own, found.accuracies) == (3, own, table)
-    assert found.about.startswith("mine ") and len(found.about) == len("mine ") + 12
+        assert torch.equal(getattr(loaded.weights, name), getattr(held, name))
+    assert (loaded.count, loaded.weights.own, loaded.accuracies) == (3, own, table)
+    assert loaded.about.startswith("mine ") and len(loaded.about) == len("mine ") + 12
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {FILE, "config.json"}
     again = load_heads(str(tmp_path / "mine"), decoder_of(tiny("llama"), torch.float32))
-    assert again.about == found.about and again.weights.weight.dtype == torch.float32
+    assert again.about == loaded.about and again.weights.weight.dtype == torch.float32
     save_heads(tmp_path / "mine", weights(blocks, 3, own, seed=1), "org/base")
     other = load_heads(str(tmp_path / "mine"), model)
-    assert other.about != found.about and other.accuracies is None
+    assert other.about != loaded.about and other.accuracies is None
 
 
 def write(folder: Path, tensors: Mapping[str, torch.Tensor], name: str = FILE, **config: Any) -> str:
-    """A folder of heads from another program."""
+    """Return a folder of heads from another program."""
     save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, folder / name)
     (folder / "config.json").write_text(json.dumps(config))
     return str(folder)
 
 
 def published(count: int = 5, own: bool = True) -> dict[str, torch.Tensor]:
-    """Tensors as they are published: half precision, one block, an output layer for every head."""
+    """Return tensors as they are published: half precision, one block, an output layer for every head."""
     held = weights(1, count, tuple(range(count)))
     tensors = {f"{k}.0.linear.weight": held.weight[0, k].half() for k in range(count)}
     tensors |= {f"{k}.0.linear.bias": held.bias[0, k].half() for k in range(count)}

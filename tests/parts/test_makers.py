@@ -17,7 +17,7 @@ WORDS = ("<pad>", "<s>", "</s>", "<user>", "<bot>", *(f"w{index}" for index in r
 
 
 def tokenizer(around: str = "$A", **special: str) -> PreTrainedTokenizerFast:
-    """A tokenizer of words that puts marks around a text."""
+    """Make a tokenizer of words that puts marks around a text."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     made = Tokenizer(models.WordLevel({word: index for index, word in enumerate(WORDS)}, unk_token="<pad>"))

@@ -33,7 +33,7 @@ tables = st.lists(st.lists(shares, min_size=1, max_size=3), min_size=1, max_size
 
 @st.composite
 def trees(draw: st.DrawFn) -> set[Path]:
-    """The paths of any tree."""
+    """Return the paths of any tree."""
     paths: list[Path] = [()]
     for _ in range(draw(st.integers(1, 12))):
         paths.append((*draw(st.sampled_from(paths)), draw(st.integers(0, 4))))
@@ -132,8 +132,8 @@ def test_the_refusal_says_what_to_add() -> None:
 
 
 def all_trees(ranks: Sequence[int], nodes: int) -> set[frozenset[Path]]:
-    """Every prefix-closed set of at most so many paths, with so many ranks at each depth."""
-    found, fresh = {frozenset[Path]()}, {frozenset[Path]()}
+    """Return every prefix-closed set of at most so many paths, with so many ranks at each depth."""
+    trees, fresh = {frozenset[Path]()}, {frozenset[Path]()}
     for _ in range(nodes):
         fresh = {
             tree | {(*above, rank)}
@@ -142,8 +142,8 @@ def all_trees(ranks: Sequence[int], nodes: int) -> set[frozenset[Path]]:
             if len(above) < len(ranks)
             for rank in range(ranks[len(above)])
         }
-        found |= fresh
-    return found
+        trees |= fresh
+    return trees
 
 
 @settings(max_examples=60)

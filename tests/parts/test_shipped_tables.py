@@ -26,16 +26,16 @@ def tables() -> NgramTables:
 def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: NgramTables, tmp_path: Path) -> None:
     path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
-    found = read_tables(path, VOCABULARY)
-    assert found.head == tables.head == (3, 5) and found.about.endswith("behind 3 5")
-    assert torch.equal(found.tensors["unigram"], tables.tensors["unigram"])
+    shipped = read_tables(path, VOCABULARY)
+    assert shipped.head == tables.head == (3, 5) and shipped.about.endswith("behind 3 5")
+    assert torch.equal(shipped.tensors["unigram"], tables.tensors["unigram"])
     for token in range(VOCABULARY):
-        ours, theirs = found.bigrams(token), tables.bigrams(token)
+        ours, theirs = shipped.bigrams(token), tables.bigrams(token)
         assert [follower for follower, _ in ours] == [follower for follower, _ in theirs]
         assert [share for _, share in ours] == pytest.approx([share for _, share in theirs], abs=1e-3)
-        assert found.chain(token, 9) == tables.chain(token, 9)
-    write_tables(tmp_path / "again.safetensors", found)
-    assert read_tables(tmp_path / "again.safetensors", VOCABULARY).digest == found.digest != tables.digest
+        assert shipped.chain(token, 9) == tables.chain(token, 9)
+    write_tables(tmp_path / "again.safetensors", shipped)
+    assert read_tables(tmp_path / "again.safetensors", VOCABULARY).digest == shipped.digest != tables.digest
 
 
 def changed(name: str, value: float) -> Callable[[Path], None]:

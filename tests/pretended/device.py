@@ -1,4 +1,4 @@
-"""CUDA devices that are pretended: tensors have shapes, dtypes and devices, and no numbers.
+"""Pretend CUDA devices: tensors have shapes, dtypes and devices, and no numbers.
 
 Torch's fake tensors refuse what mixes devices or does not fit in shape. `Pretended` is above them, answers what the
 host asks for with numbers of its own, and counts how often it asks: every time, a real host would wait for the device.
@@ -34,12 +34,12 @@ _CUDA, _META = 1, 14  # c10::DeviceType
 
 
 class Pretended(TorchDispatchMode):
-    """Counts the host's waits, and answers them; the kernels that it launches; and its calls, a graph being one."""
+    """Counts the host's waits, and answers them; and what it launches: operations, kernels, and whole graphs."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits, self.launches, self._random = 0, 0, random.Random(0)
-        self.calls = list[str]()  # by name
+        self.waits, self._random = 0, random.Random(0)
+        self.launches = list[str]()  # by name
         self._replaying = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -58,8 +58,8 @@ class Pretended(TorchDispatchMode):
             at = [index.device for index in args[1] if index is not None]
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
         outcome = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
-        self.launches += function.namespace == "aten" and not (function.is_view or "empty" in function.name())
-        self._call(str(function), _launches(function, (args, kwargs, outcome)))
+        if _launches(function, (args, kwargs, outcome)):
+            self._launched(str(function))
         if kwargs.get("pin_memory"):
             outcome.is_in_pinned_memory = True
         self._packed(function, args, outcome)
@@ -74,16 +74,11 @@ class Pretended(TorchDispatchMode):
             outcome.kinds = [kind for each in args[0] for kind in _kinds(each)]
         elif function in _COPIES:
             outcome.kinds = _kinds(args[function is _aten.copy_.default])
-        elif (
-            args
-            and hasattr(args[0], "kinds")
-            and isinstance(outcome, torch.Tensor)
-            and outcome.numel() == args[0].numel()
-        ):
+        elif args and hasattr(args[0], "kinds") and getattr(outcome, "numel", int)() == args[0].numel():
             outcome.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
-        """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""
+        """Count a wait unless a copy between host and device is of pinned memory, and asked to be queued."""
         between = {source.device.type, target.device.type} == {"cpu", "cuda"}
         pinned = any(getattr(each, "is_in_pinned_memory", False) for each in (source, target))
         self.waits += between and not (queued and pinned)
@@ -91,35 +86,34 @@ class Pretended(TorchDispatchMode):
 
     def launch(self, *inputs: Any, **options: Any) -> None:
         """Stand for a kernel in Triton."""
-        self.launches += 1
-        self._call("triton")
+        self._launched("triton")
         devices = {each.device for each in inputs if isinstance(each, torch.Tensor)}
         assert len(devices) == 1 and next(iter(devices)).type == "cuda"
 
     def replay(self, work: Callable[[], None]) -> None:
         """Do work for which the host launches a graph."""
-        self._call("graph")
+        self._launched("graph")
         self._replaying = True
         try:
             work()
         finally:
             self._replaying = False
 
-    def _call(self, name: str, launches: bool = True) -> None:
-        if launches and not self._replaying:
-            self.calls.append(name)
+    def _launched(self, name: str) -> None:
+        if not self._replaying:
+            self.launches.append(name)
 
     def number(self, of: torch.Tensor) -> float | int | bool:
-        """What a tensor of one number holds."""
+        """Make up what a tensor of one number holds."""
         self.waits += of.device.type == "cuda"
         return self._made(of.dtype)
 
     def made(self, of: torch.Tensor) -> list[float]:
-        """What a tensor holds that has been fetched."""
+        """Make up what a tensor holds that has been fetched."""
         return [self._made(dtype) for dtype, count in _kinds(of) for _ in range(count)]
 
     def numbers(self, of: torch.Tensor) -> Any:
-        """What a tensor holds, as lists."""
+        """Make up what a tensor holds, as lists."""
         self.waits += of.device.type == "cuda"
 
         def lists(shape: tuple[int, ...]) -> Any:
@@ -128,20 +122,20 @@ class Pretended(TorchDispatchMode):
         return lists(tuple(of.shape))
 
     def _made(self, dtype: torch.dtype) -> float | int | bool:
-        """Few tokens, so that guesses are right now and then; shares that accept and that reject."""
+        """Draw few tokens, so that guesses are right now and then; shares that accept and that reject."""
         if dtype.is_floating_point:
             return self._random.choice((0.1, 0.5, 0.9))
         return False if dtype == torch.bool else self._random.randrange(2)
 
 
 def _kinds(of: Any) -> list[tuple[torch.dtype, int]]:
-    """Of what kinds of numbers a tensor is made, and how many of each."""
+    """List the kinds of numbers that a tensor is made of, and how many of each."""
     kinds: list[tuple[torch.dtype, int]] = getattr(of, "kinds", [(of.dtype, of.numel())])
     return kinds if of.dtype == torch.float64 else [(of.dtype, of.numel())]
 
 
 def _launches(function: Any, tensors: Any) -> bool:
-    """Whether an operation has the device do something: what only makes a view, or room for numbers, has not."""
+    """Return whether an operation has the device do something: making a view, or room for numbers, does not."""
     views = (each.alias_info and not each.alias_info.is_write for each in function._schema.returns)
     if function.namespace == "prim" or function in _NO_WORK or any(views):
         return False
@@ -164,7 +158,7 @@ class _Event:
         self.device.waits += 1
 
     def elapsed_time(self, end: Any) -> float:
-        """Milliseconds."""
+        """Return half a millisecond."""
         return 0.5
 
 
@@ -184,13 +178,13 @@ class _Stream:
     """The one that a device works through."""
 
     def record_event(self) -> _Event:
-        """An event after everything that was queued."""
+        """Return an event after everything that was queued."""
         return _Event()
 
 
 @contextmanager
 def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9, 0)) -> Iterator[Pretended]:
-    """Devices of that compute capability, as many as are named."""
+    """Pretend devices of that compute capability, as many as are named."""
     monkeypatch.setattr(torch.cuda, "Event", _Event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: _Stream())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)

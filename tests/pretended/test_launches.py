@@ -17,14 +17,14 @@ PRODUCTS, ATTENTION = 4, 2
 
 @torch.inference_mode()
 def of_a_layer(device: Pretended, model: Decoder) -> int:
-    """The launches of a layer of a captured pass, after a text that has a prefix."""
+    """Count the launches of a layer of a captured pass, after a text that has a prefix."""
     cache, tables = model.cache(600, 8), model.rope.tables(1, 608)
     inputs = model.buffered_inputs(StepBuffer(4, model.device), StoredText(cache, tables, model.cut(256)))
     counts = []
     for stop in (1, 2):
-        before = device.launches
+        before = len(device.launches)
         model.forward(inputs.ids, inputs, 0, stop)
-        counts.append(device.launches - before)
+        counts.append(len(device.launches) - before)
     return counts[1] - counts[0]
 
 

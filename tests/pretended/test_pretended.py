@@ -60,7 +60,7 @@ KINDS = {"lookahead", "draft_model", "kangaroo", "eagle3"}
 
 
 def title(case: Any) -> str:
-    """A test's name for a case."""
+    """Return a test's name for a case."""
     names = [(GREEDY, "greedy"), (SAMPLED, "sampling"), ((0,), "one device"), ((0, 1), "split")]
     return next((name for known, name in names if case == known), str(case))
 
@@ -81,7 +81,7 @@ class Made:
         self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1, 2)}
 
     def decoder(self, *at: int, int8: bool = False) -> AnyDecoder:
-        """A decoder on the device of that number, or split over several, its weights pretended."""
+        """Return a decoder on the device of that number, or split over several, its weights pretended."""
         shape, sizes = self.shape, dict(self.shape.tensors(tied=False))
         devices = tuple(torch.device("cuda", number) for number in at)
         # The sizes of cards of equal memory, of which there are none here.
@@ -97,14 +97,14 @@ class Made:
         return Decoder(shape, weights, *ropes, self.card)
 
     def eagle(self, target: AnyDecoder) -> Eagle:
-        """A drafter of features; its ids are real, since a mapping of chance would lead nowhere."""
+        """Make a drafter of features; its ids are real, since a mapping of chance would lead nowhere."""
         config, taps, ids = self._eagle
         sizes = config.tensors(len(taps)).items()
         weights = {name: torch.empty(size, device=target.device, dtype=self.dtype) for name, size in sizes}
         return Eagle(config, taps, weights | {"ids": ids}, target, "pretended", self._eagle_ropes[target.device])
 
     def engine(self, *at: int, drafter_at: int = 0, int8: bool = False) -> Engine:
-        """An engine with everything that a method may need."""
+        """Make an engine with everything that a method may need."""
         target, hidden, vocabulary = self.decoder(*at or (0,), int8=int8), self.shape.hidden, self.shape.vocabulary
 
         def empty(*size: int) -> torch.Tensor:
@@ -126,7 +126,7 @@ made_of = cache(Made)
 
 
 def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
-    """The most waits of a step after the prompt."""
+    """Return the most waits of a step after the prompt."""
     counts, before = [], device.waits
     for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **{**OPTIONS, **options}):
         if step.pending == 0 and step.index > 0:
@@ -162,10 +162,10 @@ def test_a_step_launches_little(method: str, sampling: dict[str, Any], monkeypat
         counts, before = list[int](), 0
         options = {**OPTIONS, "max_new_tokens": 60}
         for _ in made.engine().decode(PROMPT, method, PARAMS.get(method), sampling, **options):
-            counts.append(len(device.calls) - before)
-            before = len(device.calls)
+            counts.append(len(device.launches) - before)
+            before = len(device.launches)
     later = counts[len(counts) // 2 :]
-    assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.calls[-max(later) :]
+    assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.launches[-max(later) :]
 
 
 @pytest.mark.parametrize(

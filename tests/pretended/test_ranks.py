@@ -20,7 +20,7 @@ class Echo(Ranks):
     """The other rank says what this one says."""
 
     def gather(self, numbers: Sequence[int]) -> list[list[int]]:
-        """The same numbers from both."""
+        """Return the same numbers from both."""
         return [[*numbers], [*numbers]]
 
 

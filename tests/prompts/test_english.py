@@ -87,7 +87,7 @@ def test_passages_are_of_a_useful_length(english: tuple[Task, ...], kind: str) -
 
 
 def code_of(task: Task) -> str:
-    """The code that a prompt gives."""
+    """Return the code that a prompt gives."""
     return "\n".join(re.findall(r"```python\n(.*?)\n```", task.turns[0], flags=re.DOTALL))
 
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,11 @@ from decoding.errors import TraceError
 from decoding.methods import METHODS, panel_names
 from decoding.trace.file import Limits, parse_trace, read_trace
 from decoding.trace.json_line import parse_object, values_in
+from tests import GOLDEN, ROOT
 from tests.trace.test_hostile import put, spelled, story
 
 MIB = 2**20
-FOLDERS = (Path(__file__).parents[1] / "golden", Path(__file__).parents[2] / "assets" / "traces")
+FOLDERS = (GOLDEN, ROOT / "assets" / "traces")
 RECORDS = sorted(path for folder in FOLDERS for path in folder.glob("*.jsonl*"))
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 PLAIN = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)

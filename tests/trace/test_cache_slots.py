@@ -85,7 +85,7 @@ def test_a_cache_that_never_comes_round_shows_what_is_used() -> None:
 
 
 def slot_by_slot(header: Header, steps: list[Step]) -> tuple[list[Use], dict[int, int], list[int]]:
-    """The cache after the last step, by writing every row of every step into its slot."""
+    """Return the cache after the last step, by writing every row of every step into its slot."""
     highest, held, uses, lost = 0, dict[int, int](), dict[int, Use](), list[int]()
     for step in steps:
         stored, root = step.start - 1 - step.pending, step.start - 1

@@ -38,7 +38,7 @@ def trace_of(method: str, sampling: dict[str, Any], record: str = "full") -> Tra
 
 
 def distribution(model: TableModel, text: Sequence[int], sampling: dict[str, Any]) -> torch.Tensor:  # (V,)
-    """A model's distribution after a text, computed apart from any method."""
+    """Return a model's distribution after a text, computed apart from any method."""
     sampler = Sampler(Sampling(**sampling), 31, torch.device("cpu"), text)
     return sampler.probabilities(sampler.penalise(model.logits(text)[None], [()])[0])
 

@@ -14,13 +14,14 @@ from analysis.export import COLUMNS, perfetto, steps_csv, vllm
 from cli.main import main
 from decoding.trace.file import read_trace
 from decoding.types import Timing, Trace
+from tests import GOLDEN
 
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))
+TRACES = sorted(GOLDEN.glob("*.jsonl"))
 TIMING = Timing(draft_ms=0.5, forward_ms=2.0, accept_ms=0.25, commit_ms=0.125, total_ms=3.0)
 
 
 def timed(path: Path) -> Trace:
-    """A golden trace with times in it: the files hold none."""
+    """Make a golden trace with times in it: the files hold none."""
     trace = read_trace(path)
     assert trace.summary is not None
     steps = tuple(replace(step, timing=TIMING) for step in trace.steps)
@@ -29,7 +30,7 @@ def timed(path: Path) -> Trace:
     return replace(trace, steps=steps, summary=summary)
 
 
-@pytest.fixture(params=GOLDEN, ids=[path.stem for path in GOLDEN])
+@pytest.fixture(params=TRACES, ids=[path.stem for path in TRACES])
 def trace(request: pytest.FixtureRequest) -> Trace:
     return timed(request.param)
 
@@ -103,7 +104,7 @@ def test_vllms_metrics_keep_its_formulas(trace: Trace) -> None:
 
 
 def test_a_run_that_was_torn_off_or_wrote_nothing_is_told_too() -> None:
-    torn = replace(timed(GOLDEN[0]), summary=None)
+    torn = replace(timed(TRACES[0]), summary=None)
     assert vllm(torn)["choices"][0]["finish_reason"] == "abort"
     nothing = replace(torn, steps=())
     assert vllm(nothing)["metrics"]["time_to_first_token_ms"] is None
@@ -113,7 +114,7 @@ def test_a_run_that_was_torn_off_or_wrote_nothing_is_told_too() -> None:
 @pytest.mark.parametrize("form", ["csv", "perfetto", "vllm"])
 def test_the_command_writes_what_it_is_asked_for(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / f"run.{form}"
-    asked = ["trace", "export", "--format", form, "--out", str(out), str(GOLDEN[0])]
+    asked = ["trace", "export", "--format", form, "--out", str(out), str(TRACES[0])]
     assert main(asked) == 0 and out.stat().st_size > 100
     capsys.readouterr()
     before = out.read_bytes()
@@ -126,11 +127,11 @@ def test_the_command_writes_what_it_is_asked_for(form: str, tmp_path: Path, caps
 @pytest.mark.parametrize(
     "wrong",
     [
-        ["--format", "xml", "--out", "x", str(GOLDEN[0])],
-        ["--format", "csv", "--out", "/no/such/folder/x", str(GOLDEN[0])],
-        ["--format", "csv", "--out", "/tmp", str(GOLDEN[0])],
+        ["--format", "xml", "--out", "x", str(TRACES[0])],
+        ["--format", "csv", "--out", "/no/such/folder/x", str(TRACES[0])],
+        ["--format", "csv", "--out", "/tmp", str(TRACES[0])],
         ["--format", "csv", "--out", "x.csv", "/no/such/trace.jsonl"],
-        ["--format", "csv", str(GOLDEN[0])],
+        ["--format", "csv", str(TRACES[0])],
     ],
 )
 def test_mistakes_are_one_line(

@@ -29,7 +29,7 @@ NASTY = ["", " the", "\u2028\u0085\n\r", '"}\x00</script>', "\u202e$$`", "\U0001
 
 
 def make(seed: int, steps: int, record: str, panel: Any = None, nodes: int = 7) -> Trace:
-    """A trace as a run could have written it, from a seed."""
+    """Make a trace as a run could have written it, from a seed."""
     rng = random.Random(seed)
     card = ModelCard("pocket", "table", "0" * 64, 12, 50, 4096)
     prompt = tuple(rng.randrange(50) for _ in range(rng.randint(1, 5)))

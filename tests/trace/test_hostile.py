@@ -22,7 +22,7 @@ TIMING = {"draft_ms": 0.5, "forward_ms": 2.0, "accept_ms": 0.0, "commit_ms": 0.2
 
 
 def story() -> list[Any]:
-    """A small valid trace as JSON: prompt 7 8; a step that accepts 3 of the guesses 3 4, and one without a draft."""
+    """Return a small valid trace as JSON: prompt 7 8; a step that accepts 3 of the guesses 3 4, and a plain one."""
     card = {"name": "m", "family": "f", "hash": "0", "parameters": 1, "vocabulary": 9, "context": 99}
     header = {
         "kind": "header", "method": "jacobi", "params": {}, "sampling": {}, "prompt": [7, 8], "max_new_tokens": 9,

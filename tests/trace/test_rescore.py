@@ -39,7 +39,7 @@ def test_real_runs_pass(method: str, params: Mapping[str, Any]) -> None:
 
 
 def tampered(trace: Trace, position: int, token: int) -> Trace:
-    """The trace with one of its new tokens replaced."""
+    """Return the trace with one of its new tokens replaced."""
     steps, before = list(trace.steps), 0
     for i, step in enumerate(steps):
         if before <= position < before + len(step.emitted):
@@ -87,7 +87,7 @@ def test_a_path_dependent_penalty_is_checked() -> None:
 
 
 def close(gap: float) -> Engine:
-    """A model whose two likeliest tokens lie `gap` apart everywhere."""
+    """Make a model whose two likeliest tokens are `gap` apart everywhere."""
     row = torch.tensor([1.0, 1.0 - gap, 0.0], dtype=torch.float64)
     return engine(TableModel(lambda key: row, 1, 3))
 

@@ -209,7 +209,7 @@ def test_the_deepest_value_that_is_written_is_read() -> None:
 
 
 def nesting(line: str) -> int:
-    """The depth of brackets outside of strings, character by character."""
+    """Return the depth of brackets outside of strings, character by character."""
     depth = deepest = 0
     inside = escaped = False
     for letter in line:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from decoding.shares import cut
 from decoding.trace.file import read_trace
 from decoding.trace.metrics import summarise
 from decoding.types import Step, Timing, Trace
+from tests import GOLDEN, ROOT
 
 METHODS = (
     "autoregressive",
@@ -52,18 +52,18 @@ HOSTILE = (
 
 @cache
 def record(method: str) -> Trace:
-    """A short recorded run."""
-    return read_trace(Path(__file__).parent.parent / "golden" / f"{method}.jsonl")
+    """Record a short run."""
+    return read_trace(GOLDEN / f"{method}.jsonl")
 
 
 @cache
 def recorded(name: str) -> Trace:
-    """A run of the gallery."""
-    return read_trace(Path(__file__).parents[2] / "assets" / "traces" / f"{name}.jsonl.gz")
+    """Make a run of the gallery."""
+    return read_trace(ROOT / "assets" / "traces" / f"{name}.jsonl.gz")
 
 
 def divided(trace: Trace, ranks: int) -> Trace:
-    """The same run as if several processes had read its trees."""
+    """Return the same run as if several processes had read its trees."""
     steps = tuple(
         replace(step, ranks=cut(step.parents, ranks).readers, exchanged=40 + step.index) for step in trace.steps
     )
@@ -71,7 +71,7 @@ def divided(trace: Trace, ranks: int) -> Trace:
 
 
 def timed(trace: Trace) -> Trace:
-    """The same run with times, which recordings that must be equal on every machine do not have."""
+    """Return the same run with times, which recordings that must be equal on every machine do not have."""
     times = (
         Timing(0.5 + k % 3, 2.0 + k % 5, 0.25, 0.125 * (k % 2), 6.0 + k % 3 + k % 5) for k in range(len(trace.steps))
     )
@@ -80,23 +80,23 @@ def timed(trace: Trace) -> Trace:
 
 
 def hostile(trace: Trace) -> Trace:
-    """The same run with hostile texts in the place of its tokens' own."""
+    """Return the same run with hostile texts in the place of its tokens' own."""
     return replace(trace, texts={token: HOSTILE[token % len(HOSTILE)] for token in trace.texts})
 
 
 def changed(trace: Trace, k: int, **fields: Any) -> Trace:
-    """The same run with another step k."""
+    """Return the same run with another step k."""
     step: Step = replace(trace.steps[k], **fields)
     return replace(trace, steps=(*trace.steps[:k], step, *trace.steps[k + 1 :]))
 
 
 def parsed(lines: str) -> list[dict[str, Any]]:
-    """A stream's lines."""
+    """Return a stream's lines."""
     return [json.loads(line) for line in lines.splitlines()]
 
 
 def strings_in(value: Any) -> Iterable[str]:
-    """All texts in a JSON value."""
+    """Yield all texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -108,7 +108,7 @@ def strings_in(value: Any) -> Iterable[str]:
 
 
 def expanded(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A stream's lines with everything in them that they only refer to."""
+    """Return a stream's lines with everything in them that they only refer to."""
     values: list[Any] = []
     got = []
     for line in lines:

@@ -17,7 +17,7 @@ MARKUP = ("<extra></extra>", "<br>", "<b>", "</b>")  # what our own figure may s
 
 
 def found(**changes: Any) -> dict[str, Any]:
-    """A text of a token and four more, of which the target would have written the third otherwise; two methods."""
+    """Make a text of a token and four more, the third of which the target would not have written; two methods."""
     words = {1: " a", 2: " b", 3: " c", 4: " d", 5: " e", 6: " f"}
     silent = {"accepted": [0] * 4, "drafted": [0] * 4, "guesses": [[]] * 4, "written": [[2], [3], [4], [5]]}
     usual: dict[str, Any] = {
@@ -44,7 +44,7 @@ def found(**changes: Any) -> dict[str, Any]:
 
 
 def plain(made: Any) -> dict[str, Any]:
-    """A figure as the JSON that plotly.js gets."""
+    """Return a figure as the JSON that plotly.js gets."""
     data: dict[str, Any] = json.loads(made.to_json())
     return data
 

@@ -123,14 +123,14 @@ CARD = replace(record("jacobi").header.model, weight_bytes=1000, pass_bytes=900,
 
 
 def sized(**fields: Any) -> RunState:
-    """Four prompt tokens, then steps of 3 rows and of 1 behind 4 and 6 stored tokens; 5 ms of reading in all."""
-    known = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
+    """Return four prompt tokens, then steps of 3 rows and of 1 after 4 and 6 stored tokens; 5 ms of reading in all."""
+    facts = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
     steps = [
         Step(0, 4, 3, (5,), 0, 0, 4, Timing(forward_ms=9.0, total_ms=9.0)),
         Step(1, 5, 0, (6, 7), 1, 2, 3, Timing(forward_ms=2.0, total_ms=4.0)),
         Step(2, 7, 0, (8,), 0, 0, 1, Timing(forward_ms=3.0, total_ms=4.0)),
     ]
-    return RunState(replace(record("jacobi").header, **known | fields), {}, steps)
+    return RunState(replace(record("jacobi").header, **facts | fields), {}, steps)
 
 
 @pytest.mark.parametrize(

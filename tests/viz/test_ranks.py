@@ -29,7 +29,7 @@ def trace_of(method: str) -> Trace:
 
 
 def drawn(view: str, trace: Trace, k: int) -> tuple[list[dict[str, object]], dict[str, object]]:
-    """The parts of a figure that the ranks add, and its layout."""
+    """Return the parts of a figure that the ranks add, and its layout."""
     state = RunState.of(trace)
     patch = VIEWS[view].frame(state, k)
     plain = encode.resolve(patch, state.texts, (), LIGHT, trace.steps[k])

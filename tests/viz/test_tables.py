@@ -23,7 +23,7 @@ VERDICTS = {fate_label(fate) for fate in (*JUDGED, Fate.CORRECTION, Fate.BONUS, 
 
 
 def made(trace: Trace) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Every table of a run: its step, its view and what the player gets."""
+    """Yield every table of a run: its step, its view and what the player gets."""
     play = Play(trace.header, cap=None)
     play.begin(trace.texts)
     for step in trace.steps:
@@ -35,7 +35,7 @@ def made(trace: Trace) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 def seen(table: dict[str, Any], phase: str) -> list[list[Any]]:
-    """The cells of the rows that are known at a phase."""
+    """Return the cells of the rows that are known at a phase."""
     now = PHASES.index(phase)
     rows = [row for row in table["rows"] if PHASES.index(row.get("since", "propose")) <= now]
     rows = [row for row in rows if "until" not in row or now < PHASES.index(row["until"])]
@@ -43,7 +43,7 @@ def seen(table: dict[str, Any], phase: str) -> list[list[Any]]:
 
 
 def at(cell: Any, phase: str) -> Any:
-    """What a cell says at a phase."""
+    """Return what a cell says at a phase."""
     if not isinstance(cell, dict):
         return cell
     assert cell.keys() <= {*PHASES}

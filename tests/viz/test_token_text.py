@@ -79,7 +79,7 @@ def test_width_counts_columns() -> None:
 
 
 def all_words() -> dict[str, str]:
-    """The templates of all methods."""
+    """Return the templates of all methods."""
     return {kind: words for screen in SCREENS.values() for kind, words in screen.source_words.items()}
 
 

@@ -66,11 +66,11 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
     """A dropped file may hold anything in its panels: the figure stays small and is still one that plotly takes."""
     trace = record(method)
     k = len(trace.steps) // 2
-    own = trace.steps[k].panel
-    names = {*own, "stopped", "confidence", "hits", "passes", "suffixes", "n"} - {"pool"}
+    recorded = trace.steps[k].panel
+    names = {*recorded, "stopped", "confidence", "hits", "passes", "suffixes", "n"} - {"pool"}
     for junk in JUNK:
         params = {**trace.header.params, "W": junk, "N": junk, "G": junk, "n": junk, "eta": junk}
-        for panel in ({}, dict.fromkeys(names, junk), {**own, **dict.fromkeys(sorted(own)[:2], junk)}):
+        for panel in ({}, dict.fromkeys(names, junk), {**recorded, **dict.fromkeys(sorted(recorded)[:2], junk)}):
             odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk, "inserted": junk}})
             for state in (RunState.of(odd), RunState.of(replace(odd, header=replace(odd.header, params=params)))):
                 assert len(json.dumps(Strings().replace(view.frame(state, k)))) < 40_000
@@ -80,7 +80,7 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
 
 
 def lookahead() -> Trace:
-    """A run of the size that the stream is measured by."""
+    """Make a run of the size that the stream is measured by."""
     options: dict[str, Any] = {"record": "full", "max_new_tokens": 60, "params": {"W": 15, "N": 5, "G": 15}}
     return engine(counted_text()).generate([1, 2, 3, 4, 5, 1, 2, 3], "lookahead", **options).trace
 

@@ -29,7 +29,7 @@ Seen = npt.NDArray[np.bool_]
 
 
 def engine_mask(header: Header, step: Step) -> Seen:
-    """Row by row what the engine's own builder lets every unread token and every node see: places, then nodes."""
+    """List for each row what the engine's builder lets every unread token and every node see: places, then nodes."""
     length, parents = step.start - 1 - step.pending, tree.after_chain(step.pending, step.parents)
     cpu, dtype = torch.device("cpu"), torch.float32
     cache = Cache(1, 1, 2, 4096, len(parents), None, cpu, dtype)
@@ -43,7 +43,7 @@ def engine_mask(header: Header, step: Step) -> Seen:
 
 
 def drawn_mask(state: RunState, k: int, header: Header | None = None) -> Seen:
-    """The same, read off the figure: a row for every node."""
+    """Read the same off the figure: a row for every node."""
     header, step = header or state.header, state.steps[k]
     z = np.array(drawn(state, k, mask)[0]["z"])
     left = mask.columns(header, step)

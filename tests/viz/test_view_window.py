@@ -23,7 +23,7 @@ from .records import changed, record
 
 
 def run(method: str, params: dict[str, Any], **options: Any) -> Trace:
-    """A run on a text that repeats itself, so that guesses come true."""
+    """Make a run on a text that repeats itself, so that guesses come true."""
     made = engine(counted_text()).generate(
         [1, 2, 3, 4, 5, 1, 2, 3], method, params=params, max_new_tokens=40, **options
     )
@@ -35,7 +35,7 @@ JACOBI = pytest.mark.parametrize("params", SETTINGS["jacobi"], ids=title)
 
 
 def explored(step: Step) -> dict[int, tuple[int, int]]:
-    """Row and column of every window cell, by its node."""
+    """Return row and column of every window cell, by its node."""
     places = (source.removeprefix("window:").split(",") for source in step.sources)
     return {
         node: (int(place[0]), int(place[1]))

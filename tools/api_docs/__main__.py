@@ -1,17 +1,17 @@
-"""`python -m tools.api_docs` writes docs/api.md; with --check it only compares."""
+"""Write docs/api.md: `python -m tools.api_docs`; with --check, only compare."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import decoding
 import viz
 
+from .. import ROOT
 from . import commands, keys, methods, names
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+PAGE = ROOT / "docs" / "api.md"
 HEAD = """\
 # The interface
 
@@ -27,7 +27,7 @@ docstrings instead.
 
 
 def page() -> str:
-    """All of it."""
+    """Write the whole page."""
     parts = [
         HEAD,
         names.section("Python: `decoding`", decoding),

@@ -1,4 +1,4 @@
-"""The commands and their flags, from the parsers themselves."""
+"""Write the commands and their flags, from the parsers themselves."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from unittest.mock import patch
 
 from cli.main import build_parser
 
-from .markdown import code, table
+from ..markdown import code, table
 
 
 def section(title: str) -> str:
-    """Every command of `python -m decoding`, and `python -m app`."""
+    """Write every command of `python -m decoding`, and `python -m app`."""
     return f"## {title}\n\n" + "".join(_command(name, parser) for name, parser in _all())
 
 
@@ -21,12 +21,12 @@ def _all() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     yield from _below("python -m decoding", build_parser())
     from app.__main__ import _parser
 
-    with patch.dict(os.environ, clear=True):  # its defaults may stand there
+    with patch.dict(os.environ, clear=True):  # it may hold defaults
         yield "python -m app", _parser()
 
 
 def _below(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The commands at the ends of the tree."""
+    """Yield the commands at the ends of the tree."""
     subs = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not subs:
         yield name, parser

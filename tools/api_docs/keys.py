@@ -1,4 +1,4 @@
-"""The keys of the commands' JSON, from what they print about the toy model."""
+"""Write the keys of the commands' JSON, from what they print about the toy model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 from cli.main import main
 
-from .markdown import code, table
+from ..markdown import code, table
 
 _INTRO = """\
 One JSON object (of `methods`: a list of them) and nothing else on stdout. These keys stay; more may be added. `[]`
@@ -28,7 +28,7 @@ _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", ty
 
 
 def section(title: str) -> str:
-    """The keys of the commands that scripts call most."""
+    """Write the keys of the commands that scripts call most."""
     threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder:
         trace = str(Path(folder, "run.jsonl"))
@@ -62,13 +62,13 @@ def _entry(name: str, answer: Any) -> str:
         if kind not in kinds.setdefault(path, []):
             kinds[path].append(kind)
     rows = [
-        (code(path), " or ".join(kind for kind in found if kind != "null") or "null") for path, found in kinds.items()
+        (code(path), " or ".join(kind for kind in types if kind != "null") or "null") for path, types in kinds.items()
     ]
     return f"### `{name} --json`\n\n" + table(("key", "type"), rows)
 
 
 def _paths(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every key below a value with its type."""
+    """Yield every key below a value with its type."""
     if isinstance(value, dict):
         if path:
             yield path, "object"

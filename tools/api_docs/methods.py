@@ -1,4 +1,4 @@
-"""The methods, from their classes."""
+"""Write the methods, from their classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 from decoding import METHODS, Method, Params
 
-from .markdown import code, table
+from ..markdown import code, table
 
 
 def section(title: str) -> str:
-    """Every method: where its guesses come from, what it needs, its parameters and presets."""
+    """Write every method: where its guesses come from, what it needs, its parameters and presets."""
     return f"## {title}\n\n" + "".join(map(_entry, METHODS.values()))
 
 
@@ -23,7 +23,7 @@ def _entry(method: type[Method]) -> str:
 
 
 def settings(kind: type[Params]) -> str:
-    """The table of a Params class."""
+    """Write the table of a Params class."""
     return table(
         ("name", "symbol", "type", "default", "range", "help"),
         [

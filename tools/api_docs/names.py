@@ -1,4 +1,4 @@
-"""The names that a package gives away: signatures, docstrings, and the fields of plain data with their comments."""
+"""Write the names that a package gives away: signatures, docstrings, and the commented fields of plain data."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, is_typeddict
 
+import decoding
+import viz
 from decoding.params import Params
 
-from .markdown import code, prose, table
+from ..markdown import code, prose, table
 from .methods import settings
 
+_PUBLIC = {*decoding.__all__, *viz.__all__}
 _LONGEST = 100  # characters of a signature on one line
 _INNER = {"Run", "Chat.borrow", "Chat.give_back"}  # what only the engine calls: a constructor, and methods
 
 
 def section(title: str, package: ModuleType) -> str:
-    """Every name of a package's `__all__`, in its order, errors last."""
-    found = {name: getattr(package, name) for name in package.__all__}
-    errors = [name for name, value in found.items() if inspect.isclass(value) and issubclass(value, Exception)]
-    parts = [f"## {title}\n\n", *(_entry(name, value) for name, value in found.items() if name not in errors)]
+    """Write every name of a package's `__all__`, in its order, errors last."""
+    public = {name: getattr(package, name) for name in package.__all__}
+    errors = [name for name, value in public.items() if inspect.isclass(value) and issubclass(value, Exception)]
+    parts = [f"## {title}\n\n", *(_entry(name, value) for name, value in public.items() if name not in errors)]
     if errors:
-        parts.append(_errors(found[errors[0]]))
+        parts.append(_errors(public[errors[0]]))
     return "".join(parts)
 
 
 def _errors(one: type[Exception]) -> str:
-    """The module of the errors draws them as a tree."""
+    """Quote the errors' module, which draws them as a tree."""
     return f"### Errors\n\n```text\n{inspect.getdoc(inspect.getmodule(one))}\n```\n\n"
 
 
@@ -52,7 +55,8 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _constructor(name: str, kind: type) -> str:
-    return _block(_signature(name, vars(kind)["__init__"], bound=True)) if "__init__" in vars(kind) else ""
+    written = any("__init__" in vars(each) for each in _with_bases(kind))
+    return _block(_signature(name, inspect.getattr_static(kind, "__init__"), bound=True)) if written else ""
 
 
 def _block(text: str) -> str:
@@ -60,12 +64,19 @@ def _block(text: str) -> str:
 
 
 def _fields(kind: type) -> str:
-    """Of a dataclass, a TypedDict, an enumeration, or an abstract class: what its body annotates or names."""
+    """List what the body of a dataclass, a TypedDict, an enumeration or an abstract class annotates or names."""
     plain = dataclasses.is_dataclass(kind) or is_typeddict(kind)
     if not (plain or issubclass(kind, enum.Enum) or inspect.isabstract(kind)):
         return ""
     heads = ("member", "value", "") if issubclass(kind, enum.Enum) else ("field", "type", "default", "")
-    return table(heads, _rows(kind))
+    return table(heads, [row for each in _with_bases(kind) for row in _rows(each)])
+
+
+def _with_bases(kind: type) -> list[type]:
+    """List the class after those of its bases that are ours and have no entry of their own."""
+    package = kind.__module__.split(".")[0]
+    bases = [each for each in kind.__mro__[1:] if each.__module__.split(".")[0] == package]
+    return [*(each for each in reversed(bases) if each.__name__ not in _PUBLIC), kind]
 
 
 def _rows(kind: type) -> Iterator[tuple[str, ...]]:
@@ -75,16 +86,16 @@ def _rows(kind: type) -> Iterator[tuple[str, ...]]:
     assert isinstance(body, ast.ClassDef)
     for node in body.body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target)[0] != "_":
-            said = _comment(comments, node.lineno, node.end_lineno or node.lineno)
+            comment = _comment(comments, node.lineno, node.end_lineno or node.lineno)
             default = "" if node.value is None else code(_default(node.value))
-            yield code(ast.unparse(node.target)), code(ast.unparse(node.annotation)), default, said
+            yield code(ast.unparse(node.target)), code(ast.unparse(node.annotation)), default, comment
         elif isinstance(node, ast.Assign) and issubclass(kind, enum.Enum):
-            said = _comment(comments, node.lineno, node.end_lineno or node.lineno)
-            yield code(ast.unparse(node.targets[0])), code(ast.unparse(node.value)), said
+            comment = _comment(comments, node.lineno, node.end_lineno or node.lineno)
+            yield code(ast.unparse(node.targets[0])), code(ast.unparse(node.value)), comment
 
 
 def _default(value: ast.expr) -> str:
-    """A default as written; of `field(...)` only what it gives."""
+    """Write a default as in the code; of `field(...)` only what it gives."""
     if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("field"):
         given = {keyword.arg: keyword.value for keyword in value.keywords}
         if "default" in given:
@@ -95,40 +106,40 @@ def _default(value: ast.expr) -> str:
 
 
 def _comments(source: str) -> dict[int, tuple[str, bool]]:
-    """By line: a comment, and whether it has the line to itself."""
-    found = {}
+    """Map each line to its comment, and whether it has the line to itself."""
+    comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            found[token.start[0]] = token.string.lstrip("# "), not token.line[: token.start[1]].strip()
-    return found
+            comments[token.start[0]] = token.string.lstrip("# "), not token.line[: token.start[1]].strip()
+    return comments
 
 
 def _comment(comments: dict[int, tuple[str, bool]], first: int, last: int) -> str:
-    """What is said behind a field, or in the lines right above it."""
-    behind = [comments[line][0] for line in range(first, last + 1) if line in comments]
+    """Return the comment after a field, or the one in the lines right above it."""
+    after = [comments[line][0] for line in range(first, last + 1) if line in comments]
     above: list[str] = []
     line = first - 1
     while line in comments and comments[line][1]:
         above.insert(0, comments[line][0])
         line -= 1
-    return " ".join(behind or above)
+    return " ".join(after or above)
 
 
 def _members(kind: type) -> str:
-    """Public methods and properties that the class itself defines, with the docstrings."""
+    """List the public methods and properties, with their docstrings."""
     lines = []
-    for name, member in vars(kind).items():
+    for name, member in {name: member for each in _with_bases(kind) for name, member in vars(each).items()}.items():
         documented = _function(member)
         if name[0] == "_" or documented is None or f"{kind.__name__}.{name}" in _INNER:
             continue
         function, shape = documented
-        said = " ".join((inspect.getdoc(function) or "").split())
-        lines.append(f"- {code(shape(name))}: {said}\n")
+        docstring = " ".join((inspect.getdoc(function) or "").split())
+        lines.append(f"- {code(shape(name))}: {docstring}\n")
     return "".join(lines) + "\n" if lines else ""
 
 
 def _function(member: Any) -> tuple[Any, Callable[[str], str]] | None:
-    """What documents a member, and how it is written down; None where it is no method."""
+    """Return what documents a member, and how it is written down; None where it is no method."""
     if isinstance(member, property) and member.fget is not None:
         returned = inspect.signature(member.fget).return_annotation
         return member.fget, lambda name: f"{name} -> {returned}"
@@ -140,17 +151,17 @@ def _function(member: Any) -> tuple[Any, Callable[[str], str]] | None:
 
 
 def _signature(name: str, function: Any, *, bound: bool = False, wrap: bool = True) -> str:
-    """A signature without quotes around its types; without `self`; on several lines where it is long."""
+    """Write a signature without quotes around its types; without `self`; on several lines where it is long."""
     shape = inspect.signature(function)
     given = list(shape.parameters.values())[bound:]
     pieces: list[str] = []
-    for place, one in enumerate(given):
-        if one.kind is one.KEYWORD_ONLY and (not place or given[place - 1].kind is one.POSITIONAL_OR_KEYWORD):
+    for number, one in enumerate(given):
+        if one.kind is one.KEYWORD_ONLY and (not number or given[number - 1].kind is one.POSITIONAL_OR_KEYWORD):
             pieces.append("*")
         star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
         kind = "" if one.annotation is one.empty else f": {one.annotation}"
         pieces.append(f"{star}{one.name}{kind}{_value(one.default)}")
-        if one.kind is one.POSITIONAL_ONLY and (place + 1 == len(given) or given[place + 1].kind is not one.kind):
+        if one.kind is one.POSITIONAL_ONLY and (number + 1 == len(given) or given[number + 1].kind is not one.kind):
             pieces.append("/")
     back = "" if shape.return_annotation in (shape.empty, "None") else f" -> {shape.return_annotation}"
     flat = f"{name}({', '.join(pieces)}){back}"

@@ -1,1 +1,1 @@
-"""What a hostile visitor can do to everybody else, measured: `make attack`."""
+"""Measure what a hostile visitor can do to everybody else: `make attack`."""

@@ -1,4 +1,4 @@
-"""`python -m tools.attack`: what a hostile visitor can do to everybody else, measured.
+"""Measure what a hostile visitor can do to everybody else: `python -m tools.attack`.
 
 A server of its own on loopback, an attacker at 127.0.0.2, and two visitors at 127.0.0.1: one opens the page again and
 again and times it, the other runs a prompt during each attack. For every attack the table has the page's p95 for
@@ -17,19 +17,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.markdown import table
 from tools.page import Page, serving
 
 from .attack import Attack
-from .attacks import ATTACKS, cancelled_runs, hostile_queries, long_sessions, mixed_nonsense, tiny_traces
+from .attacks import ATTACKS, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
 from .files import make_models
 from .load import PAGES, RUNS, fifty_pages
 from .others import Others
+from .queries import hostile_queries
 
 _REST = 12.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended, all is swept
 
 
 @dataclass(frozen=True)
-class Result:
+class AttackResult:
     """What an attack did to the others."""
 
     name: str
@@ -44,26 +46,26 @@ class Result:
 
     @property
     def wrong(self) -> int:
-        """Answers that a request may not get."""
+        """Count the answers that a request may not get."""
         return sum(count for status, count in self.statuses.items() if status >= 500 and status != 503)
 
 
-def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> Result:
-    """One attack, beside two visitors."""
+def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> AttackResult:
+    """Run one attack, beside two visitors."""
     means = Attack(page, scale)
     before, log, begin = page.megabytes, page.log.stat().st_size, time.monotonic()
-    beside = Others(page)
+    others = Others(page)
     attack(means)
     seconds = time.monotonic() - begin
-    beside.stop()
+    others.stop()
     time.sleep(_REST)
     _settle(page)
-    return Result(
+    return AttackResult(
         attack.__name__,
         seconds,
         means.statuses,
-        beside.p95_ms,
-        beside.finished,
+        others.p95_ms,
+        others.finished,
         before,
         page.megabytes,
         sum(file.stat().st_size for file in temporary.rglob("*") if file.is_file()),
@@ -72,7 +74,7 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
 
 
 def _warm_up(page: Page) -> None:
-    """What every server does on its first day: threads are started, and caches of a few entries filled."""
+    """Start the threads and fill the small caches that every server has after its first day."""
     for attack in (long_sessions, tiny_traces, mixed_nonsense, cancelled_runs, hostile_queries):
         attack(Attack(page, 0.05))
     for _ in range(3):
@@ -81,21 +83,19 @@ def _warm_up(page: Page) -> None:
 
 
 def _settle(page: Page) -> None:
-    """Another visitor's short run: what an attack left in caches of few entries gives way."""
+    """Run once as another visitor: what an attack left in caches of few entries gives way."""
     page.visitor().run(60, run_length=8)
 
 
-def table(results: list[Result]) -> str:
-    """For people."""
-    heads = ["attack", "seconds", "answers", "page p95 of others, ms", "their runs", "memory, MB", "left on disk"]
-    heads += ["log, KB", "5xx"]
-    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for each in results:
-        answers = ", ".join(f"{count} x {status or 'closed'}" for status, count in sorted(each.statuses.items()))
-        cells = [each.name.replace("_", " "), f"{each.seconds:.0f}", answers, f"{each.p95_ms:.0f}", each.finished]
-        cells += [f"{each.before:.0f} to {each.after:.0f}", str(each.disk), f"{each.log / 1024:.0f}", str(each.wrong)]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+HEADS = ["attack", "seconds", "answers", "page p95 of others, ms", "their runs", "memory, MB", "left on disk"]
+HEADS += ["log, KB", "5xx"]
+
+
+def row(each: AttackResult) -> list[str]:
+    """Write an attack's line of the table."""
+    answers = ", ".join(f"{count} x {status or 'closed'}" for status, count in sorted(each.statuses.items()))
+    cells = [each.name.replace("_", " "), f"{each.seconds:.0f}", answers, f"{each.p95_ms:.0f}", each.finished]
+    return [*cells, f"{each.before:.0f} to {each.after:.0f}", str(each.disk), f"{each.log / 1024:.0f}", str(each.wrong)]
 
 
 def main() -> int:
@@ -110,14 +110,14 @@ def main() -> int:
         flags = ("--model", "pocket", "--bring-your-own", str(make_models(Path(folder) / "models")))
         with serving(Path(folder) / "log", *flags, TMPDIR=str(temporary)) as page:
             _warm_up(page)
-            results = []
+            rows = []
             for attack in ATTACKS:
                 if given.only in attack.__name__:
-                    results.append(measure(page, temporary, attack, given.scale))
-                    sys.stderr.write(table(results[-1:]).splitlines()[-1] + "\n")
+                    rows.append(row(measure(page, temporary, attack, given.scale)))
+                    sys.stderr.write(" | ".join(rows[-1]) + "\n")
             load = fifty_pages(page)
         log = (Path(folder) / "log").read_text()
-    sys.stdout.write(f"{table(results)}\n\nTracebacks in the log: {log.count('Traceback')}.\n")
+    sys.stdout.write(f"{table(HEADS, rows)}\nTracebacks in the log: {log.count('Traceback')}.\n")
     sys.stdout.write(f"{PAGES} pages at once beside {RUNS} live runs: p95 {load:.0f} ms.\n")
     return 0
 

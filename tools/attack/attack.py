@@ -1,4 +1,4 @@
-"""What an attack works with: an attacker's address and tabs, and the answers that it got."""
+"""Give an attack what it works with: an attacker's address and tabs, and the answers that it got."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Attack:
     statuses: Counter[int] = field(default_factory=Counter)
 
     def visitor(self, session: str | None = None) -> Visitor:
-        """A new tab of the attacker's."""
+        """Open a new tab of the attacker's."""
         made = Visitor(self.page.port, ATTACKER, config=self._config)
         if session is not None:
             made.session = session
         return made
 
     def connect(self) -> socket.socket:
-        """A connection from the attacker's address, on which anything can be sent."""
+        """Open a connection from the attacker's address, on which anything can be sent."""
         return socket.create_connection(("127.0.0.1", self.page.port), 5, (ATTACKER, 0))
 
     def many(self, count: int, ask: Callable[[int], int], workers: int = 8) -> None:
-        """So many requests, several at once; a connection that is ended counts as 0."""
+        """Send so many requests, several at once; a connection that is ended counts as 0."""
 
         def one(number: int) -> int:
             try:

@@ -1,4 +1,4 @@
-"""The attacks: each a number of requests from one address, bounded in number and time."""
+"""Attack from one address, by requests that are bounded in number and time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def fetch_and_inject(attack: Attack) -> None:
 
 
 def nested_bodies(attack: Attack) -> None:
-    """Six megabytes of small lists as the value of a control, each from another tab."""
+    """Send six megabytes of small lists as the value of a control, each from another tab."""
     body = b'{"fn_index":0,"session_hash":"%d","data":[[' + b"[]," * 2_000_000 + b"0]]}"
     attack.many(40, lambda n: attack.visitor().post("/run/predict", body.replace(b"%d", b"%d" % n)).status, 4)
 
 
 def long_sessions(attack: Attack) -> None:
-    """Tabs with names of five megabytes, and thousands of tabs."""
+    """Open tabs with names of five megabytes, and thousands of tabs."""
     names = ["x" * 5_000_000, "x" * 65]
     attack.many(40, lambda n: attack.visitor(names[n % 2]).join().status, 4)
     attack.many(
@@ -44,7 +44,7 @@ def long_sessions(attack: Attack) -> None:
 
 
 def files_on_disk(attack: Attack) -> None:
-    """Recordings and uploads that are broken off."""
+    """Break off recordings and uploads."""
     head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.webm"\r\n\r\n' + b"A" * 3_000_000
 
     def broken_off(number: int) -> int:
@@ -62,13 +62,13 @@ def files_on_disk(attack: Attack) -> None:
 
 
 def trace_bombs(attack: Attack) -> None:
-    """Small files that grow: lists in an unknown panel, and a million nodes."""
+    """Open small files that grow: lists in an unknown panel, and a million nodes."""
     files = [bombs.of_lists(), bombs.of_nodes()]
     attack.many(12, lambda n: attack.visitor().call("open_trace", files[n % 2]).status, 4)
 
 
 def largest_files(attack: Attack) -> None:
-    """The largest traces that are read, and what can be made of them, again and again."""
+    """Open and export the largest traces that are read, again and again."""
     file = bombs.of_nodes(256, 256)
 
     def drop(number: int) -> int:
@@ -81,18 +81,18 @@ def largest_files(attack: Attack) -> None:
 
 
 def unread_races(attack: Attack) -> None:
-    """Races that nobody reads."""
+    """Start races that nobody reads."""
     attack.many(20, lambda n: attack.visitor().join("race-go").status)
 
 
 def tiny_traces(attack: Attack) -> None:
-    """So many files that those of others would go."""
+    """Open so many files that those of others would go."""
     text = base64.b64encode(bombs.GOLDEN.read_bytes()).decode()
     attack.many(300, lambda n: attack.visitor().call("open_trace", text).status, 4)
 
 
 def cancelled_runs(attack: Attack) -> None:
-    """Heavy runs whose tab is closed at once."""
+    """Start heavy runs, and close their tabs at once."""
 
     def leave(number: int) -> int:
         tab = attack.visitor()
@@ -106,7 +106,7 @@ def cancelled_runs(attack: Attack) -> None:
 
 
 def mixed_nonsense(attack: Attack) -> None:
-    """Requests of every wrong kind."""
+    """Send requests of every wrong kind."""
     kinds: list[Callable[[Visitor, int], int]] = [
         lambda tab, n: tab.ask("GET", f"/{n}%0aforged%0d").status,
         lambda tab, n: tab.ask("GET", f"{API}/queue/data?session_hash=no{n}").status,
@@ -123,7 +123,7 @@ def mixed_nonsense(attack: Attack) -> None:
 
 
 def held_connections(attack: Attack) -> None:
-    """Connections that say nothing, or a letter at a time."""
+    """Hold connections that send nothing, or a letter at a time."""
     held = list[socket.socket]()
     with contextlib.suppress(OSError):
         for number in range(round(3_000 * attack.scale)):
@@ -137,7 +137,7 @@ def held_connections(attack: Attack) -> None:
 
 
 def slow_bodies(attack: Attack) -> None:
-    """Bodies of which a byte comes now and then."""
+    """Send bodies of which a byte comes now and then."""
 
     def slow(number: int) -> int:
         with contextlib.closing(attack.visitor().connect(4)) as line:

@@ -1,4 +1,4 @@
-"""Traces that are small as files and large as what they hold."""
+"""Make traces that are small as files and large as what they hold."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ import gzip
 import json
 from typing import Any
 
-from tools.page import ROOT
+from tools import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "lookahead.jsonl"
 
 
 def of_lists() -> str:
-    """A trace whose first step holds thirty megabytes of empty lists in a panel of no method."""
+    """Make a trace whose first step holds thirty megabytes of empty lists in a panel of no method."""
     header, step = _lines()
     step["panel"] = {"bomb": []}
-    text = (
-        json.dumps(header)
-        + "\n"
-        + json.dumps(step).replace('"bomb": []', '"bomb": [' + "[]," * 1_900_000 + "0]")
-        + "\n"
-    )
+    bomb = json.dumps(step).replace('"bomb": []', '"bomb": [' + "[]," * 1_900_000 + "0]")
+    text = f"{json.dumps(header)}\n{bomb}\n"
     return base64.b64encode(gzip.compress(text.encode(), 9)).decode()
 
 
 def of_nodes(steps: int = 2_048, count: int = 700) -> str:
-    """A trace of so many steps with so many nodes each; the numbers given are more than the page reads."""
+    """Make a trace of so many steps with so many nodes each; the defaults are more than the page reads."""
     header, first = _lines()
     token, start, lines = header["prompt"][-1], len(header["prompt"]), [json.dumps(header)]
     for index in range(steps):

@@ -1,4 +1,4 @@
-"""Attacks by files: run folders whose numbers contradict each other, half characters, tokenizers that take long."""
+"""Attack by files: run folders whose numbers contradict each other, half characters, tokenizers that take long."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = ("slow", "linked", "many", "../models/slow")
 
 
 def make_models(root: Path) -> Path:
-    """Model folders as an attacker would have them, for `--bring-your-own`."""
+    """Write model folders as an attacker would have them, for `--bring-your-own`."""
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
     tokens = [{"id": 200 + number, "content": f"<{number}>", **flags} for number in range(_TOKENS)]
     split = {"type": "Split", "pattern": _EXPRESSION, "behavior": "Isolated", "invert": False}
@@ -42,7 +42,7 @@ def make_models(root: Path) -> Path:
 
 
 def brought_models(attack: Attack) -> None:
-    """Models whose tokenizers take many seconds, or whose files are links out of the owner's folder."""
+    """Load models whose tokenizers take many seconds, or whose files are links out of the owner's folder."""
 
     def load(number: int) -> int:
         tab = attack.visitor()
@@ -57,13 +57,13 @@ def brought_models(attack: Attack) -> None:
 
 
 def contradicting_folders(attack: Attack) -> None:
-    """Run folders of twenty steps that accept a million guesses, and files whose names are half a character."""
+    """Bring run folders of twenty steps that accept a million guesses, and files named half a character."""
     files = [[*_folder()], [_HALF, _trace()]]
     attack.many(50, lambda n: attack.visitor().call("debug_bring", files[n % 2], "debug-viewer").status, 4)
 
 
 def half_characters(attack: Attack) -> None:
-    """Traces whose names and texts hold half a character, exported in every form."""
+    """Export traces whose names and texts hold half a character, in every form."""
     file = _trace()
 
     def drop(number: int) -> int:
@@ -77,7 +77,7 @@ def half_characters(attack: Attack) -> None:
 
 
 def _trace() -> str:
-    """An honest trace, but for half a character in the names of its method and its model."""
+    """Make an honest trace, but for half a character in the names of its method and its model."""
     header, *steps = GOLDEN.read_text().splitlines()
     about = json.loads(header)
     about["method"] = about["model"]["name"] = _HALF
@@ -85,7 +85,7 @@ def _trace() -> str:
 
 
 def _folder() -> Iterator[str]:
-    """The files of a run folder, names and contents in turn."""
+    """Yield the files of a run folder, names and contents in turn."""
     texts = dict.fromkeys(("question", "category", "method", "setting", "engine"), "x")
     steps = [{"run": 0, "step": step, "drafted": 3, "accepted": 10**6, "written": 10**6 + 1} for step in range(20)]
     for name, rows in ((RUNS, [{"run": 0, "turn": 1, "reconstructed": False, **texts}]), (STEPS, steps), (NODES, [])):

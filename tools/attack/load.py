@@ -1,4 +1,4 @@
-"""Honest visitors in numbers: fifty open the page at the same moment while eight watch runs of their own."""
+"""Load the page with honest visitors: fifty open it at the same moment while eight watch runs of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGES, RUNS, ROUNDS = 50, 8, 12
 
 
 def fifty_pages(page: Page) -> float:
-    """The p95 of the page's time in ms, from the moment that all ask."""
+    """Return the p95 of the page's time in ms, from the moment that all ask."""
     results: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     end = multiprocessing.Event()
     watching = multiprocessing.Process(target=_watch, args=(page.port, end), daemon=True)

@@ -1,4 +1,4 @@
-"""Two visitors beside an attack: one opens the page and times it, the other runs a prompt again and again."""
+"""Visit beside an attack: one visitor opens the page and times it, the other runs a prompt again and again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Others:
         time.sleep(0.5)  # until both have come
 
     def stop(self) -> None:
-        """Let the run that goes on come to its end, and hear how it was."""
+        """Let the current run end, and collect the results."""
         self._end.set()
         times, done, begun = self._results.get(timeout=180)
         self._process.join()

@@ -1,4 +1,4 @@
-"""Queries on the Debug page that want more time, memory or types than they may have."""
+"""Attack by queries on the Debug page that want more time, memory or types than they may have."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LATE = 504
 
 
 def _doubled(first: str, last: str) -> str:
-    """A query with twenty-four aliases, each of which uses the one before twice."""
+    """Write a query with twenty-four aliases, each of which uses the one before twice."""
     aliases = ", ".join(f"{last.format(f'a{k}')} AS a{k + 1}" for k in range(24))
     return f"SELECT {first} AS a0, {aliases} FROM nodes"
 
 
 def _compared(times: int) -> str:
-    """A query that the parser doubles again and again, before anybody can look at it."""
+    """Write a query that the parser doubles again and again, before anybody can look at it."""
     text = "run"
     for _ in range(times):
         text = f"CASE {text} WHEN 1 THEN 2 WHEN 3 THEN 4 END"
@@ -43,7 +43,7 @@ _QUERIES = (
 
 
 def hostile_queries(attack: Attack) -> None:
-    """Queries that never end, grow or return strange values; every third visitor leaves before the answer."""
+    """Ask queries that never end, grow or return strange values; every third visitor leaves before the answer."""
 
     def ask(number: int) -> int:
         address, begin = urlencode({"sql": _QUERIES[number % len(_QUERIES)]}), time.monotonic()

@@ -1,4 +1,4 @@
-"""Attacks on the way that requests and responses take: unread answers, log, paths, host names, sessions of others."""
+"""Attack the way that requests and responses take: unread answers, log, paths, host names, sessions of others."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def unread_answers(attack: Attack) -> None:
 
 
 def failing_events(attack: Attack) -> None:
-    """Events without the address that their functions read, and with half of a character."""
+    """Send events without the address that their functions read, and with half of a character."""
     wanted = [each["id"] for each in attack.visitor().read()["dependencies"] if each["collects_event_data"]]
 
     def fail(number: int) -> int:
         tab = attack.visitor()
-        data = (None, {"address": "\ud800"}, {"address": "?run=\x00&step=x"}, [])[number % 4]
+        data: object = (None, {"address": "\ud800"}, {"address": "?run=\x00&step=x"}, [])[number % 4]
         path = "/queue/join" if number % 2 else "/run/predict"
         return tab.post(path, tab.event(wanted[number % len(wanted)], [], event_data=data)).status
 
@@ -52,14 +52,14 @@ def failing_events(attack: Attack) -> None:
 
 
 def impossible_paths(attack: Attack) -> None:
-    """Names that no file can have."""
+    """Ask for names that no file can have."""
     names = ["a" * 256, "a" * 4_000, "a/" * 2_000 + "a", "%00", "%ed%a0%80", "%ff", "..%2f..%2fetc", "a" * 99 + ".js/x"]
     folders = ["/assets/", "/static/img/", "/static/", "/specscope/", f"{API}/heartbeat/"]
     attack.many(2_000, lambda n: attack.visitor().ask("GET", folders[n % len(folders)] + names[n % len(names)]).status)
 
 
 def new_hosts(attack: Attack) -> None:
-    """The page, each time by another name."""
+    """Ask for the page, each time by another name."""
     attack.many(2_000, lambda n: attack.visitor().ask("GET", "/", Host=f"10.9.{n >> 8 & 255}.{n & 255}").status)
 
 
@@ -69,8 +69,8 @@ def sessions_of_others(attack: Attack) -> None:
     def run(number: int) -> int:
         owner = attack.page.visitor("127.0.0.3")
         stranger = attack.visitor(owner.session)
-        with concurrent.futures.ThreadPoolExecutor(1) as own:
-            lines = own.submit(owner.run, 170, run_length=64)
+        with concurrent.futures.ThreadPoolExecutor(1) as owners_thread:
+            lines = owners_thread.submit(owner.run, 170, run_length=64)
             status = _meddle(stranger)
             if '"kind":"check"' not in lines.result():
                 raise RuntimeError("another visitor's run was stopped")

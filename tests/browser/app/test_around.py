@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from app.examples import EXAMPLES, examples_for
+from tests import GOLDEN
 from tests.tiers import choose
 
 from .conftest import Served
@@ -18,7 +18,6 @@ from .test_page import run_to_the_end
 from .test_visitors import begin, nobody_is_left, slow
 
 __all__ = ["slow"]
-GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 PLAYER = "SpecscopeApp.shown.viewer.player"
@@ -114,8 +113,8 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
     assert [foot.count(header[name]) for name in ("device", "dtype", "attention")] == [1] * 3
     assert f"torch {header['versions']['torch']}" in foot[-1]
     page.click("text=Align by token")  # the pointer stays on it
-    found = axe_core_python.Axe().run(page)
-    assert [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")] == []
+    report = axe_core_python.Axe().run(page)
+    assert [each["id"] for each in report["violations"] if each["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["light"]))

@@ -24,7 +24,7 @@ SECOND = "SpecscopeApp.shown.viewer.second.beside.player"
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A run of the model that the page serves, with a rejected guess in its third step."""
+    """Make a run of the model that the page serves, with a rejected guess in its third step."""
     made = load("toy").generate("Monday: high tide", "jacobi", {"n": 3}, max_new_tokens=20, record="full")
     assert made.trace.steps[2].accepted == 0
     path = tmp_path / "run.jsonl"

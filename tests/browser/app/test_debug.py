@@ -22,6 +22,7 @@ from app.server import serving as server
 from app.server.middleware.origin import Owner
 from app.state import AppState
 from app.store.run_folders import SHIPPED
+from tests import ROOT
 from tests.app.conftest import CATALOG
 from tests.app.debug_folders import make_folders
 from tests.evaluate.made_tables import made_tables
@@ -29,7 +30,7 @@ from tests.evaluate.made_tables import made_tables
 from ..conftest import PATIENCE, Watched
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
-SAMPLES = Path(__file__).parents[3] / "assets" / "samples"
+SAMPLES = ROOT / "assets" / "samples"
 POCKET = {"folder": "pocket", "f.method": "draft_model", "f.setting": "default"}
 SIZE = {"width": 1280, "height": 900}
 CARD = "SpecscopeApp.shown.debug.cards.cards.find(({ facts }) => facts.key === '%s')"
@@ -58,12 +59,12 @@ class DebugPage:
     place: Path
 
     def land(self) -> None:
-        """As a visitor does who knows no address but the page's."""
+        """Open the page as a visitor does who knows no other address."""
         self.page.goto(self.address)
         self.wait("globalThis.SpecscopeApp?.shown.viewer?.player.record.last >= 0")
 
     def open(self, **query: str) -> None:
-        """Another view, as an address names it."""
+        """Open another view, as an address names it."""
         self.page.get_by_role("tab", name="Debug").click()
         self.wait("SpecscopeApp.shown.debug.opened.facts")  # of what it opens by itself
         given = urlencode({"screen": "debug"} | query)
@@ -77,12 +78,12 @@ class DebugPage:
 
     @property
     def query(self) -> dict[str, str]:
-        """The address's fields."""
+        """Return the address's fields."""
         return {name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()}
 
     @property
     def count(self) -> str:
-        """What is said of how much was chosen."""
+        """Return what is said of how much was chosen."""
         return str(self.page.locator(".app-debug-count").evaluate("(line) => line.firstChild?.data ?? ''"))
 
     def wait(self, condition: str) -> None:
@@ -94,7 +95,7 @@ class DebugPage:
         self.wait(f"document.querySelector('.app-debug-count').textContent.startsWith('{words}')")
 
     def card(self, key: str) -> Any:
-        """A metric's card, once it is in sight and drawn."""
+        """Return a metric's card, once it is in sight and drawn."""
         card = self.page.locator(f".app-debug-card[data-key={key}]")
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         self.wait(f"{CARD % key}.measured && (!{CARD % key}.measured.figure || {CARD % key}.figure.listens)")
@@ -103,7 +104,7 @@ class DebugPage:
         return card
 
     def listed(self) -> tuple[str, str]:
-        """The title of the list of steps, and what it says of them."""
+        """Return the title of the list of steps, and what it says of them."""
         self.page.wait_for_selector("dialog[open] .app-debug-step")
         return self.page.inner_text("dialog[open] h2"), self.page.inner_text("dialog[open] [role=status]")
 
@@ -120,13 +121,13 @@ class DebugPage:
 
     @property
     def notice(self) -> Any:
-        """The sentence on what went wrong."""
+        """Return the sentence on what went wrong."""
         return self.page.locator(".ss-debug > .app-debug-notice:not([hidden])")
 
 
 @pytest.fixture(scope="module")
 def shared(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebugPage]:
-    """The page in a tab, at the beginning on a recorded run."""
+    """Yield the page in a tab, at the beginning on a recorded run."""
     place = make_folders(tmp_path_factory.mktemp("runs"))
     worse = {"source": "specscope", "name": "The worse"}
     write_folder(place / "worse", *made_tables(24, 12, 1, seed=1).values(), worse)
@@ -153,7 +154,7 @@ def shared(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def debug(shared: DebugPage) -> Iterator[DebugPage]:
-    """The page without anything that a test before has opened."""
+    """Yield the page without anything that a test before has opened."""
     shared.page.set_viewport_size(SIZE)
     yield shared
     shared.page.evaluate("document.querySelectorAll('dialog[open]').forEach((box) => box.close())")
@@ -288,8 +289,8 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
     ):
         debug.drop(*files)
         debug.notice.filter(has_text=sentence).wait_for()
-        said = debug.notice.locator("[role=alert]")
-        assert "\n" not in said.inner_text() and not debug.page.locator(".ss-debug img").count()
+        notice = debug.notice.locator("[role=alert]")
+        assert "\n" not in notice.inner_text() and not debug.page.locator(".ss-debug img").count()
         assert (debug.count, debug.page.url) == (shown, address)
         assert 0 <= debug.notice.bounding_box()["y"] < 200  # in sight, wherever the page was scrolled to
 
@@ -312,11 +313,11 @@ def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     assert seen[9] == "A guess contains" and seen[23:27] == ["Apply", "Clear", "SQL", "List them"]
     first = "Mean acceptance length"
     assert seen[27:30] == [f"Copy a link to {first}", f"How {first} is computed", f"{first} as a table"]
-    said = debug.page.locator("[data-key=survival] [aria-live]")
-    assert said.inner_text().startswith("position 1, accepted 208")
+    spoken = debug.page.locator("[data-key=survival] [aria-live]")
+    assert spoken.inner_text().startswith("position 1, accepted 208")
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
         debug.page.keyboard.press(key)
-    assert said.inner_text().startswith("position 3, accepted ")
+    assert spoken.inner_text().startswith("position 3, accepted ")
     debug.page.wait_for_selector("[data-key=survival] .hovertext")
     debug.page.keyboard.press("Enter")
     assert debug.listed()[0] == "Survival by position: position 3"

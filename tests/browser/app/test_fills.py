@@ -21,7 +21,7 @@ STEP = 15
 
 
 def chart(page: Any, view: str) -> bytes:
-    """The pixels of a view's chart, with the pointer nowhere."""
+    """Return the pixels of a view's chart, with the pointer nowhere."""
     page.mouse.move(0, 0)
     page.locator(f".ss-card[data-view={view}]").scroll_into_view_if_needed()  # out of sight it keeps its old size
     plot = f"{PLAYER}.cards.cards.get('{view}').content"
@@ -31,7 +31,7 @@ def chart(page: Any, view: str) -> bytes:
 
 
 def differing(one: bytes, other: bytes) -> float:
-    """The share of pixels that differ by more than the smoothing of edges, which a fraction of a pixel changes."""
+    """Return the share of pixels that differ by more than a shift of a fraction of a pixel smooths."""
     pictures = [np.asarray(Image.open(BytesIO(png)).convert("L"), dtype=np.int16) for png in (one, other)]
     assert pictures[0].shape == pictures[1].shape
     return float((abs(pictures[0] - pictures[1]) > 48).mean())

@@ -25,7 +25,7 @@ WINDOW = "#p-lookahead-W input[type=number]"
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A sampled run of the model that the page serves, as a file."""
+    """Make a sampled run of the model that the page serves, as a file."""
     made = load("toy").generate(
         "Monday: high tide", "lookahead", {"W": 6, "N": 3, "G": 5}, {"temperature": 0.5, "seed": 4}, 20, record="full"
     )

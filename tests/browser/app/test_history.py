@@ -73,8 +73,8 @@ def test_back_finds_a_run_of_ones_own_and_a_file(new_page: NewPage, served: Serv
     page = served.open(new_page())
     page.fill("#run-length input", "16")
     run_to_the_end(page)
-    own, last = page.evaluate(f"[{RUN}, {PLAYER}.record.last]")
-    page.wait_for_function(f"location.search.includes('run={own}') && {PLAYER}.state.step === {last}")
+    run, last = page.evaluate(f"[{RUN}, {PLAYER}.record.last]")
+    page.wait_for_function(f"location.search.includes('run={run}') && {PLAYER}.state.step === {last}")
     assert page.evaluate(DROP, [".ss-text", (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
     page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     file = page.evaluate(RUN)
@@ -82,7 +82,7 @@ def test_back_finds_a_run_of_ones_own_and_a_file(new_page: NewPage, served: Serv
     page.go_back()
     page.wait_for_function(f"{RUN} === '{file}'")
     page.go_back()
-    page.wait_for_function(f"{RUN} === '{own}'")
+    page.wait_for_function(f"{RUN} === '{run}'")
 
 
 def test_back_turns_to_the_tab_that_was_seen(new_page: NewPage, served: Served) -> None:

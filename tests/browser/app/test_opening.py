@@ -29,7 +29,7 @@ GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.shown.viewer.op
 
 @pytest.fixture(scope="module")
 def runs() -> list[Trace]:
-    """The recordings that race: first the autoregressive one."""
+    """Return the recordings that race: first the autoregressive one."""
     traces = [Recordings().trace(run) for run in OPENING.runs]
     return [trace for trace in traces if trace is not None]
 
@@ -231,9 +231,9 @@ def test_it_has_no_serious_violation_of_accessibility(new_page: NewPage, served:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     page = served.land(new_page(height=720), f"?__theme={theme}")
     end_of(page)
-    found = axe_core_python.Axe().run(page)
-    heavy = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    assert [each["id"] for each in found["violations"] if each in heavy or each["id"] == "heading-order"] == []
+    report = axe_core_python.Axe().run(page)
+    heavy = [each for each in report["violations"] if each["impact"] in ("serious", "critical")]
+    assert [each["id"] for each in report["violations"] if each in heavy or each["id"] == "heading-order"] == []
 
 
 def test_where_it_cannot_be_loaded_the_player_stands_there(chromium: Any, served: Served) -> None:

@@ -21,7 +21,7 @@ def make_experiment(
     variants: Mapping[str, Variant] | None = None,
     length: int = 10,
 ) -> Experiment:
-    """A experiment with a random prompt of every kind named."""
+    """Make an experiment with a random prompt of every kind named."""
     source, questions = random.Random(5), list[Question]()
     for kind in kinds:
         ids = tuple(source.randrange(engine.model.card.vocabulary) for _ in range(length))
@@ -31,5 +31,5 @@ def make_experiment(
 
 @pytest.fixture
 def experiment() -> Experiment:
-    """Every method can run, on a language that repeats itself."""
+    """Run every method on a language that repeats itself."""
     return make_experiment(engine(counted_text()), 16)

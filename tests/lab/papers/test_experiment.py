@@ -38,7 +38,7 @@ COPY = using("prompt_lookup", K=4)
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
-    """Notes every run that any engine is asked for: its method, budget and first prompt tokens."""
+    """Note every run that any engine is asked for: its method, budget and first prompt tokens."""
     made: list[tuple[str, int, str]] = []
     decode = Engine.decode
 

@@ -33,7 +33,7 @@ def meaning_of(answer: str) -> AnswerMeaning:
 
 
 def value(text: str) -> int:
-    """What the left side of a sum is worth: multiplication first, then from left to right."""
+    """Return what the left side of a sum is worth: multiplication first, then from left to right."""
     total = 0
     for term in re.split(r" (?=[-+] )", text):
         product = 1

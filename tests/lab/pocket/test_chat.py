@@ -29,7 +29,7 @@ def turns() -> tuple[Turn, ...]:
 
 
 def swapped(text: str, words: tuple[str, ...]) -> str:
-    """The text with the first of the words in it replaced by the next of the words."""
+    """Return the text with the first of the words in it replaced by the next of the words."""
     for word in re.findall(r"\w+", text):
         if word.lower() in {known.lower() for known in words}:
             names = [known.lower() for known in words]

@@ -80,7 +80,7 @@ def test_every_operation_is_written_and_means_what_it_says():
 
 
 def assert_means(function: ast.FunctionDef, op, given, probe):
-    """The evaluated function gives what the operation's own definition gives."""
+    """Assert that the evaluated function gives what the operation's own definition gives."""
     arguments = probe if isinstance(probe, tuple) else (probe,)
     try:
         value = op.apply(probe, given)

@@ -35,6 +35,7 @@ from lab.training.conversations import Conversation
 from lab.training.encoding import ChatEncoder
 from lab.training.machine import machine
 from lab.training.plot import plot
+from tests import ROOT
 
 TINY = replace(SMOKE.target, hidden=16, layers=1, steps=8, lines=2, length=128)
 
@@ -187,7 +188,7 @@ class Kill(Exception):  # noqa: N818  # it is no error
 def trained(
     folder: Path, tokenizer: Any, reports: Iterator[None] | None = None, seed: int = 2, seconds: float = 1e9
 ) -> Any:
-    """A tiny model after its training, or after as much of it as `reports` lets pass; `seconds` between checkpoints."""
+    """Train a tiny model, or as far as `reports` lets it pass; `seconds` between checkpoints."""
     model, encoder = new_model(TINY, seed, "cpu", 1500), SampleEncoder(tokenizer)
 
     def progress(what: str, share: float) -> None:
@@ -281,7 +282,7 @@ def test_the_card_names_the_machine_that_was_used(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_shipped_card_names_the_projects_licence() -> None:
-    cards = list((Path(__file__).parents[3] / "assets" / "pocket").glob("*/README.md"))
+    cards = list((ROOT / "assets" / "pocket").glob("*/README.md"))
     assert len(cards) == 6
     assert all("\nlicense: apache-2.0\n" in card.read_text(encoding="utf-8").split("---")[1] for card in cards)
 

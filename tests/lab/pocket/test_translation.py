@@ -29,13 +29,13 @@ ANSWER = "yolna gromum tormis. mishu rastis todele."
 
 
 def parts(seed: int) -> tuple[list[Clause], str, bool]:
-    """The clauses, the language and the layout of a question like those of `make`."""
+    """Return the clauses, the language and the layout of a question like those of `make`."""
     return translation._clauses(Random(seed)), ("Velan", "English")[seed % 2], seed // 2 % 2 > 0
 
 
 def answer_of(seed: int, voice: int, clauses: list[Clause] | None = None) -> str:
-    own, to, numbered = parts(seed)
-    return translation._answer(own if clauses is None else clauses, to, numbered, Random(voice))
+    written, to, numbered = parts(seed)
+    return translation._answer(written if clauses is None else clauses, to, numbered, Random(voice))
 
 
 def test_every_word_has_one_meaning() -> None:
@@ -166,7 +166,7 @@ def test_another_meaning_is_wrong(everything: bool) -> None:
 
 
 def _changes(clause: Clause) -> list[Clause]:
-    """The clause with each of its facts changed in turn."""
+    """Return the clause with each of its facts changed in turn."""
     subject, action = clause.subject, clause.action
     changes = [
         clause._replace(action=action._replace(tense=(action.tense + 1) % 3)),

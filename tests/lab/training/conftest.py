@@ -19,7 +19,7 @@ LENGTH = 48
 
 
 def counting(first: int, turns: int = 1, system: str = "") -> Conversation:
-    """Questions whose answers count on: regular, so that a few steps learn much."""
+    """Make questions whose answers count on: regular, so that a few steps learn much."""
     asked = tuple(f"count {first + turn}" for turn in range(turns))
     answers = tuple(" ".join(str((first + turn + i) % 10) for i in range(5)) for turn in range(turns))
     return Conversation(asked, answers, system)
@@ -36,7 +36,7 @@ def codec() -> Codec:
 
 @pytest.fixture
 def batch(codec: Codec) -> Batch:
-    """All conversations in a few lines, as a model takes them."""
+    """Return all conversations in a few lines, as a model takes them."""
     encoder = ChatEncoder(codec, LENGTH)
     packed = pack([row for chat in CHATS for row in encoder.rows(chat)], LENGTH, 0)
     return packed.select(slice(None))
@@ -44,7 +44,7 @@ def batch(codec: Codec) -> Batch:
 
 @pytest.fixture
 def backbone() -> Callable[..., Backbone]:
-    """Makes a tiny model of the tokenizer's size; equal seeds give equal weights."""
+    """Make a tiny model of the tokenizer's size; equal seeds give equal weights."""
 
     def make(family: str = "llama", **changes: Any) -> Backbone:
         return Backbone(tiny(family, vocab_size=300, **changes), family)

@@ -19,12 +19,12 @@ FAMILIES = ["llama", "mistral", "qwen2-mixed", "qwen3", "phi3"]
 
 
 def rows_of(batch: Batch) -> list[tuple[list[int], list[bool]]]:
-    """The rows of a batch, padding too."""
-    found = []
+    """Return the rows of a batch, padding too."""
+    rows = []
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
-        found += [(ids[a:b].tolist(), learnt[a:b].tolist()) for a, b in pairwise(begins)]
-    return found
+        rows += [(ids[a:b].tolist(), learnt[a:b].tolist()) for a, b in pairwise(begins)]
+    return rows
 
 
 def test_packing_keeps_every_row_whole(codec: Codec) -> None:
@@ -32,8 +32,8 @@ def test_packing_keeps_every_row_whole(codec: Codec) -> None:
     sizes = [rng.randint(1, 20) for _ in range(200)]
     rows = [TrainingRow([n] * size, [place > 0 for place in range(size)]) for n, size in enumerate(sizes, start=1)]
     batch = pack(iter(rows), 32, 0)
-    found = [ids for ids, _ in rows_of(batch) if ids[0] != 0]
-    assert sorted(found) == sorted(row.ids for row in rows)
+    packed = [ids for ids, _ in rows_of(batch) if ids[0] != 0]
+    assert sorted(packed) == sorted(row.ids for row in rows)
     assert len(batch.ids) <= 1.15 * sum(len(row.ids) for row in rows) / 32
 
 
@@ -49,8 +49,8 @@ def test_a_fixed_count_of_lines_leaves_out_what_finds_no_room() -> None:
 
 
 def brute_labels(batch: Batch, distances: int, shift: int = 0) -> list[tuple[int, list[int]]]:
-    """Written out place by place: flat place, and the tokens behind it as long as the answer goes on."""
-    found = []
+    """List each flat position with the tokens after it as long as the answer goes on."""
+    expected = []
     for line in range(len(batch.ids)):
         ids, learnt = batch.ids[line].tolist(), batch.learnt[line].tolist()
         for t in range(len(ids)):
@@ -59,17 +59,17 @@ def brute_labels(batch: Batch, distances: int, shift: int = 0) -> list[tuple[int
                 going_on = t + d < len(ids) and all(learnt[t + 1 : t + d + 1])
                 wanted.append(ids[t + d] if going_on else IGNORED)
             if t + 1 < len(ids) and learnt[t + 1]:
-                found.append((line * len(ids) + t, wanted))
-    return found
+                expected.append((line * len(ids) + t, wanted))
+    return expected
 
 
 def test_labels_are_the_next_tokens_of_the_same_answer(batch: Batch) -> None:
     places, labels = batch.labels(4)
-    found = list(zip(places.tolist(), labels.tolist(), strict=True))
-    assert found == brute_labels(batch, 4)
-    assert found != brute_labels(batch, 4, shift=1), "the control: a wrong shift is told apart"
-    assert any(IGNORED in wanted for _, wanted in found) and any(IGNORED not in wanted for _, wanted in found)
-    assert batch.counts(4).tolist() == [sum(w[d] != IGNORED for _, w in found) for d in range(4)]
+    labelled = list(zip(places.tolist(), labels.tolist(), strict=True))
+    assert labelled == brute_labels(batch, 4)
+    assert labelled != brute_labels(batch, 4, shift=1), "the control: a wrong shift is told apart"
+    assert any(IGNORED in wanted for _, wanted in labelled) and any(IGNORED not in wanted for _, wanted in labelled)
+    assert batch.counts(4).tolist() == [sum(w[d] != IGNORED for _, w in labelled) for d in range(4)]
     for place, wanted in zip(places.tolist(), labels.tolist(), strict=True):
         for ahead in range(1, 4):  # what `labels` says of the places behind
             if wanted[ahead] != IGNORED:

@@ -14,7 +14,7 @@ from .conftest import counting
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 def read(tmp_path: Path, *lines: object) -> list[Conversation]:

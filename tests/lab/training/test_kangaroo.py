@@ -27,8 +27,8 @@ IDS = torch.tensor([token for token in range(300) if token % 3])
 def by_hand(
     learner: KangarooLearner, batch: Batch, folder: Path, shift: int = 0, ids: Tensor | None = None
 ) -> tuple[float, float, float]:
-    """Loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the adapter
-    as the engine runs it.
+    """Count loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the
+    adapter as the engine runs it.
     """
     model = learner.backbone.model
     learner.save(folder)
@@ -41,12 +41,12 @@ def by_hand(
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(row)]
         for begin, end in pairwise(begins):
             with torch.no_grad():
-                found = model(input_ids=row[None, begin:end], output_hidden_states=True)
+                output = model(input_ids=row[None, begin:end], output_hidden_states=True)
             session = adapter.open(64, 64)
-            made = session.read(found.hidden_states[adapter.layer][0])
+            made = session.read(output.hidden_states[adapter.layer][0])
             for t in range(end - begin - 1 - shift):
                 if learnt[begin + t + 1]:
-                    draft, logits = session.logits(made[t : t + 1])[0], found.logits[0, t + shift]
+                    draft, logits = session.logits(made[t : t + 1])[0], output.logits[0, t + shift]
                     target = logits.softmax(-1)
                     losses.append(float(cross_entropy(draft, logits[drafted].softmax(-1))))
                     right.append(bool(drafted[draft.argmax()] == target.argmax()))
@@ -123,16 +123,16 @@ def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, b
 def test_pieces_small_enough_for_the_memory_change_nothing(
     backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = list[list[Tensor]]()
+    gradients = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
         learner = KangarooLearner(backbone(), AdapterSettings(1), seed=1)
         shaken(learner)
         for part in batch.parts(at_once):
             learner.learn(part, batch.counts(1), 0.0)
-        found.append([w.grad for w in learner.groups["adapter"].weights.values() if w.grad is not None])
-    assert len(found[0]) == 6
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
+        gradients.append([w.grad for w in learner.groups["adapter"].weights.values() if w.grad is not None])
+    assert len(gradients[0]) == 6
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
 
 
 def test_the_exit_is_where_the_paper_has_it() -> None:

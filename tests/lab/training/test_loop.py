@@ -61,7 +61,7 @@ def loop(
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 def test_every_step_is_logged_and_some_are_measured(tmp_path: Path) -> None:

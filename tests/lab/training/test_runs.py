@@ -42,12 +42,12 @@ SMALL = ["--steps", "4", "--lines", "2", "--length", "48", "--device", "cpu", "-
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 @pytest.fixture
 def home(backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path) -> Path:
-    """A model's folder, and a file of conversations."""
+    """Make a model's folder, and a file of conversations."""
     backbone().save(tmp_path / "model", codec)
     lines = "".join(write_line(replace(chat, system=str(n)), n) for n, chat in enumerate(CHATS * 2))
     (tmp_path / "chats.jsonl").write_text(lines)
@@ -87,8 +87,8 @@ def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str
     assert (home / "out" / "curves.svg").read_text().count("<polyline") == 16
     weights = (home / "out" / "medusa_lm_head.safetensors").read_bytes()
     assert medusa(*given(home), "--heads", "2", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["heads"]) == 2 and found["backbone"]["before"] == found["backbone"]["after"]
+    report = json.loads(capsys.readouterr().out)
+    assert len(report["heads"]) == 2 and report["backbone"]["before"] == report["backbone"]["after"]
     assert (home / "out" / "medusa_lm_head.safetensors").read_bytes() == weights, "a finished one is not trained again"
     with pytest.raises(ParamError, match="another model or settings"):
         medusa(*given(home), "--heads", "3")
@@ -102,8 +102,8 @@ def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str
 def test_heads_and_model_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--joint", "--heads", "2", "--own-output", "--rank", "2", "--first-stage", "0.5", "--rate", "0.01"]
     assert medusa(*given(home), *flags, "--model-loss", "distilled", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"] != found["after"] and 0.0 < found["agreement"] <= 1.0
+    report = json.loads(capsys.readouterr().out)["backbone"]
+    assert report["before"] != report["after"] and 0.0 < report["agreement"] <= 1.0
     learnt = load_model(str(home / "out" / "backbone"), "cpu", "float32")
     assert load_heads(str(home / "out"), learnt).count == 2
     assert learnt.card.hash != load_model(str(home / "model"), "cpu", "float32").card.hash
@@ -193,8 +193,8 @@ def test_a_model_that_teaches_itself(
     write_tasks(home / "tasks.jsonl", 1, questions=1)
     flags = ["--joint", "--heads", "1", "--rank", "2", "--schedule", "sine", "--tasks", str(home / "tasks.jsonl")]
     assert medusa(*given(home), *flags, "--self-distill", "--temperature", "1", "--length", "120", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"]["questions"].keys() == found["after"]["questions"].keys() >= {"all", "code"}
+    model = json.loads(capsys.readouterr().out)["backbone"]
+    assert model["before"]["questions"].keys() == model["after"]["questions"].keys() >= {"all", "code"}
     answered = read_conversations(home / "out" / "training" / "answers.jsonl", quiet)
     assert len(answered) > 8 and not {one.answers for one in answered} & {one.answers for one in CHATS}
     card = (home / "out" / "README.md").read_text()
@@ -235,8 +235,8 @@ def test_what_a_quantised_model_was_before_is_measured_on_its_unquantised_weight
     flags = ["--joint", "--heads", "1", "--rank", "2", "--json", "--dtype", "bfloat16"]
     frozen = ["--rate", "0", "--model-rate", "0", "--quantise"]
     assert medusa(*given(home), *flags, *frozen) == 0
-    found = json.loads(capsys.readouterr().out)["backbone"]
-    assert found["before"] == found["after"] and found["agreement"] == 1.0
+    model = json.loads(capsys.readouterr().out)["backbone"]
+    assert model["before"] == model["after"] and model["agreement"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -295,13 +295,13 @@ def test_a_model_whose_weights_are_not_all_there_is_not_trained_behind(home: Pat
 
 
 def chatty(codec: Codec) -> Codec:
-    """So many tokens end an answer that a random model's answers do end."""
+    """Return so many tokens end an answer that a random model's answers do end."""
     return Codec(codec.tokenizer, range(2, 70))
 
 
 @pytest.fixture(params=[pytest.param("compiled", marks=needs_compiler), "transformers"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What writes the answers."""
+    """Choose what writes the answers."""
     monkeypatch.setattr(distill, "_BLOCKS", 1)
     if request.param == "transformers":
         monkeypatch.setattr(distill.TextBatch, "suit", lambda model, length: False)

@@ -32,12 +32,12 @@ pytestmark = needs_compiler
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 @pytest.fixture
 def model(backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path) -> str:
-    """A folder whose random model ends its texts often."""
+    """Make a folder whose random model ends its texts often."""
     folder = tmp_path / "model"
     backbone(max_position_embeddings=256).save(folder, codec)
     ends = json.loads((folder / "generation_config.json").read_text()) | {"eos_token_id": [*range(2, 70)]}
@@ -62,11 +62,11 @@ def test_every_stage_is_made_once_and_the_parts_are_opened(
         Stages(out, TINY, 1, "cpu", quiet, model).run()
     corpus = (out / "conversations.jsonl").stat()
     monkeypatch.setattr(stages, "build_store", whole)
-    found: Any = Stages(out, TINY, 1, "cpu", quiet, model).run()
+    report: Any = Stages(out, TINY, 1, "cpu", quiet, model).run()
     assert (out / "conversations.jsonl").stat().st_mtime_ns == corpus.st_mtime_ns
-    assert found["corpus"]["prompts"] == 24 and found["corpus"]["answered"] >= 2
-    assert len(read_conversations(out / "conversations.jsonl", quiet)) == found["corpus"]["answered"]
-    assert found["exit"]["layer"] in TINY.exits
+    assert report["corpus"]["prompts"] == 24 and report["corpus"]["answered"] >= 2
+    assert len(read_conversations(out / "conversations.jsonl", quiet)) == report["corpus"]["answered"]
+    assert report["exit"]["layer"] in TINY.exits
     assert json.loads((out / "kangaroo" / "config.json").read_text())["base_hash"] == ""
     assert not (out / "drafter" / "tokenizer.json").exists()
     for part in ("medusa", "kangaroo"):
@@ -87,7 +87,7 @@ def test_every_stage_is_made_once_and_the_parts_are_opened(
     for method in ("medusa", "kangaroo", "eagle3", "draft_model", "rest", "ouroboros"):
         assert engine.generate((5, 6, 7, 8), method, **options).ids == plain, method
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-    assert Stages(out, TINY, 1, "cpu", quiet, model).run() == found
+    assert Stages(out, TINY, 1, "cpu", quiet, model).run() == report
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
 
 

@@ -19,7 +19,7 @@ from .test_encoding import with_template
 
 
 def quiet(what: str, share: float) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 def source(codec: Codec, seed: int = 1, lines: int = 2, vocabulary: int = 300) -> FileSource:

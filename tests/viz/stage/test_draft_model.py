@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests import ROOT
 from tests.viz.records import changed, record
 from viz.run_state import RunState
 
 from .scenes import Scene, numbers
 
-UNSURE = Path(__file__).parents[3] / "assets" / "traces" / "smollm2-prime-draft_model.jsonl.gz"
+UNSURE = ROOT / "assets" / "traces" / "smollm2-prime-draft_model.jsonl.gz"
 
 
 def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
+    """Yield every step with its scene."""
     run = RunState.of(trace)
     for k, step in enumerate(run.steps):
         yield run, step, Scene(run, k)
 
 
 def said(p: float | None) -> str:
-    """A probability as the stage says it."""
+    """Return a probability as the stage says it."""
     assert p is not None
     return f"{p:.2f}" if p >= 0.005 else "<0.01"
 

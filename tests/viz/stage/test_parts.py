@@ -21,7 +21,7 @@ from . import scenes as read
 
 
 def steps(method: str) -> Iterator[tuple[RunState, int, Step, read.Scene]]:
-    """All steps of a recorded run, with their scenes."""
+    """Yield all steps of a recorded run, with their scenes."""
     run = RunState.of(record(method))
     for k, step in enumerate(run.steps):
         yield run, k, step, read.Scene(run, k)

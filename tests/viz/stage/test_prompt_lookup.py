@@ -18,12 +18,12 @@ PROMPT = [1, 2, 3, 4, 5, 1, 2, 3, 4, 2, 3]
 
 
 def run(**params: int | str | bool) -> Trace:
-    """A run on a text that repeats itself."""
+    """Make a run on a text that repeats itself."""
     return engine(counted_text()).generate(PROMPT, "prompt_lookup", params=params, max_new_tokens=40).trace
 
 
 def with_reference(*reference: int) -> Trace:
-    """A run that finds its endings in a document, too."""
+    """Make a run that finds its endings in a document, too."""
     made = engine(hashed())
     return made.generate([7, 8], "prompt_lookup", params={"K": 4}, max_new_tokens=30, reference=reference).trace
 
@@ -38,13 +38,13 @@ each_run = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
 
 
 def found(trace: Trace) -> list[tuple[Step, Scene]]:
-    """The steps that found their ending, with their scenes."""
+    """Return the steps that found their ending, with their scenes."""
     pairs = zip(trace.steps, scenes(trace), strict=True)
     return [(step, scene) for step, scene in pairs if step.panel.get("n")]
 
 
 def piece_id(name: str) -> int:
-    """The number of a piece by its name."""
+    """Return the number of a piece by its name."""
     return zlib.crc32(name.encode()) - 2**31
 
 

@@ -1,0 +1,24 @@
+"""Triton's interpreter forgives what its compiler refuses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import ROOT
+
+_SLOW = pytest.param("odd", "float16", "8", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("shape", "dtype", "rows"), [("135M", "bfloat16", "1 8"), ("odd", "float32", "8"), _SLOW])
+def test_gpus_could_run_every_kernel(shape: str, dtype: str, rows: str) -> None:
+    """Two generations, within what a program can have of shared memory and, on the newer one, of registers."""
+    flags = ["80", "90", "--shapes", shape, "--dtypes", dtype, "--rows", *rows.split()]
+    command = [sys.executable, "-m", "benchmarks.compile_kernels", *flags]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-2000:]
+    stacks = [int(size) for size in re.findall(r"(\d+) of stack", result.stdout.split("sm_90", 1)[1])]
+    assert len(stacks) >= 12 and max(stacks) <= 16
