@@ -36,11 +36,6 @@ _log = logging.getLogger(__name__)
 FLAGS = {method: flag for flag, method in KINDS.items()}
 
 
-def button_id(method: str) -> str:
-    """Return the id of the page's button that starts a method's examination."""
-    return f"p-{method}-doctor".replace("_", "-")
-
-
 @dataclass(slots=True)
 class Examination:
     """The drafter that a method uses beside a model, to be examined."""
@@ -57,8 +52,7 @@ class Examination:
         return LIMITS.examination_seconds
 
     def opening(self, started: StartedJob) -> str:
-        title, buttons = f"{METHODS[self.method].label} on {self.entry.name}", [button_id(each) for each in FLAGS]
-        return page_line(run=started.id, title=title, buttons=buttons)
+        return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
 
     def lines(self, started: StartedJob, engine: Engine) -> Lines:
         """Yield what is tried, then the report."""

@@ -15,7 +15,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from ..controls import presets, typed
-from ..jobs.examination import FLAGS, button_id
+from ..jobs.examination import FLAGS
 from ..server.limits import LIMITS
 from ..state import AppState
 
@@ -78,7 +78,7 @@ class MethodControls:
             if rest:
                 with gr.Accordion("More settings", open=False):
                     fields |= {row["name"]: control(row, prefix) for row in rest}
-            doctor = _doctor(name) if name in FLAGS else None
+            doctor = _doctor(prefix) if name in FLAGS else None
         return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference, doctor)
 
 
@@ -88,8 +88,8 @@ def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
     return gr.Dropdown([*names, (_OWN, "")], value=chosen, label="Preset", info=about, elem_id=f"{prefix}-preset")
 
 
-def _doctor(method: str) -> gr.Button:
-    return gr.Button("Doctor: is it wired well?", size="sm", elem_id=button_id(method), elem_classes="app-examine")
+def _doctor(prefix: str) -> gr.Button:
+    return gr.Button("Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes="app-examine")
 
 
 def at_most(characters: int, info: str = "") -> dict[str, Any]:

@@ -1,10 +1,10 @@
 /**
  * A button that starts something does nothing while that goes on. It keeps the focus, which a disabled one would lose.
- * @param {string[]} names
+ * @param {string} selector
  * @param {boolean} going
  */
-export const busy = (names, going) => {
-  for (const name of names) document.getElementById(name)?.setAttribute("aria-disabled", String(going));
+export const busy = (selector, going) => {
+  for (const button of document.querySelectorAll(selector)) button.setAttribute("aria-disabled", String(going));
 };
 
 /** @type {Record<string, Set<string>>} what goes on now that a Stop button ends */
@@ -19,7 +19,7 @@ const going = { "run-stop": new Set(), "race-stop": new Set() };
 export const stoppable = (name, goes, button) => {
   if (goes) going[button]?.add(name);
   else going[button]?.delete(name);
-  busy([button], going[button]?.size === 0);
+  busy(`#${button}`, going[button]?.size === 0);
 };
 
 /**

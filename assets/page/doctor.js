@@ -4,7 +4,6 @@ import { JobStream } from "./streams.js";
 
 /** @import { ExaminationLine, Io, Report } from "./types.d.ts" */
 
-const BUTTONS = ["p-eagle3-doctor", "p-medusa-doctor", "p-kangaroo-doctor", "p-draft-model-doctor"];
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: false, showTips: false };
 
 /** @typedef {{ title: string, sentence: string, share: number | null, report?: Report }} State */
@@ -33,7 +32,7 @@ export const showDoctor = (element, io) => {
   };
   /** @type {JobStream<ExaminationLine>} */
   const stream = new JobStream(io, {
-    name: "examination", starts: BUTTONS, stop: "run-stop",
+    name: "examination", starts: ".app-examine", stop: "run-stop",
     take(lines, anew) {
       if (anew) state = { title: "a drafter", sentence: "Waiting for the engine.", share: null };
       for (const line of lines) {

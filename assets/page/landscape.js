@@ -84,7 +84,7 @@ class Landscape {
     this.body.addEventListener("pointerleave", () => this.say(this.at));
     /** @type {JobStream<LandscapeLine>} */
     this.stream = new JobStream(io, {
-      name: "landscape", starts: ["landscape-go"], stop: "run-stop",
+      name: "landscape", starts: "#landscape-go", stop: "run-stop",
       take: (lines, anew) => this.feed(lines, anew), refused: (words) => this.end(words), lost: (words) => this.end(words),
     });
     this.stream.read();

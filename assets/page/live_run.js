@@ -19,7 +19,7 @@ export class LiveRun {
     this.lost = ""; // why no more lines come
     /** @type {JobStream<RunLine>} */
     this.stream = new JobStream(io, {
-      name: "run", starts: ["run-go", "run-beside", "run-again"], stop: "run-stop",
+      name: "run", starts: "#run-go, #run-beside, #run-again", stop: "run-stop",
       take: (lines, anew) => this.take(lines, anew),
       refused: (sentence) => viewer.notice.answer(sentence),
       lost: (sentence) => this.lose(sentence),

@@ -47,7 +47,7 @@ export const showRace = (element, io) => {
   };
   /** @type {JobStream<RaceLines>} */
   const stream = new JobStream(io, {
-    name: "race", starts: ["race-go"], stop: "race-stop", take,
+    name: "race", starts: "#race-go", stop: "race-stop", take,
     refused: (sentence) => sayIn("#race-form", sentence),
     lost: (sentence) => race.lose(sentence),
   });

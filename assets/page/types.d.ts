@@ -38,7 +38,7 @@ export type ExaminationLine = StreamLine & (StateLine | FaultLine | { kind: "hos
 /** What shows a job: it gets the job's lines, or a sentence that says why none come. */
 export interface JobShower<L> {
   name: string; // what goes on
-  starts: string[]; // the buttons that start it
+  starts: string; // a selector of the buttons that start it
   stop: string; // the button that ends it
   take(lines: L[], anew: boolean): void;
   refused(sentence: string): void;

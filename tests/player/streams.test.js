@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { JobStream } from "../../assets/page/streams.js";
 
-globalThis.document = /** @type {any} */ ({ getElementById: () => ({ setAttribute() {} }) }); // buttons
+globalThis.document = /** @type {any} */ ({ getElementById: () => ({}), querySelectorAll: () => [] }); // buttons
 
 // A stream whose value a test sets, and what its shower got.
 const stream = () => {
@@ -11,7 +11,7 @@ const stream = () => {
   const io = { props: {}, server: { run_lives: async () => ({ lives: true }) }, watch: (_, changed) => { io.changed = changed; } };
   const got = [];
   const made = new JobStream(io, {
-    name: "run", starts: ["go"], stop: "stop",
+    name: "run", starts: "#go", stop: "stop",
     take: (lines, anew) => got.push([anew, ...lines.map(({ kind }) => kind)]),
     refused: (sentence) => got.push(sentence),
     lost: (sentence) => got.push(sentence),
