@@ -11,7 +11,7 @@ from .base import NAMED_PARTS
 
 
 def find_part(part: str, name: str, progress: ProgressCallback, *, download: bool = True) -> str:
-    """The folder or file itself, or where the hub's repository of that id is put; ModelError if it is neither."""
+    """Return the folder or file itself, or the copy of a hub repository; ModelError if it is neither."""
     _, what, example, _, is_file = NAMED_PARTS[part]
     place, kind = Path(name), "file" if is_file else "folder"
     try:
