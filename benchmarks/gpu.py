@@ -27,7 +27,6 @@ from analysis.bench.methods import bench
 from analysis.bench.peers import PEERS
 from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
 from decoding import load
-from decoding.embedded import suite as pocket_suite
 from decoding.engine import Engine
 from decoding.gpu.choice import VARIABLE as FUSED
 from decoding.methods import METHODS
@@ -199,7 +198,7 @@ def gains(name: str, device: str, limit: int, eager: bool = True) -> tuple[str, 
     """Measure what every method gains on a real model, in the papers' settings, and transformers' modes if asked."""
     ours = load(name, device=device, dtype="bfloat16")
     methods = [method for method in METHODS if ours.lacks(method) is None]
-    tasks = spread(read_tasks(pocket_suite() if name == "pocket" else suite(ENGLISH)), limit)
+    tasks = spread(read_tasks(suite("pocket" if name == "pocket" else ENGLISH)), limit)
     wanted = [peer for peer in PEERS if eager and peer.startswith("transformers")]
     peers = {peer: PEERS[peer](ours, name, None) for peer in wanted}
     measured = bench(ours, tasks, methods, peers=peers, max_new_tokens=96)

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from analysis.bench.methods import as_prompt
-from analysis.prompts.tasks import read_tasks
+from analysis.prompts.tasks import read_tasks, suite
 from decoding import embedded, load
 from decoding.engine import Engine
 from decoding.methods import METHODS
@@ -32,7 +32,7 @@ DRAFTING = ("draft_model", "kangaroo", "eagle3", "ouroboros")  # their own work 
 def steps_of(engine: Engine, method: str) -> list[Step]:
     """Decode questions of every kind, and return the steps after each prompt's own."""
     steps: list[Step] = []
-    for task in read_tasks(embedded.suite())[::EVERY]:
+    for task in read_tasks(suite(embedded.TARGET))[::EVERY]:
         prompt = as_prompt(engine, [("user", task.turns[0])])
         steps += list(engine.decode(prompt, method, max_new_tokens=TOKENS, record="off"))[1:]
     return steps

@@ -110,7 +110,7 @@ def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Tas
     if model == "toy":
         return spread(TASKS, limit)
     if model in embedded.FOLDERS:
-        return spread(read_tasks(embedded.suite()), limit)
+        return spread(read_tasks(suite(embedded.TARGET)), limit)
     if model == smollm2.NAME:
         return spread(read_tasks(suite(ENGLISH)), limit)
     raise ParamError("this model has no tasks of its own: use --tasks english, or name a file of prompts with --tasks")

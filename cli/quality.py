@@ -7,8 +7,8 @@ import json
 import sys
 from dataclasses import asdict
 
-from analysis.prompts.tasks import read_tasks
-from decoding.embedded import TARGET, suite
+from analysis.prompts.tasks import read_tasks, suite
+from decoding.embedded import TARGET
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
@@ -32,7 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
     from lab.pocket.quality import measure, total
 
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
-    tasks = read_tasks(suite() if arguments.tasks is None else clean(arguments.tasks), limit)
+    tasks = read_tasks(suite(TARGET) if arguments.tasks is None else clean(arguments.tasks), limit)
     engine = load_engine(arguments)
     with ProgressBar() as progress:
         quality = measure(engine, tasks, progress)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .errors import ParamError
 from .packed import ASSETS, stored
 
 ROOT = Path(__file__).parents[1]
@@ -47,10 +46,3 @@ def drafter_of(model: str) -> str | None:
     """Return the drafter that comes with a model, or None."""
     drafter = _DRAFTERS.get(model)
     return drafter if drafter == DRAFTER or (drafter and FOLDERS[drafter].is_dir()) else None
-
-
-def suite() -> Path:
-    """Return the file of the held-out questions; ParamError if this copy has none."""
-    if not TASKS.is_file():
-        raise ParamError("this copy holds no questions of the embedded family: name a file with --tasks")
-    return TASKS

@@ -253,6 +253,29 @@ def test_a_methods_code_follows_its_algorithm(path: Path) -> None:
         assert re.search(rf"#.*\b{step}\b", text), f"no line of code is marked # {step}"
 
 
+def test_no_type_has_the_name_of_another() -> None:
+    """A reader who searches for `Progress` and finds four has to open four files."""
+    modules = dict[str, list[str]]()
+    for path in SOURCES:
+        if path.relative_to(ROOT).parts[0] not in BELOW:
+            continue
+        for statement in syntax(path).body:
+            for defined in names_defined(statement):
+                if re.fullmatch(r"[A-Z]\w*[a-z]\w*", defined):
+                    modules.setdefault(defined, []).append(module_of(path))
+    assert {defined: where for defined, where in modules.items() if len(where) > 1} == {}
+
+
+def names_defined(statement: ast.stmt) -> list[str]:
+    """What a statement at the top of a module names: a class, or an alias of a type."""
+    if isinstance(statement, ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return [target.id for target in targets if isinstance(target, ast.Name)]
+    return []
+
+
 def test_the_library_is_quiet_and_safe() -> None:
     """No print outside the command line, no swallowed errors, nothing that runs code from a file."""
     for path in LIBRARY:

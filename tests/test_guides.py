@@ -13,7 +13,7 @@ GUIDES = (
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),
     *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "api.md"),
 )
-FOLDERS = "app|assets|benchmarks|decoding|docs|lab|tests|tools|viz"
+FOLDERS = "analysis|app|assets|benchmarks|cli|decoding|docs|lab|tests|tools|viz"
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
 
 

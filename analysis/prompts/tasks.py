@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from decoding.embedded import TARGET, TASKS
 from decoding.errors import ParamError
+from decoding.packed import ASSETS
 
 from .conversations import first_answers, read_object
 
 ENGLISH = "english"
-SUITES = {ENGLISH: Path(__file__).parents[2] / "assets" / "english" / "tasks.jsonl"}  # names for --tasks
+SUITES = {ENGLISH: ASSETS / "english" / "tasks.jsonl", TARGET: TASKS}  # names for --tasks
 _MOST_BYTES = 64 * 2**20
 _MOST_LINES = 100_000
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.doctor import KINDS
-from analysis.prompts.tasks import ENGLISH, read_tasks
-from analysis.prompts.tasks import suite as english
-from decoding.embedded import FOLDERS, PARTS, suite
+from analysis.prompts.tasks import ENGLISH, read_tasks, suite
+from decoding.embedded import FOLDERS, PARTS, TARGET
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.methods import METHODS
 from viz.stream import play as player
@@ -77,7 +76,7 @@ def _examined(
         raise ModelError(
             f"the drafter of {entry.name} cannot be examined on this server now: choose another method or model"
         ) from None
-    tasks = read_tasks(suite() if entry.model in FOLDERS else english(ENGLISH))
+    tasks = read_tasks(suite(TARGET if entry.model in FOLDERS else ENGLISH))
     chosen = sample(tasks, LIMITS.examination_prompts, seed)
     texts = yield from _reported(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), started)
     if texts is None:
