@@ -14,7 +14,7 @@ SpecscopeError (a ValueError)
 ├── ExtraError            a package is missing that an extra of the installation brings (an ImportError too)
 ├── RankError             another process of a run cannot be reached, or does something else
 ├── UnknownError          a record lacks what a metric needs               analysis/metrics/result.py
-├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/claims.py
+├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/tables.py
 ├── FullError             too many runs wait for the engine already          app/server/run_queue.py
 └── RequestError          the server refuses an HTTP request, with a status  app/server/middleware/errors.py
 """

@@ -14,7 +14,8 @@ from decoding import errors
 from decoding.errors import OptionError, ParamError, SpecscopeError
 from tests import ROOT
 
-SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in ROOT.glob(f"{part}/**/*.py"))
+PACKAGES = ("decoding", "analysis", "lab", "cli", "viz", "app")
+SOURCES = sorted(path for part in PACKAGES for path in ROOT.glob(f"{part}/**/*.py"))
 
 # No user meets these: what raises them is what catches them, or a test.
 INTERNAL = {

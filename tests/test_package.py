@@ -37,7 +37,7 @@ EXTRA = {
 OF_A_SPACE = {
     canonicalize_name(each.name): each for each in (*ENGINE, *EXTRA["page"], *EXTRA["debug"], *EXTRA["train"])
 }
-INSTALLED = ("decoding", "lab", "viz", "app")
+INSTALLED = ("decoding", "analysis", "lab", "cli", "viz", "app")
 
 
 def test_every_requirement_of_a_space_is_the_engines_or_an_extras() -> None:

@@ -74,7 +74,7 @@ class Pretended(TorchDispatchMode):
             outcome.kinds = [kind for each in args[0] for kind in _kinds(each)]
         elif function in _COPIES:
             outcome.kinds = _kinds(args[function is _aten.copy_.default])
-        elif args and hasattr(args[0], "kinds") and getattr(outcome, "numel", int)() == args[0].numel():
+        elif isinstance(outcome, torch.Tensor) and hasattr(args[0], "kinds") and outcome.numel() == args[0].numel():
             outcome.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
