@@ -24,7 +24,7 @@ _LINE = 90  # characters of a line of the words on a cell
 
 
 def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
-    """Draw what `Engine.landscape` returned as a heat map: a row for each method, a column for each token.
+    """Draw what `measure_landscape` returned as a heat map: a row for each method, a column for each token.
 
     A cell's digit is how many guesses the target would accept if a step began before the token. The words that
     appear over it say what the method would guess first, and what the step would write.

@@ -1,6 +1,6 @@
 """The landscape of a text as rows of cells, in the words that the page and notebooks share.
 
-It is made of what `Engine.landscape` returns: a column for each token of the text, a row for each method, and in each
+It is made of what `measure_landscape` returns: a column for each token of the text, a row for each method, and in each
 cell what a step of the method that began before the token would have done.
 """
 
@@ -21,7 +21,7 @@ LEGEND = (
 )
 _NAMED = 4  # first guesses that are named
 
-Landscape = Mapping[str, Any]  # what `Engine.landscape` returns
+Landscape = Mapping[str, Any]  # what `measure_landscape` returns
 
 
 @dataclass(frozen=True, slots=True)
