@@ -110,5 +110,5 @@ def make_plan(
 
 
 def _checked(method: str, raw: Mapping[str, JSON]) -> dict[str, Any]:
-    found: dict[str, Any] = find_method(method).Params.parse(raw).to_json()
-    return found
+    params: dict[str, Any] = find_method(method).Params.parse(raw).to_json()
+    return params

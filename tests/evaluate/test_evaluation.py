@@ -199,9 +199,9 @@ def test_a_model_that_fails_in_the_middle_costs_one_run(
 
     prompt = tuple(whole.runs.to_pylist()[5]["prompt_ids"])
     monkeypatch.setattr(Loop, "turn", failing)
-    found = evaluate(plan, tmp_path / "folder", in_this_process(engine), ABOUT)
-    assert (found["runs"], found["failed"]) == (RUNS, 1)
-    assert [row["failed"] for row in found["rows"]] == [0, 0, 1]
+    report = evaluate(plan, tmp_path / "folder", in_this_process(engine), ABOUT)
+    assert (report["runs"], report["failed"]) == (RUNS, 1)
+    assert [row["failed"] for row in report["rows"]] == [0, 0, 1]
     rows = read_folder(tmp_path / "folder").runs.to_pylist()
     failed = rows[5]
     assert (failed["finish"], failed["error"], failed["steps"]) == ("error", "RuntimeError: the device is lost", 1)
@@ -242,10 +242,10 @@ def test_another_evaluation_is_not_mixed_in(
 def test_what_a_light_record_lacks_is_named(engine: Engine, tmp_path: Path) -> None:
     plan = make_plan(QUESTIONS[:1], ["draft_model"], max_new_tokens=6, record="light", baseline=False)
     evaluate(plan, tmp_path / "folder", in_this_process(engine), ABOUT)
-    found = read_folder(tmp_path / "folder")
-    assert found.summary["missing"].keys() == {"p", "q", "rank", "entropy", "overlap"}
-    assert found.nodes["p"].null_count == len(found.nodes) > 0
-    assert found.runs["method"].to_pylist() == ["draft_model"] and not (found.path / "traces").exists()
+    folder = read_folder(tmp_path / "folder")
+    assert folder.summary["missing"].keys() == {"p", "q", "rank", "entropy", "overlap"}
+    assert folder.nodes["p"].null_count == len(folder.nodes) > 0
+    assert folder.runs["method"].to_pylist() == ["draft_model"] and not (folder.path / "traces").exists()
 
 
 def test_what_a_method_learns_stays_with_the_question(engine: Engine, tmp_path: Path) -> None:

@@ -23,13 +23,13 @@ TABLES = made_tables()
 
 def choose(tables: dict[str, pa.Table], query: str) -> ChosenSteps:
     """The steps that a query chooses."""
-    found = answer(tables, query)
-    assert isinstance(found, ChosenSteps)
-    return found
+    steps = answer(tables, query)
+    assert isinstance(steps, ChosenSteps)
+    return steps
 
 
-def pairs(found: ChosenSteps) -> list[tuple[int, int]]:
-    return list(zip(found.runs.tolist(), found.steps.tolist(), strict=True))
+def pairs(chosen: ChosenSteps) -> list[tuple[int, int]]:
+    return list(zip(chosen.runs.tolist(), chosen.steps.tolist(), strict=True))
 
 
 def steps_where(mask: Any) -> list[tuple[int, int]]:
@@ -74,21 +74,21 @@ def test_without_a_filter_all_steps_are_chosen() -> None:
     ],
 )
 def test_filters_choose_the_steps_they_name(given: dict[str, Any], expected: Any) -> None:
-    found = pairs(choose(TABLES, Filter.parse(given).sql()))
-    assert found == expected(TABLES["steps"], TABLES["nodes"]) and 0 < len(found) < 60
+    chosen = pairs(choose(TABLES, Filter.parse(given).sql()))
+    assert chosen == expected(TABLES["steps"], TABLES["nodes"]) and 0 < len(chosen) < 60
 
 
 def test_filters_of_runs_choose_their_steps() -> None:
-    found = choose(TABLES, Filter.parse({"category": "code", "method": "medusa"}).sql())
-    assert set(found.runs.tolist()) == {1} and len(found) == 10
+    chosen = choose(TABLES, Filter.parse({"category": "code", "method": "medusa"}).sql())
+    assert set(chosen.runs.tolist()) == {1} and len(chosen) == 10
 
 
 @pytest.mark.parametrize("text", ["<b>'\"`${x}", "'", "''; DROP TABLE runs; --", "%", "\\"])
 def test_texts_of_filters_are_texts(text: str) -> None:
     """A filter's text is quoted, so it can neither end the query nor be a pattern."""
-    found = choose(TABLES, Filter(text=text).sql())
+    chosen = choose(TABLES, Filter(text=text).sql())
     nodes = TABLES["nodes"]
-    assert pairs(found) == steps_with_nodes(
+    assert pairs(chosen) == steps_with_nodes(
         pc.and_(pc.match_substring(nodes["text"], text), nodes["depth"].to_numpy() > 0)
     )
 
@@ -108,14 +108,14 @@ def test_empty_filters_ask_for_nothing() -> None:
 
 
 def test_a_step_is_chosen_once_however_often_it_is_named() -> None:
-    found = choose(TABLES, "SELECT run, step FROM nodes ORDER BY p")
-    assert pairs(found) == sorted(pairs(found)) and len(found) == 60
+    chosen = choose(TABLES, "SELECT run, step FROM nodes ORDER BY p")
+    assert pairs(chosen) == sorted(pairs(chosen)) and len(chosen) == 60
 
 
 def test_another_query_answers_with_a_table() -> None:
-    found = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
-    assert isinstance(found, QueryResult)
-    assert cells(found.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
+    result = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
+    assert isinstance(result, QueryResult)
+    assert cells(result.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
     assert isinstance(answer(TABLES, ALL), ChosenSteps)
 
 
@@ -131,9 +131,9 @@ def test_a_choice_needs_whole_numbers_of_runs_and_steps(query: str) -> None:
 
 def test_a_sum_of_whole_numbers_is_a_number() -> None:
     """A sum has more digits than a column: it came as a text, which stood among the words of a table."""
-    found = answer(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
-    assert isinstance(found, QueryResult)
-    (row,) = cells(found.table)[1]
+    result = answer(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
+    assert isinstance(result, QueryResult)
+    (row,) = cells(result.table)[1]
     assert row == [pc.sum(TABLES["steps"]["accepted"]).as_py(), 1.25] and [type(cell) for cell in row] == [int, float]
 
 
@@ -179,9 +179,9 @@ VALUES = [
 @pytest.mark.parametrize(("kind", "written", "cell"), VALUES)
 def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> None:
     """An infinite timestamp ended in a Python error, and UHUGEINT's largest value was shown as -1."""
-    found = answer(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
-    assert isinstance(found, QueryResult)
-    assert cells(found.table) == (["x", "x"], [[cell, None]])
+    result = answer(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
+    assert isinstance(result, QueryResult)
+    assert cells(result.table) == (["x", "x"], [[cell, None]])
 
 
 def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
@@ -195,9 +195,9 @@ def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
             f"TRY_CAST('{text}' AS \"{kind}\")" for text in ("1", "-1e30", "infinity", "290000-01-01", "[1]")
         )
         with suppress(ParamError):
-            found = answer(TABLES, f"SELECT {tried} FROM runs")
-            assert isinstance(found, QueryResult)
-            json.dumps(cells(found.table), allow_nan=False)
+            result = answer(TABLES, f"SELECT {tried} FROM runs")
+            assert isinstance(result, QueryResult)
+            json.dumps(cells(result.table), allow_nan=False)
             shown += 1
     assert len(kinds) > 25 and shown > len(kinds) // 2
 

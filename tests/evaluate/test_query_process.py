@@ -40,14 +40,14 @@ def process() -> Iterator[QueryProcess]:
 
 
 def test_steps_and_tables_are_those_of_the_same_query_here(process: QueryProcess) -> None:
-    found, here = process.answer(TABLES, ALL), answer(TABLES.tables, ALL)
-    assert isinstance(found, ChosenSteps) and isinstance(here, ChosenSteps) and len(found) == 60
-    assert found.runs.tolist() == here.runs.tolist() and found.steps.tolist() == here.steps.tolist()
-    found = process.answer(TABLES, "SELECT category, count(*) AS runs, '<b>\n' AS x FROM runs GROUP BY 1 ORDER BY 1")
+    answered, here = process.answer(TABLES, ALL), answer(TABLES.tables, ALL)
+    assert isinstance(answered, ChosenSteps) and isinstance(here, ChosenSteps) and len(answered) == 60
+    assert answered.runs.tolist() == here.runs.tolist() and answered.steps.tolist() == here.steps.tolist()
+    answered = process.answer(TABLES, "SELECT category, count(*) AS runs, '<b>\n' AS x FROM runs GROUP BY 1 ORDER BY 1")
     rows = [["chat", 2, "<b>\n"], ["code", 2, "<b>\n"], ["maths", 2, "<b>\n"]]
-    assert found == Shown(["category", "runs", "x"], rows, False)
-    found = process.answer(TABLES, "SELECT run, step FROM steps WHERE run < 0")
-    assert isinstance(found, ChosenSteps) and len(found) == 0
+    assert answered == Shown(["category", "runs", "x"], rows, False)
+    answered = process.answer(TABLES, "SELECT run, step FROM steps WHERE run < 0")
+    assert isinstance(answered, ChosenSteps) and len(answered) == 0
 
 
 def test_a_refusal_is_the_same_sentence(process: QueryProcess) -> None:

@@ -167,8 +167,8 @@ def outcome(query: object) -> QueryResult | str:
 @pytest.mark.parametrize("query", GOOD)
 def test_questions_are_answered(query: str) -> None:
     """A sandbox that refuses what visitors ask is worth nothing."""
-    found = outcome(query)
-    assert isinstance(found, QueryResult) and len(found.table) > 0
+    result = outcome(query)
+    assert isinstance(result, QueryResult) and len(result.table) > 0
 
 
 @pytest.mark.parametrize("query", BAD)
@@ -177,8 +177,8 @@ def test_attacks_are_refused(query: str, tmp_path: Path) -> None:
     secret, written = tmp_path / "secret.csv", tmp_path / "written"
     secret.write_text("a\nsecret\n", encoding="utf-8")
     query = query.replace("{secret}", str(secret)).replace("{written}", str(written)).replace("{{}}", "{}")
-    found = outcome(query)
-    assert isinstance(found, str) and "\n" not in found and 10 < len(found) < 400 and "Traceback" not in found
+    refusal = outcome(query)
+    assert isinstance(refusal, str) and "\n" not in refusal and 10 < len(refusal) < 400 and "Traceback" not in refusal
     assert not written.exists()
 
 
@@ -225,13 +225,13 @@ def test_hostile_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everythi
     refused, rows = 0, list[str]()
     for query in mutations(24, count):
         began = time.monotonic()
-        found = outcome(query)
+        result = outcome(query)
         assert time.monotonic() - began < 60, query
-        if isinstance(found, str):
+        if isinstance(result, str):
             refused += 1
-            assert "\n" not in found and len(found) < 400, (query, found)
+            assert "\n" not in result and len(result) < 400, (query, result)
         else:
-            rows.append(json.dumps(found.table.slice(0, 5).to_pylist(), default=str))
+            rows.append(json.dumps(result.table.slice(0, 5).to_pylist(), default=str))
     assert refused > count // 2 and len(rows) > count // 40  # both kinds of answer were tried
     assert not any("root:" in text or "PATH=" in text for text in rows)
     assert not list(tmp_path.iterdir())
@@ -265,8 +265,8 @@ def test_a_query_that_needs_much_memory_is_ended() -> None:
 
 def test_results_are_bounded() -> None:
     """A browser is given so many rows, and is told that there are more; too many bytes are refused."""
-    found = run(TABLES, "SELECT a.run FROM nodes a, nodes b", QueryBounds(rows=70))
-    assert len(found.table) == 70 and found.more
+    result = run(TABLES, "SELECT a.run FROM nodes a, nodes b", QueryBounds(rows=70))
+    assert len(result.table) == 70 and result.more
     assert not run(TABLES, "SELECT run FROM runs", QueryBounds(rows=70)).more
     with pytest.raises(ParamError, match="larger"):
         run(TABLES, "SELECT a.* FROM nodes a, nodes b", QueryBounds(rows=10**6, bytes=10_000))
@@ -325,15 +325,15 @@ LARGE = (
 def test_queries_that_explode_are_refused_before_they_are_planned(query: str) -> None:
     """The first took 147 seconds and 2 GB, and shut the Debug page for everybody."""
     began = time.process_time()
-    found = outcome(query)
-    assert isinstance(found, str) and "use fewer" in found, found
+    refusal = outcome(query)
+    assert isinstance(refusal, str) and "use fewer" in refusal, refusal
     assert time.process_time() - began < 2.0
 
 
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
 def test_large_questions_are_answered(query: str) -> None:
-    found = outcome(query)
-    assert isinstance(found, QueryResult) and len(found.table) > 0, found
+    result = outcome(query)
+    assert isinstance(result, QueryResult) and len(result.table) > 0, result
 
 
 @pytest.mark.parametrize("query", [None, 3, ["SELECT 1"], b"SELECT 1", "SELECT 1" + " " * CHARACTERS])

@@ -27,10 +27,10 @@ def trace_of(method: str, params: Any = None, record: str = "full", **sampling: 
 @pytest.mark.parametrize(("method", "params"), few(2, CASES), ids=title)
 def test_the_rows_of_every_method_pass_the_readers_checks(method: str, params: Any, tmp_path: Path) -> None:
     """A method whose rows a reader refuses would make a folder that nobody can open."""
-    found = [
+    parts = [
         tables_of(trace_of(method, params, temperature=heat), RunIdentity(run=run)) for run, heat in enumerate((0, 1.0))
     ]
-    tables = joined(found)
+    tables = joined(parts)
     read = read_folder(write_folder(tmp_path / "folder", *tables, {"source": "specscope", "name": method}))
     assert [read.runs, read.steps, read.nodes] == [*tables]
 
@@ -51,9 +51,9 @@ def test_the_rows_say_what_the_trace_says(record: str) -> None:
     assert run["mean_acceptance_length"] == 24 / len(steps) and run["finish"] == "length"
     assert len(nodes) == sum(len(step.tokens) for step in trace.steps) and bool(nodes) == (record != "off")
     assert sum(row["accepted"] for row in nodes if row["role"] == "verify") == (run["accepted"] if nodes else 0)
-    known = {name for row in nodes for name, value in row.items() if value is not None}
+    filled = {name for row in nodes for name, value in row.items() if value is not None}
     full = {"p", "q", "entropy", "overlap", "rank"}
-    assert known & full == (full if record == "full" else set())
+    assert filled & full == (full if record == "full" else set())
     for row, node in zip(nodes, [node for step in trace.steps for node in step.nodes], strict=True):
         assert (row["token"], row["parent"], row["depth"]) == (node.token, node.parent, node.depth)
         assert (row["p"], row["q"], row["confidence"]) == (node.p, node.q, node.q)
@@ -83,8 +83,8 @@ STEP = Step(
 
 
 def rows(step: Step, trace: Trace) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tables_of(replace(trace, steps=(step,), texts={5: "five"})).nodes.to_pylist()
-    return found
+    nodes: list[dict[str, Any]] = tables_of(replace(trace, steps=(step,), texts={5: "five"})).nodes.to_pylist()
+    return nodes
 
 
 def test_a_step_counted_by_hand() -> None:
