@@ -27,9 +27,9 @@ TIMES = {"time_to_first_token_ms", "generation_time_ms", "mean_itl_ms", "tokens_
 TIMES |= {"ttft_ms", "itl_ms", "time_to_first_token", "request_latency"}
 
 
-def accepted(found: Imported, *, guessing: bool = True) -> Counter[int]:
+def accepted(imported: Imported, *, guessing: bool = True) -> Counter[int]:
     """How many steps accepted how many guesses; of those with guesses, or all."""
-    rows = found.steps.select(["accepted", "drafted"]).to_pylist()
+    rows = imported.steps.select(["accepted", "drafted"]).to_pylist()
     return Counter(row["accepted"] for row in rows if not guessing or row["drafted"] != 0)
 
 
@@ -47,12 +47,12 @@ def rows_of(text: str) -> list[Any]:
 def test_the_samples_are_what_the_recipe_makes() -> None:
     """A sample that nothing makes any more shows what no run of ours wrote. Times are the machine's."""
     engine = load("pocket")
-    found = recipe.answers(engine)
+    answers = recipe.answers(engine)
     files = [path for path in FOLDER.iterdir() if path.is_file()]
     assert set(recipe.FILES) == set(NAMES) == {path.name for path in files}
     assert sum(path.stat().st_size for path in files) < 300_000
     for name, make in recipe.FILES.items():
-        made = make(engine, found[:1] if name.startswith("specdecode") else found)
+        made = make(engine, answers[:1] if name.startswith("specdecode") else answers)
         kept = sample(name).decode()
         if name.endswith(".csv"):
             assert made == kept
@@ -64,23 +64,23 @@ def test_the_samples_are_what_the_recipe_makes() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_recognised_and_makes_good_tables(name: str) -> None:
-    found = read_any(FOLDER / name)
-    assert found.summary["format"] == NAMES[name] and found.summary["name"] == name
-    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+    imported = read_any(FOLDER / name)
+    assert imported.summary["format"] == NAMES[name] and imported.summary["name"] == name
+    for table, rows in ((RUNS, imported.runs), (STEPS, imported.steps), (NODES, imported.nodes)):
         check_table(rows, table, table)
-    check_tables(found.runs, found.steps, found.nodes)
-    assert len(found.runs) and len(found.steps) and not len(found.nodes)
+    check_tables(imported.runs, imported.steps, imported.nodes)
+    assert len(imported.runs) and len(imported.steps) and not len(imported.nodes)
     again = read_any(gzip.compress(sample(name)), NAMES[name])
-    assert again[:3] == found[:3]
-    assert not found.runs["reconstructed"].to_pylist()[0]
+    assert again[:3] == imported[:3]
+    assert not imported.runs["reconstructed"].to_pylist()[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_format_lacks_has_its_reason(name: str) -> None:
     """A reader greys a chart out by it: no column that is empty may be without one."""
-    found = read_any(sample(name))
-    missing = found.summary["missing"]
-    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+    imported = read_any(sample(name))
+    missing = imported.summary["missing"]
+    for table, rows in ((RUNS, imported.runs), (STEPS, imported.steps), (NODES, imported.nodes)):
         empty = {f"{table}.{column}" for column in rows.column_names if rows[column].null_count == len(rows)}
         assert empty <= missing.keys()
     assert all(len(reason) > 10 for reason in missing.values())
@@ -88,47 +88,47 @@ def test_what_a_format_lacks_has_its_reason(name: str) -> None:
 
 def test_all_formats_tell_of_the_same_steps() -> None:
     """One run of ours in nine spellings."""
-    found = {name: read_any(sample(name)) for name in NAMES}
-    exact = accepted(found["vllm.jsonl"])
+    imported = {name: read_any(sample(name)) for name in NAMES}
+    exact = accepted(imported["vllm.jsonl"])
     assert sum(exact.values()) > 50 and len(exact) > 3
     for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "acceptance.csv", "speculation_profile.json"):
-        assert accepted(found[name]) == exact, name
+        assert accepted(imported[name]) == exact, name
     for name in ("vllm_vcr.jsonl", "spec_bench.jsonl"):  # these do not say which steps had guesses
-        written = Counter(found[name].steps["written"].to_pylist())
-        assert written == Counter(found["vllm.jsonl"].steps["written"].to_pylist()), name
-    ordered = found["vllm.jsonl"].steps.select(["run", "step", "start", "accepted", "written", "drafted"])
-    assert found["aiperf.jsonl"].steps.select(ordered.column_names) == ordered
-    assert found["vllm_vcr.jsonl"].steps["start"] == ordered["start"]
+        written = Counter(imported[name].steps["written"].to_pylist())
+        assert written == Counter(imported["vllm.jsonl"].steps["written"].to_pylist()), name
+    ordered = imported["vllm.jsonl"].steps.select(["run", "step", "start", "accepted", "written", "drafted"])
+    assert imported["aiperf.jsonl"].steps.select(ordered.column_names) == ordered
+    assert imported["vllm_vcr.jsonl"].steps["start"] == ordered["start"]
 
 
 def test_the_same_answers_have_the_same_mean_in_every_format() -> None:
     """A histogram's steps wrote four tokens more than the answers had: the end of a text had cut its last step."""
     whole = {"vllm.jsonl", "vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "vllm_vcr.jsonl", "spec_bench.jsonl"}
-    found = {name: measure("mean_acceptance_length", Selection.from_folder(read_any(sample(name)))) for name in NAMES}
-    assert {round(found[name]["value"], 3) for name in whole} == {3.621}
-    assert {round(found[name]["rows"][3][1], 3) for name in whole} == {3.573}
+    lengths = {name: measure("mean_acceptance_length", Selection.from_folder(read_any(sample(name)))) for name in NAMES}
+    assert {round(lengths[name]["value"], 3) for name in whole} == {3.621}
+    assert {round(lengths[name]["rows"][3][1], 3) for name in whole} == {3.573}
     for name in ("acceptance.csv", "speculation_profile.json"):  # which have no pass that reads the prompt
-        assert found[name]["sentence"].startswith("A step with guesses writes 3.90 tokens")
-    assert "as vLLM counts, over steps with guesses only, 3.90" in found["vllm.jsonl"]["sentence"]
+        assert lengths[name]["sentence"].startswith("A step with guesses writes 3.90 tokens")
+    assert "as vLLM counts, over steps with guesses only, 3.90" in lengths["vllm.jsonl"]["sentence"]
 
 
 def test_tokens_and_places_are_those_of_the_run() -> None:
-    found = read_any(sample("vllm.jsonl"))
-    runs, steps = found.runs.to_pylist(), found.steps.to_pylist()
+    imported = read_any(sample("vllm.jsonl"))
+    runs, steps = imported.runs.to_pylist(), imported.steps.to_pylist()
     for run in runs:
-        own = [step for step in steps if step["run"] == run["run"]]
-        assert [step["step"] for step in own] == list(range(run["steps"]))
-        assert sum(step["written"] for step in own) == len(run["ids"]) == run["new_tokens"]
-        assert own[0]["start"] == len(run["prompt_ids"]) == run["prompt_tokens"] and own[0]["drafted"] == 0
-        assert all(b["start"] == a["start"] + a["written"] for a, b in zip(own, own[1:], strict=False))
-        assert run["accepted"] == sum(step["accepted"] for step in own)
-        assert run["mean_acceptance_length"] == pytest.approx(len(run["ids"]) / len(own))
+        run_steps = [step for step in steps if step["run"] == run["run"]]
+        assert [step["step"] for step in run_steps] == list(range(run["steps"]))
+        assert sum(step["written"] for step in run_steps) == len(run["ids"]) == run["new_tokens"]
+        assert run_steps[0]["start"] == len(run["prompt_ids"]) == run["prompt_tokens"] and run_steps[0]["drafted"] == 0
+        assert all(b["start"] == a["start"] + a["written"] for a, b in zip(run_steps, run_steps[1:], strict=False))
+        assert run["accepted"] == sum(step["accepted"] for step in run_steps)
+        assert run["mean_acceptance_length"] == pytest.approx(len(run["ids"]) / len(run_steps))
 
 
 def test_a_histogram_knows_no_order() -> None:
-    found = read_any(sample("vllm_summary.json"))
-    assert found.steps["start"].null_count == len(found.steps)
-    assert "histogram" in found.summary["missing"]["steps.start"]
+    histogram = read_any(sample("vllm_summary.json"))
+    assert histogram.steps["start"].null_count == len(histogram.steps)
+    assert "histogram" in histogram.summary["missing"]["steps.start"]
     by_length = read_any(changed("vllm.jsonl", 1, lambda row: drop_steps(row)))
     drafted = [step["drafted"] for step in by_length.steps.to_pylist() if step["run"] == 0]
     assert drafted == sorted(drafted) and None not in drafted
@@ -202,32 +202,32 @@ def test_older_and_newer_names_of_sglang_are_read() -> None:
         row["usage"] = {name: info[name] for name in ("prompt_tokens", "completion_tokens")}
         row["choices"] = [{"message": {"content": row.pop("text")}, "finish_reason": "stop", "output_ids": None}]
 
-    found = read_any(sample("sglang.jsonl"))
+    newer = read_any(sample("sglang.jsonl"))
     for change in (older, chat):
         again = read_any(changed("sglang.jsonl", 1, change))
-        assert again.steps == found.steps
+        assert again.steps == newer.steps
 
 
 def test_our_own_traces_and_their_export_are_read_back(tmp_path: Any) -> None:
     """What a run recorded is what an import of it holds; the export has all but the guesses."""
     trace = load("pocket").generate("What is the dish of Ablow?", "draft_model", {}, {"temperature": 0}, 40).trace
     write_trace(trace, tmp_path / "run.jsonl.gz")
-    own = read_any(tmp_path / "run.jsonl.gz")
+    recorded = read_any(tmp_path / "run.jsonl.gz")
     exported = read_any(json.dumps(vllm(read_trace(tmp_path / "run.jsonl.gz"))).encode())
-    assert own.summary["source"] == exported.summary["source"] == "specscope"
+    assert recorded.summary["source"] == exported.summary["source"] == "specscope"
     columns = ["run", "step", "start", "drafted", "accepted", "written"]
-    assert own.steps.select(columns) == exported.steps.select(columns)
-    assert len(own.nodes) == sum(len(step.tokens) for step in trace.steps)
+    assert recorded.steps.select(columns) == exported.steps.select(columns)
+    assert len(recorded.nodes) == sum(len(step.tokens) for step in trace.steps)
     alike = ["method", "params", "sampling", "model", "draft", "prompt_ids", "ids", "text"]
-    assert own.runs.select(alike) == exported.runs.select(alike)
+    assert recorded.runs.select(alike) == exported.runs.select(alike)
 
 
 def test_several_files_make_one_folder(tmp_path: Any) -> None:
     parts = [read_any(sample(name)) for name in ("vllm.jsonl", "acceptance.csv")]
-    found = merged(parts, "both")
-    assert found.runs["run"].to_pylist() == list(range(len(parts[0].runs) + len(parts[1].runs)))
-    folder = read_folder(write_folder(tmp_path / "out", *found))
-    assert folder.runs == found.runs and folder.steps == found.steps and folder.summary["name"] == "both"
+    both = merged(parts, "both")
+    assert both.runs["run"].to_pylist() == list(range(len(parts[0].runs) + len(parts[1].runs)))
+    folder = read_folder(write_folder(tmp_path / "out", *both))
+    assert folder.runs == both.runs and folder.steps == both.steps and folder.summary["name"] == "both"
     assert folder.summary["source"] == "vllm, speculators"
     assert "runs.ids" not in folder.summary["missing"]  # one of the files has them
 
@@ -238,8 +238,8 @@ def test_a_format_can_be_named() -> None:
 
 
 def test_a_profile_tells_of_its_categories() -> None:
-    found = read_any(sample("speculation_profile.json"))
-    assert found.summary["per_category"]["chat"]["mean_accept_length"] > 1
+    profile = read_any(sample("speculation_profile.json"))
+    assert profile.summary["per_category"]["chat"]["mean_accept_length"] > 1
     placeholder = whole("speculation_profile.json", lambda row: row.update(per_category=None))
     assert "per_category" not in read_any(placeholder).summary
 
@@ -256,9 +256,9 @@ def test_guesses_that_are_counted_for_a_whole_run_are_kept() -> None:
     counts = [run["drafted"] for run in exact.runs.to_pylist()]
     assert None not in counts
     for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl"):
-        found = read_any(sample(name))
-        assert found.runs["drafted"].to_pylist() == counts, name
-        assert "runs.drafted" not in found.summary["missing"]
+        imported = read_any(sample(name))
+        assert imported.runs["drafted"].to_pylist() == counts, name
+        assert "runs.drafted" not in imported.summary["missing"]
     rows = [json.loads(row) for row in sample("vllm.jsonl").splitlines()]
     for row in rows:
         without_lengths(row)
@@ -271,20 +271,20 @@ def test_guesses_that_are_counted_for_a_whole_run_are_kept() -> None:
 
 def test_a_summary_says_how_long_drafts_were() -> None:
     """vLLM counts the accepted guesses of each draft's length apart, which a histogram of all steps mixes."""
-    found, exact = read_any(sample("vllm_summary.json")), read_any(sample("vllm.jsonl"))
+    summed, exact = read_any(sample("vllm_summary.json")), read_any(sample("vllm.jsonl"))
     pairs = [
         Counter(zip(*(each.steps[name].to_pylist() for name in ("drafted", "accepted")), strict=True))
-        for each in (found, exact)
+        for each in (summed, exact)
     ]
-    assert pairs[0] == pairs[1] and not found.steps["drafted"].null_count
+    assert pairs[0] == pairs[1] and not summed.steps["drafted"].null_count
 
 
 def test_a_mean_that_is_a_whole_number_by_chance_says_nothing_of_each_step() -> None:
     """Two drafts of three guesses, or one of two and one of four: the second one accepted four."""
     head = "subset,num_drafts,num_draft_tokens,num_accepted_tokens,acceptance_length,"
     head += ",".join(f"acceptance_at_pos_{place}" for place in range(4))
-    found = read_any(f"{head}\nchat,2,6,5,3.5,1.0,0.5,0.5,0.5\n".encode())
-    assert found.steps["drafted"].to_pylist() == [None, None] and found.runs["drafted"].to_pylist() == [6]
+    vague = read_any(f"{head}\nchat,2,6,5,3.5,1.0,0.5,0.5,0.5\n".encode())
+    assert vague.steps["drafted"].to_pylist() == [None, None] and vague.runs["drafted"].to_pylist() == [6]
     full = read_any(f"{head}\nchat,2,8,5,3.5,1.0,0.5,0.5,0.5\n".encode())
     assert full.steps["drafted"].to_pylist() == [4, 4]
     for drafts in (4, 9):
@@ -300,8 +300,8 @@ def test_a_mean_that_is_a_whole_number_by_chance_says_nothing_of_each_step() -> 
 def test_spec_benchs_tokens_a_second_are_the_files(lengths: list[int]) -> None:
     """The end of the text cut the last step, or the prompt's pass wrote a token that nobody counts as a step's."""
     answer = {"turns": ["a"], "new_tokens": [5], "wall_time": [0.5], "accept_lengths": lengths}
-    found = read_any(json.dumps({"question_id": 1, "category": "c", "choices": [answer]}).encode())
-    selection = Selection.of(*found[:3], found.summary["missing"])
+    imported = read_any(json.dumps({"question_id": 1, "category": "c", "choices": [answer]}).encode())
+    selection = Selection.of(*imported[:3], imported.summary["missing"])
     assert [row[1] for row in measure("throughput", selection)["rows"]] == [10.0, 10.0]
     assert measure("mean_acceptance_length", selection)["value"] == sum(lengths) / len(lengths)
-    assert found.runs["mean_acceptance_length"].to_pylist() == [sum(lengths) / len(lengths)]
+    assert imported.runs["mean_acceptance_length"].to_pylist() == [sum(lengths) / len(lengths)]
