@@ -28,49 +28,49 @@ ALL = selection(steps=STEPS, nodes=NODES)
 
 def test_reliability() -> None:
     """Bins: 0.3 (1 of 1), 0.5 (0 of 2, mean 0.525), 0.9 (2 of 2, mean 0.925). ECE = (0.7 + 1.05 + 0.15) / 5."""
-    found = measure("reliability", ALL)
-    assert [row[:5] for row in found["rows"]] == [
+    reliability = measure("reliability", ALL)
+    assert [row[:5] for row in reliability["rows"]] == [
         [0.3, 0.4, 1, pytest.approx(0.3), 1.0],
         [0.5, 0.6, 2, pytest.approx(0.525), 0.0],
         [0.9, 1.0, 2, pytest.approx(0.925), 1.0],
     ]
-    assert found["value"] == pytest.approx((0.7 + 1.05 + 0.15) / 5)
-    assert "too confident, by 0.04" in found["sentence"]  # 3.2 expected, 3 came: 0.2 / 5
+    assert reliability["value"] == pytest.approx((0.7 + 1.05 + 0.15) / 5)
+    assert "too confident, by 0.04" in reliability["sentence"]  # 3.2 expected, 3 came: 0.2 / 5
 
 
 def test_a_calibrated_drafter_has_no_error() -> None:
     nodes = [root(), *(guess(i + 1, 0, 1, sibling=i, confidence=0.25, accepted=i == 0) for i in range(4))]
-    found = measure("reliability", selection(steps=[step(1, 1, 4)], nodes=nodes))
-    assert found["value"] == pytest.approx(0.0) and "well calibrated" in found["sentence"]
+    reliability = measure("reliability", selection(steps=[step(1, 1, 4)], nodes=nodes))
+    assert reliability["value"] == pytest.approx(0.0) and "well calibrated" in reliability["sentence"]
 
 
 def test_ranks_are_counted_once_a_place() -> None:
     """Four places: ranks 0, 0, 2 in the chain and 1 in the tree, whose two guesses stand for one place."""
-    found = measure("rank_histogram", ALL)
-    assert found["rows"] == [[0, 2, 0.5, 0.5], [1, 1, 0.25, 0.75], [2, 1, 0.25, 1.0]]
-    assert found["value"] == 0.5
+    ranks = measure("rank_histogram", ALL)
+    assert ranks["rows"] == [[0, 2, 0.5, 0.5], [1, 1, 0.25, 0.75], [2, 1, 0.25, 1.0]]
+    assert ranks["value"] == 0.5
 
 
 def test_a_choice_below_the_list_is_no_unknown_one() -> None:
     """With a confidence the drafter's list was there and lacked the token; without one nobody knows."""
     nodes = [root(), guess(1, 0, 1, confidence=0.5), root(2), guess(1, 0, 1, at=2)]
     nodes += [root(3), guess(1, 0, 1, at=3, confidence=0.5, rank=0)]
-    found = measure("rank_histogram", selection(steps=[step(n, 0, 1) for n in (1, 2, 3)], nodes=nodes))
-    assert found["rows"] == [[0, 1, 0.5, 0.5], [None, 1, 0.5, 1.0]]
+    ranks = measure("rank_histogram", selection(steps=[step(n, 0, 1) for n in (1, 2, 3)], nodes=nodes))
+    assert ranks["rows"] == [[0, 1, 0.5, 0.5], [None, 1, 0.5, 1.0]]
 
 
 def test_p_against_q() -> None:
     """Five judged guesses; the mean of q is 0.64, that of p 0.54."""
-    found = measure("p_against_q", ALL)
-    assert [row[:3] for row in found["rows"]] == [
+    bins = measure("p_against_q", ALL)
+    assert [row[:3] for row in bins["rows"]] == [
         [0.3, 0.7, 1],
         [0.5, 0.1, 1],
         [0.5, 0.2, 1],
         [0.9, 0.8, 1],
         [0.9, 0.9, 1],
     ]
-    assert found["value"] == pytest.approx(0.64 - 0.54)
-    assert found["where"][-1][2:] == [
+    assert bins["value"] == pytest.approx(0.64 - 0.54)
+    assert bins["where"][-1][2:] == [
         *(("nodes", "confidence", ">=", 0.9), ("nodes", "confidence", "<=", 1.0)),
         *(("nodes", "p", ">=", 0.9), ("nodes", "p", "<=", 1.0)),
     ]
@@ -78,14 +78,14 @@ def test_p_against_q() -> None:
 
 def test_alpha_beside_what_was_accepted() -> None:
     """Places: 0.8, 0.7, 0.3 drawn, 0.4 not. Two of the three that were drawn came true."""
-    found = measure("alpha", ALL)
-    assert found["value"] == pytest.approx((0.8 + 0.7 + 0.3 + 0.4) / 4)
-    assert [row[:5] for row in found["rows"]] == [
+    alpha = measure("alpha", ALL)
+    assert alpha["value"] == pytest.approx((0.8 + 0.7 + 0.3 + 0.4) / 4)
+    assert [row[:5] for row in alpha["rows"]] == [
         [1, 2, pytest.approx(0.6), 1, 1.0],
         [2, 1, pytest.approx(0.7), 1, 1.0],
         [3, 1, pytest.approx(0.3), 1, 0.0],
     ]
-    assert "0.67 of the 3 drawn ones were accepted, which is within chance" in found["sentence"]
+    assert "0.67 of the 3 drawn ones were accepted, which is within chance" in alpha["sentence"]
 
 
 def drawn(accepted: float, overlap: float) -> Selection:
@@ -117,5 +117,5 @@ def test_greedy_guesses_are_not_drawn() -> None:
 @pytest.mark.parametrize("key", ["reliability", "rank_histogram", "p_against_q", "alpha"])
 def test_a_drafter_without_a_distribution_has_a_reason(key: str) -> None:
     nodes = [root(), guess(1, 0, 1)]
-    found = measure(key, selection(steps=[step(1, 0, 1)], nodes=nodes))
-    assert found["reason"] and found["reason"].startswith("this record lacks")
+    metric = measure(key, selection(steps=[step(1, 0, 1)], nodes=nodes))
+    assert metric["reason"] and metric["reason"].startswith("this record lacks")

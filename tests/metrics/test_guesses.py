@@ -25,10 +25,10 @@ def test_confusion_counts_judged_rejected_guesses() -> None:
         *said(4, 1, 1, accepted=True),
         *said(5, 3, 4, judged=False),
     ]
-    found = measure("confusion", selection(steps=[step(n, int(n == 4), 1) for n in range(1, 6)], nodes=nodes))
+    confusion = measure("confusion", selection(steps=[step(n, int(n == 4), 1) for n in range(1, 6)], nodes=nodes))
     third = pytest.approx(1 / 3)
-    assert found["rows"] == [[" red", " blue", 2, pytest.approx(2 / 3), 1, 2], ["<b>", " red", 1, third, 3, 1]]
-    assert ("nodes", "wanted", "=", 2) in found["where"][0]
+    assert confusion["rows"] == [[" red", " blue", 2, pytest.approx(2 / 3), 1, 2], ["<b>", " red", 1, third, 3, 1]]
+    assert ("nodes", "wanted", "=", 2) in confusion["where"][0]
 
 
 def test_texts_are_those_of_the_selection() -> None:
@@ -45,9 +45,9 @@ def test_hits_by_rank() -> None:
         *(root(1), guess(1, 0, 1, accepted=True), guess(2, 0, 1, sibling=1), guess(3, 1, 2, accepted=True)),
         *(root(2), guess(1, 0, 1, at=2), guess(2, 0, 1, at=2, sibling=1, accepted=True), guess(3, 2, 2, at=2)),
     ]
-    found = measure("hit_ranks", selection(steps=[step(1, 2, 3), step(2, 1, 3)], nodes=nodes))
-    assert [row[:5] for row in found["rows"]] == [[1, 0, 2, 1, 0.5], [1, 1, 2, 1, 0.5], [2, 0, 2, 1, 0.5]]
-    assert "33% of the accepted guesses were after the first" in found["sentence"]
+    hits = measure("hit_ranks", selection(steps=[step(1, 2, 3), step(2, 1, 3)], nodes=nodes))
+    assert [row[:5] for row in hits["rows"]] == [[1, 0, 2, 1, 0.5], [1, 1, 2, 1, 0.5], [2, 0, 2, 1, 0.5]]
+    assert "33% of the accepted guesses were after the first" in hits["sentence"]
 
 
 def ranked(ranks: list[int | None]) -> list[dict]:
@@ -61,20 +61,20 @@ def ranked(ranks: list[int | None]) -> list[dict]:
 def test_the_tree_that_ranks_suggest() -> None:
     """First in 10 of 20 places, second in 6, not listed in 4: one guess gains 0.5, two gain 0.8."""
     ranks: list[int | None] = [0] * 10 + [1] * 6 + [None] * 4
-    found = measure(
+    tree = measure(
         "suggested_tree", selection(steps=[step(n, int(ranks[n] == 0), 1) for n in range(20)], nodes=ranked(ranks))
     )
-    assert found["rows"] == [[1, 1.5, 0.5, "0"], [2, pytest.approx(1.8), pytest.approx(0.4), "0;1"]]
-    assert found["value"] == 1.5  # with as many guesses as now
-    assert given(found["rows"][1][3]).paths == [(0,), (1,)]
+    assert tree["rows"] == [[1, 1.5, 0.5, "0"], [2, pytest.approx(1.8), pytest.approx(0.4), "0;1"]]
+    assert tree["value"] == 1.5  # with as many guesses as now
+    assert given(tree["rows"][1][3]).paths == [(0,), (1,)]
 
 
 def test_drawn_guesses_are_not_judged_by_their_ranks() -> None:
     """Drawn, a guess of any rank may be accepted: all 20 were, though ten were not what the target wanted most."""
     nodes = [row | ({"accepted": True} if row["node"] else {}) for row in ranked([0, 1] * 10)]
     drawn = [run(sampling='{"temperature": 1.0}')]
-    found = measure("suggested_tree", selection(drawn, [step(n, 1, 1) for n in range(20)], nodes))
-    assert found["rows"] == [[1, 2.0, 1.0, "0"]]
+    tree = measure("suggested_tree", selection(drawn, [step(n, 1, 1) for n in range(20)], nodes))
+    assert tree["rows"] == [[1, 2.0, 1.0, "0"]]
 
 
 def test_without_ranks_the_siblings_decide() -> None:
@@ -88,15 +88,15 @@ def test_without_ranks_the_siblings_decide() -> None:
             guess(2, 0, 1, at=at, sibling=1, accepted=4 <= at < 16),
         )
     ]
-    found = measure("suggested_tree", selection(steps=[step(at, int(at < 16), 2) for at in range(20)], nodes=nodes))
-    assert [row[0] for row in found["rows"]] == [1, 2]
-    assert [row[3] for row in found["rows"]] == ["1", "1;0"]
-    assert found["rows"][1][1] == pytest.approx(1 + 0.6 + 0.2)
+    tree = measure("suggested_tree", selection(steps=[step(at, int(at < 16), 2) for at in range(20)], nodes=nodes))
+    assert [row[0] for row in tree["rows"]] == [1, 2]
+    assert [row[3] for row in tree["rows"]] == ["1", "1;0"]
+    assert tree["rows"][1][1] == pytest.approx(1 + 0.6 + 0.2)
 
 
 def test_too_few_places_grow_no_tree() -> None:
-    found = measure("suggested_tree", selection(steps=[step(0, 1, 1)], nodes=ranked([0])))
-    assert found["reason"] and "too few" in found["reason"]
+    tree = measure("suggested_tree", selection(steps=[step(0, 1, 1)], nodes=ranked([0])))
+    assert tree["reason"] and "too few" in tree["reason"]
 
 
 def test_sources() -> None:
@@ -109,5 +109,5 @@ def test_sources() -> None:
         guess(4, 0, 1, source="prompt", sibling=1),
         {**guess(5, 0, 1, source="window", judged=False), "role": "explore"},
     ]
-    found = measure("by_source", selection(steps=[step(1, 1, 4)], nodes=nodes))
-    assert [row[:5] for row in found["rows"]] == [["pool", 3, 2, 1, 0.5], ["prompt", 1, 1, 0, 0.0]]
+    sources = measure("by_source", selection(steps=[step(1, 1, 4)], nodes=nodes))
+    assert [row[:5] for row in sources["rows"]] == [["pool", 3, 2, 1, 0.5], ["prompt", 1, 1, 0, 0.0]]

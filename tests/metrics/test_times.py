@@ -36,21 +36,21 @@ def test_the_step_time_and_its_split() -> None:
 
 def test_the_cost_of_a_step() -> None:
     """1.62 autoregressive steps: 0.42 to draft, 0.1 to verify, 0.1 outside, and the 1 that it replaces."""
-    found = measure("step_cost", DRAFTED)
-    assert found["value"] == pytest.approx(1.62)
-    assert [row[1] for row in found["rows"]] == pytest.approx([1.62, 1.0, 0.42, 0.1, 0.1])
+    cost = measure("step_cost", DRAFTED)
+    assert cost["value"] == pytest.approx(1.62)
+    assert [row[1] for row in cost["rows"]] == pytest.approx([1.62, 1.0, 0.42, 0.1, 0.1])
     assert measure("step_cost", ALONE)["value"] == 1.0
 
 
 def test_expected_and_measured_speed() -> None:
     """Two tokens a step: 2 for nothing, 2/1.42 with the draft, 2/1.52 with its rows, 2/1.62 measured."""
-    found = measure("speedup", DRAFTED)
-    assert found["value"] == pytest.approx(2 / 1.62)
-    assert [row[1] for row in found["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])
-    assert found["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
-    assert "the draft costs 0.42 of a target step (at acceptance 0.67" in found["sentence"]
-    assert "verification of 16 rows costs 1.1 passes" in found["sentence"]
-    assert "the time outside passes is 19%" in found["sentence"]
+    speedup = measure("speedup", DRAFTED)
+    assert speedup["value"] == pytest.approx(2 / 1.62)
+    assert [row[1] for row in speedup["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])
+    assert speedup["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
+    assert "the draft costs 0.42 of a target step (at acceptance 0.67" in speedup["sentence"]
+    assert "verification of 16 rows costs 1.1 passes" in speedup["sentence"]
+    assert "the time outside passes is 19%" in speedup["sentence"]
 
 
 def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "") -> Selection:
@@ -66,11 +66,11 @@ def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "
 
 def test_the_speed_up_is_paired_with_its_own_question() -> None:
     """A machine that is ten times slower in some questions is so for both: of the ratio nothing is uncertain."""
-    found = measure("speedup", beside_plain([1, 10, 3, 100], [1.25] * 4).where(method="draft_model"))
-    assert found["value"] == pytest.approx(2 / 1.25)
-    assert [found["low"], found["high"]] == pytest.approx([1.6, 1.6])
-    assert "1.60 times as fast as one token at a time (1.60 to 1.60 over 4 questions)" in found["sentence"]
-    assert all(row[2] <= row[1] * 1.0001 and row[3] >= row[1] * 0.9999 for row in found["rows"])
+    speedup = measure("speedup", beside_plain([1, 10, 3, 100], [1.25] * 4).where(method="draft_model"))
+    assert speedup["value"] == pytest.approx(2 / 1.25)
+    assert [speedup["low"], speedup["high"]] == pytest.approx([1.6, 1.6])
+    assert "1.60 times as fast as one token at a time (1.60 to 1.60 over 4 questions)" in speedup["sentence"]
+    assert all(row[2] <= row[1] * 1.0001 and row[3] >= row[1] * 0.9999 for row in speedup["rows"])
     spread = measure("speedup", beside_plain([2] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).where(method="draft_model"))
     assert spread["value"] == pytest.approx(2 / 1.25) and spread["low"] < 1.6 < spread["high"]  # type: ignore[operator]
     cost = measure("step_cost", beside_plain([2] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).where(method="draft_model"))
@@ -93,9 +93,9 @@ def test_a_question_without_its_baseline_does_not_count() -> None:
 
 
 def test_other_questions_are_compared_and_say_nothing_of_noise() -> None:
-    found = measure("speedup", beside_plain([2] * 4, [1.25] * 4, other="other ").where(method="draft_model"))
-    assert found["value"] == pytest.approx(1.6) and found["low"] is found["high"] is None
-    assert "beside autoregressive runs on other questions" in found["sentence"]
+    speedup = measure("speedup", beside_plain([2] * 4, [1.25] * 4, other="other ").where(method="draft_model"))
+    assert speedup["value"] == pytest.approx(1.6) and speedup["low"] is speedup["high"] is None
+    assert "beside autoregressive runs on other questions" in speedup["sentence"]
 
 
 @pytest.mark.slow  # many runs are simulated; its formula is tested beside it
@@ -104,10 +104,10 @@ def test_intervals_of_the_speed_up_cover_the_truth() -> None:
     random, held = np.random.default_rng(0), 0
     for _ in range(200):
         cost = random.gamma(25, 0.05, 10)  # of mean 1.25; so 1.6 times as fast, the machine's speed as it may be
-        found = measure(
+        speedup = measure(
             "speedup", beside_plain(random.gamma(9, 1, 10).tolist(), cost.tolist()).where(method="draft_model")
         )
-        held += found["low"] <= 1.6 <= found["high"]  # type: ignore[operator]
+        held += speedup["low"] <= 1.6 <= speedup["high"]  # type: ignore[operator]
     assert 0.88 <= held / 200 <= 0.99
 
 
@@ -116,16 +116,16 @@ def test_the_best_gamma() -> None:
 
     Gamma 0 to 3: 1, 1.667 / 1.26 = 1.323, 2.111 / 1.52 = 1.389, 2.407 / 1.78 = 1.352.
     """
-    found = measure("best_gamma", DRAFTED)
-    assert found["value"] == 2
-    assert [row[3] for row in found["rows"][:4]] == pytest.approx([1, 1.3228, 1.3889, 1.3525], abs=1e-4)
-    assert "now it is 2.0" in found["sentence"]
+    gamma = measure("best_gamma", DRAFTED)
+    assert gamma["value"] == 2
+    assert [row[3] for row in gamma["rows"][:4]] == pytest.approx([1, 1.3228, 1.3889, 1.3525], abs=1e-4)
+    assert "now it is 2.0" in gamma["sentence"]
 
 
 def test_a_dear_draft_of_bad_guesses_does_not_pay() -> None:
     steps = [timed(0, 0, 0, 0, 98, 2), timed(1, 1, 4, 40, 8, 2), timed(2, 0, 4, 40, 8, 2)]
-    found = measure("best_gamma", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
-    assert found["value"] == 0 and "guessing does not pay" in found["sentence"]
+    gamma = measure("best_gamma", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
+    assert gamma["value"] == 0 and "guessing does not pay" in gamma["sentence"]
 
 
 def test_a_tree_has_no_gamma() -> None:
@@ -137,8 +137,8 @@ def test_a_tree_has_no_gamma() -> None:
 
 def test_a_free_drafter_that_is_never_right() -> None:
     steps = [timed(0, 0, 0, 0, 98, 2), timed(1, 0, 4, 0, 8, 2), timed(2, 0, 4, 0, 8, 2)]
-    found = measure("speedup", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
-    assert found["value"] == 1.0 and "too few guesses are accepted" in found["sentence"]
+    speedup = measure("speedup", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
+    assert speedup["value"] == 1.0 and "too few guesses are accepted" in speedup["sentence"]
 
 
 def test_without_a_baseline_there_is_a_reason() -> None:
