@@ -28,9 +28,9 @@ from .broken import FEW, MANY, Break, base, broken, entry, good, layer, opened, 
 def moved_map(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
     """Every id of the draft vocabulary one too large, in both forms of the map."""
     ids = weights["d2t"] + torch.arange(len(weights["d2t"])) + 1
-    known = torch.zeros_like(weights["t2d"])
-    known[ids] = True
-    weights["t2d"] = known
+    mask = torch.zeros_like(weights["t2d"])
+    mask[ids] = True
+    weights["t2d"] = mask
     weights["d2t"] = ids - torch.arange(len(ids))
 
 
@@ -130,10 +130,10 @@ SUBTLE: list[tuple[str, str, Break, str, JSON]] = [
 
 
 def check(size: tuple[int, int], kind: str, change: Break, flag: str, better: JSON, folder: Path) -> None:
-    found = report(opened(kind, broken(kind, folder, change)), size=size)
-    assert not found.healthy
-    assert [fault.flag for fault in found.faults] == [flag], found.verdict
-    [fault] = found.faults
+    examination = report(opened(kind, broken(kind, folder, change)), size=size)
+    assert not examination.healthy
+    assert [fault.flag for fault in examination.faults] == [flag], examination.verdict
+    [fault] = examination.faults
     assert better is None or fault.better == better
     if fault.interval is not None:
         assert fault.interval[0] > 0 and fault.tokens_per_step_better is not None
@@ -184,9 +184,9 @@ def test_what_only_a_program_can_have_wrong_is_named(kind: str, wrong: dict[str,
 
 @pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
 def test_a_good_drafter_is_healthy(kind: str) -> None:
-    found = report(opened(kind, good(kind)))
-    assert found.healthy, found.verdict
-    assert "no change improves it" in found.verdict and found.given is found.best
+    examination = report(opened(kind, good(kind)))
+    assert examination.healthy, examination.verdict
+    assert "no change improves it" in examination.verdict and examination.given is examination.best
 
 
 @slow
@@ -194,8 +194,8 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
     """In 32 examinations a false alarm in every tenth would be seen with 97%."""
     for kind in ("eagle", "medusa", "kangaroo", "draft"):
-        found = report(opened(kind, good(kind)), seed, MANY)
-        assert found.healthy, found.verdict
+        examination = report(opened(kind, good(kind)), seed, MANY)
+        assert examination.healthy, examination.verdict
 
 
 @slow
@@ -206,10 +206,10 @@ def test_two_faults_are_found_one_behind_the_other(tmp_path: Path) -> None:
         config["norm_before_residual"] = False
         config["eagle_aux_hidden_state_layer_ids"] = [2, 4, 6]
 
-    found = report(opened("eagle", broken("eagle", tmp_path / "drafter", change)))
-    assert sorted(fault.flag for fault in found.faults) == ["norm_before_residual", "taps"], found.verdict
-    assert found.best is not None and found.given is not None
-    assert found.best.tokens_per_step > 3 * found.given.tokens_per_step
+    examination = report(opened("eagle", broken("eagle", tmp_path / "drafter", change)))
+    assert sorted(fault.flag for fault in examination.faults) == ["norm_before_residual", "taps"], examination.verdict
+    assert examination.best is not None and examination.given is not None
+    assert examination.best.tokens_per_step > 3 * examination.given.tokens_per_step
 
 
 # Measuring
@@ -231,11 +231,11 @@ def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: di
     examined, engine, met = opened(kind, good(kind)), load("pocket", device="cpu"), 0
     for text in texts()[:4]:
         places = text.places(examined.depth)
-        found = dict(zip(places, accepted(examined, examined.given, text, examined.depth), strict=True))
+        lengths = dict(zip(places, accepted(examined, examined.given, text, examined.depth), strict=True))
         run = engine.generate(text.prompt, method, params, max_new_tokens=len(text.ids) - text.prompt_length)
         for step in run.trace.steps[1:]:
-            if step.start - 1 in found and step.drafted == examined.depth:  # the last step drafts no more than is left
-                assert step.accepted == found[step.start - 1]
+            if step.start - 1 in lengths and step.drafted == examined.depth:  # the last step may draft fewer
+                assert step.accepted == lengths[step.start - 1]
                 met += 1
     assert met >= 4
 
@@ -288,9 +288,9 @@ def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.
     folder = broken("eagle", tmp_path / "drafter", entry(norm_before_residual=False))
     few = ["--prompts", "5", "--max-new-tokens", "16", "--device", "cpu", "--json"]
     assert main(["doctor", "--model", "pocket", "--eagle", str(folder), *few]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["healthy"] is False
-    [fault] = found["faults"]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["healthy"] is False
+    [fault] = printed["faults"]
     wanted = {"name", "flag", "given", "better", "tokens_per_step_given", "tokens_per_step_better", "interval"}
     assert wanted <= fault.keys()
     assert (fault["flag"], fault["given"], fault["better"]) == ("norm_before_residual", False, True)
@@ -306,8 +306,8 @@ def test_weights_that_are_no_numbers_are_a_fault(tmp_path: Path, capsys: pytest.
 
     folder = broken("eagle", tmp_path / "drafter", change)
     assert main(["doctor", "--model", "pocket", "--eagle", str(folder), "--device", "cpu", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["faults"][0]["flag"] == "weights" and found["tokens_per_step_given"] is None
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["faults"][0]["flag"] == "weights" and printed["tokens_per_step_given"] is None
 
 
 def test_a_tokenizer_and_a_template_that_differ_are_named(tmp_path: Path) -> None:
@@ -322,9 +322,9 @@ def test_a_tokenizer_and_a_template_that_differ_are_named(tmp_path: Path) -> Non
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     template = folder / "chat_template.jinja"
     template.write_text("Hello! " + template.read_text(encoding="utf-8"), encoding="utf-8")
-    found = {check.flag: check for check in opened("draft", folder).checks()}
-    assert not found["tokenizer"].fine and "<|other|>" in found["tokenizer"].sentence
-    assert not found["chat_template"].fine
+    checks = {check.flag: check for check in opened("draft", folder).checks()}
+    assert not checks["tokenizer"].fine and "<|other|>" in checks["tokenizer"].sentence
+    assert not checks["chat_template"].fine
 
 
 def test_an_examination_can_be_ended_between_two_probes() -> None:
