@@ -144,7 +144,7 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
     config = read_json(path.parent / "config.json")
     with _opened(path) as file:
         names = _names(path, file)
-        count, blocks, own = _arrangement(path, names)
+        count, blocks, with_output = _arrangement(path, names)
         _check_config(path, config, count, blocks)
         accuracies = _accuracies(path, config, count)
         size, vocabulary = model.shape.hidden, model.shape.vocabulary
@@ -155,19 +155,19 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
         stacks = {
             "linear.weight": torch.empty(blocks, count, size, size, **to),
             "linear.bias": torch.empty(blocks, count, size, **to),
-            "weight": torch.empty(len(own), vocabulary, size, **to),
+            "weight": torch.empty(len(with_output), vocabulary, size, **to),
         }
         digest = hashlib.sha256()
         for (number, layer, kind), name in sorted(names.items()):
             tensor = file.get_tensor(name)
             digest.update(f"{number}.{layer}.{kind} {tensor.dtype}".encode() + _edges(tensor))
-            stacks[kind][own.index(number) if kind == "weight" else (layer, number)].copy_(tensor)
+            stacks[kind][with_output.index(number) if kind == "weight" else (layer, number)].copy_(tensor)
     output = stacks["weight"]
     head: Callable[[torch.Tensor], torch.Tensor] = model.head
     if (drafted := read_vocabulary(path.parent, model)) is not None:
         digest.update(drafted.about.encode())
         output, head = drafted.rows(output), drafted.head(model.embeddings()[1])
-    weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], output, own)
+    weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], output, with_output)
     about = f"{path.parent.resolve().name} {digest.hexdigest()[:12]}"
     return Heads(weights, head, about, accuracies, drafted)
 
@@ -243,9 +243,9 @@ def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, 
     """Return the number of heads and of their blocks, and the heads with an output layer of their own."""
     count = 1 + max(head for head, _, _ in names)
     blocks = sum(head == 0 and kind == "linear.weight" for head, _, kind in names)
-    own = tuple(sorted(head for head, _, kind in names if kind == "weight"))
+    with_output = tuple(sorted(head for head, _, kind in names if kind == "weight"))
     wanted = {(head, layer, kind) for head in range(count) for layer in range(blocks) for kind in _BLOCK}
-    wanted |= {(head, blocks, "weight") for head in own}
+    wanted |= {(head, blocks, "weight") for head in with_output}
     if wanted != names.keys():
         head, layer, kind = min(wanted ^ names.keys())
         word = "lacks" if (head, layer, kind) in wanted else "has no place for"
@@ -253,7 +253,7 @@ def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, 
             f"{path.name} {word} the weight {head}.{layer}.{kind}: each of its {count} heads must have the {blocks} "
             "blocks of the first, and after them an output layer or none"
         )
-    return count, blocks, own
+    return count, blocks, with_output
 
 
 def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: int) -> None:

@@ -41,7 +41,7 @@ def save(path: Path, documents: Sequence[Sequence[int]], vocabulary: int = 9, ch
 
 def stored(path: Path) -> list[list[int]]:
     """The documents as the file holds them, cut where a chunk ends; asserts that the file is in order."""
-    data, found = load_file(path), list[list[int]]()
+    data, documents = load_file(path), list[list[int]]()
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     border = int(header["__metadata__"]["vocabulary"])
@@ -54,14 +54,14 @@ def stored(path: Path) -> list[list[int]]:
             if token != border:
                 here.append(token)
             elif here:
-                found.append(here)
+                documents.append(here)
                 here = []
-    return found
+    return documents
 
 
-def ways_of(found: Continuations) -> list[tuple[int, ...]]:
+def ways_of(continuations: Continuations) -> list[tuple[int, ...]]:
     """What follows, place by place."""
-    return [tuple(token for token in way if token >= 0) for way in found.ways.T.tolist()]
+    return [tuple(token for token in way if token >= 0) for way in continuations.ways.T.tolist()]
 
 
 def search(documents: Sequence[Sequence[int]], text: Sequence[int], longest: int, shortest: int, length: int) -> Any:
@@ -93,9 +93,9 @@ def test_what_is_found_is_what_a_plain_search_finds(chunk: int, tmp_path: Path) 
             text = [chance.randrange(5) for _ in range(chance.randint(1, 9))]
             longest, length = chance.randint(1, 9), chance.randint(1, 6)
             shortest = chance.randint(1, longest)
-            found = store.continuations(text, longest, shortest, length, 5000)
+            continuations = store.continuations(text, longest, shortest, length, 5000)
             span, ways = search(pieces, text, longest, shortest, length)
-            assert (found.span, found.hits, sorted(ways_of(found))) == (span, len(ways), ways)
+            assert (continuations.span, continuations.hits, sorted(ways_of(continuations))) == (span, len(ways), ways)
             deep += span >= 3
     assert deep > (20 if chunk > 6 else 5) or chunk == 4
 
@@ -103,17 +103,17 @@ def test_what_is_found_is_what_a_plain_search_finds(chunk: int, tmp_path: Path) 
 def test_places_are_spread_evenly() -> None:
     """The first places in the suffixes' order are those with the lowest ids: guesses from them alone are biased."""
     store = open_store([([500, 501, token], True) for token in range(100)], 600)
-    found = store.continuations([500, 501], 2, 1, 3, 10)
-    assert (found.span, found.hits) == (2, 100)
-    assert ways_of(found) == [(token,) for token in range(0, 100, 10)]
+    continuations = store.continuations([500, 501], 2, 1, 3, 10)
+    assert (continuations.span, continuations.hits) == (2, 100)
+    assert ways_of(continuations) == [(token,) for token in range(0, 100, 10)]
     assert store.continuations([500, 501], 2, 1, 3, 99).ways.shape == (3, 99)
 
 
 def test_places_are_spread_over_all_chunks() -> None:
     """Chunks with more matches must weigh more, and together they must not exceed the limit."""
     documents = [([7, 8, token], True) for token in (1, 2, 3, 4, 5, 6)]
-    found = open_store(documents, 9, chunk=10).continuations([7, 8], 2, 2, 1, 3)
-    assert (found.hits, ways_of(found)) == (6, [(1,), (3,), (5,)])
+    continuations = open_store(documents, 9, chunk=10).continuations([7, 8], 2, 2, 1, 3)
+    assert (continuations.hits, ways_of(continuations)) == (6, [(1,), (3,), (5,)])
 
 
 @pytest.mark.parametrize(("vocabulary", "kind"), [(65_535, "uint16"), (65_536, "uint32"), (200_000, "uint32")])
@@ -122,8 +122,8 @@ def test_ids_need_as_many_bytes_as_they_need(vocabulary: int, kind: str, tmp_pat
     top = vocabulary - 1
     save(tmp_path / "store", [[1, top, 2, top - 1], [top, 2]], vocabulary)
     assert load_file(tmp_path / "store")["tokens.0"].dtype == kind
-    found = load_store(tmp_path / "store", NOBODY).continuations([top, 2], 4, 1, 4, 9)
-    assert (found.span, ways_of(found)) == (2, [(top - 1,)])
+    continuations = load_store(tmp_path / "store", NOBODY).continuations([top, 2], 4, 1, 4, 9)
+    assert (continuations.span, ways_of(continuations)) == (2, [(top - 1,)])
     with pytest.raises(ParamError, match=f"not below {vocabulary}"):
         save(tmp_path / "other", [[vocabulary]], vocabulary)
 
@@ -139,9 +139,9 @@ def test_the_text_may_hold_ids_that_the_store_does_not_know() -> None:
 def test_ids_beyond_the_models_vocabulary_stay_in_the_store(tmp_path: Path) -> None:
     """A tokenizer may know more entries than the model has embeddings: such an id would crash its forward pass."""
     save(tmp_path / "store", [[1, 2, 8, 3], [1, 2, 5, 3]])
-    found = load_store(tmp_path / "store", NOBODY, 8).continuations([1, 2], 4, 1, 4, 9)
-    assert sorted(ways_of(found)) == [(), (5, 3)]
-    assert found.prefixes(9) == [((5,), 1), ((5, 3), 1)]
+    continuations = load_store(tmp_path / "store", NOBODY, 8).continuations([1, 2], 4, 1, 4, 9)
+    assert sorted(ways_of(continuations)) == [(), (5, 3)]
+    assert continuations.prefixes(9) == [((5,), 1), ((5, 3), 1)]
 
 
 def counted(rows: Sequence[tuple[int, ...]], most: int, ends: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
@@ -311,8 +311,8 @@ def test_no_content_makes_a_lookup_fail(data: st.DataObject, tmp_path_factory: p
     edit(path, lambda old, meta: old.update({"order.0": order, "tokens.0": tokens if wide else tokens.astype("u2")}))
     edit(path, lambda old, meta: meta.update({"vocabulary": str(data.draw(numbers))}))
     text = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=6))
-    found = load_store(path, NOBODY, 9).continuations(text, 4, 1, 5, 6)
-    kept = found.prefixes(8, {3})
+    continuations = load_store(path, NOBODY, 9).continuations(text, 4, 1, 5, 6)
+    kept = continuations.prefixes(8, {3})
     assert all(0 <= token < 9 for prefix, _ in kept for token in prefix)
     assert all(prefix[:-1] in {(), *dict(kept)} for prefix, _ in kept)
 
@@ -383,7 +383,7 @@ def test_the_common_shapes_of_conversations(line: dict[str, Any], text: str, tmp
 
 def test_questions_are_the_users(tmp_path: Path) -> None:
     """Several turns are asked one after the other; answers that cannot be told apart are left out, as in training."""
-    lines = [{"turns": ["How?", "And?"], "reference": found} for found in (["So.", "Thus."], ["So."], None)]
+    lines = [{"turns": ["How?", "And?"], "reference": reference} for reference in (["So.", "Thus."], ["So."], None)]
     lines.append({"prompt": "How?"})
     content = "\n".join(map(json.dumps, lines))
     chats = [[("How?", "user"), ("And?", "user")]] * 2 + [[("How?", "user")]]

@@ -85,9 +85,9 @@ def test_a_tree_is_read_as_its_paths_are(case: str, dtype: torch.dtype) -> None:
         grown, features = tree.grow(guesses[:2], entering, parents[:2])
         more, further = tree.grow(guesses[2:5], features[[0, 0, 1]], parents[2:5])
         last, _ = tree.grow(guesses[5:], further[:1], parents[5:])
-        path, own = [0, 2, 5], feature[-1:]
+        path, latest = [0, 2, 5], feature[-1:]
         for depth, node in enumerate(path):
-            row, own = chain.grow([guesses[node]], own, [depth - 1])
+            row, latest = chain.grow([guesses[node]], latest, [depth - 1])
             wanted = torch.cat((grown, more, last))[node]
             assert torch.allclose(row[0], wanted, atol=1e-5 if dtype == torch.float32 else 1e-9, rtol=0)
         chain.forget()
