@@ -318,8 +318,8 @@ def test_a_claim_is_told_in_whole_sentences(claim: Claim) -> None:
 
 def test_neighbouring_thresholds_count_in_part() -> None:
     claim = CLAIMS["kangaroo", "one threshold fits every number of steps"]
-    found = claim.judge(etas([1.0] * 5, g3=[1, 2, 3, 2, 1], g6=[1, 1, 2, 3, 1], g9=[0, 1, 2, 1, 0]))
-    assert found.verdict is ClaimOutcome.PARTLY and "eta 0.6 for gamma 6" in found.says
+    judgement = claim.judge(etas([1.0] * 5, g3=[1, 2, 3, 2, 1], g6=[1, 1, 2, 3, 1], g9=[0, 1, 2, 1, 0]))
+    assert judgement.verdict is ClaimOutcome.PARTLY and "eta 0.6 for gamma 6" in judgement.says
 
 
 def test_a_scale_on_which_nothing_is_saved_has_no_slope() -> None:
@@ -345,8 +345,8 @@ def test_parts_make_a_verdict() -> None:
 
 
 def test_what_is_compared_with_others_is_no_disagreement_of_its_own() -> None:
-    found = beats(table({"N-Grammys": 2.1, "Lookahead": 1.7, "REST": 2.2}), TOKENS)
-    assert found.says == (
+    judgement = beats(table({"N-Grammys": 2.1, "Lookahead": 1.7, "REST": 2.2}), TOKENS)
+    assert judgement.says == (
         "N-Grammys comes to 2.100; as in the paper, Lookahead comes to 1.700; unlike it, REST comes to 2.200."
     )
 

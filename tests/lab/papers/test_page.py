@@ -45,8 +45,8 @@ def test_names_from_files_mean_nothing_to_markdown() -> None:
     paper = PAPERS["lookahead"]
     claim = paper.claims[-1]
     table = ResultTable(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
-    found = CheckedClaim(paper, claim, table, combine(more(HOSTILE, 1.0, "b", 2.0)))
-    text = page([found], conditions(make_experiment(engine(counted_text()), 4, kinds=(HOSTILE,))))
+    checked = CheckedClaim(paper, claim, table, combine(more(HOSTILE, 1.0, "b", 2.0)))
+    text = page([checked], conditions(make_experiment(engine(counted_text()), 4, kinds=(HOSTILE,))))
     assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
     assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
@@ -60,9 +60,9 @@ def test_the_page_that_ships_has_a_verdict_on_every_claim() -> None:
         f"| {paper.title} | {claim.place} | {claim.title} | " for paper in PAPERS.values() for claim in paper.claims
     ]
     rows = [line for line in shipped.splitlines() if line.startswith(tuple(f"| {p.title} | " for p in PAPERS.values()))]
-    found = [row for row in rows if row.count(" | ") == 3]
-    assert [row[: row.rindex(" | ") + 3] for row in found] == begins
-    verdicts = Counter(row.rsplit(" | ", 1)[1].removesuffix(" |") for row in found)
+    overview = [row for row in rows if row.count(" | ") == 3]
+    assert [row[: row.rindex(" | ") + 3] for row in overview] == begins
+    verdicts = Counter(row.rsplit(" | ", 1)[1].removesuffix(" |") for row in overview)
     counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in ClaimOutcome if verdicts[verdict])
     assert f"Claims: {len(begins)}. {counts.capitalize()}." in shipped
     for paper in PAPERS.values():
@@ -75,8 +75,8 @@ def test_prose_never_becomes_a_list() -> None:
     paper, claim = PAPERS["speculative"], PAPERS["speculative"].claims[0]
     words = "a - b + c 1. d * e > f "
     for shift in range(12):
-        found = CheckedClaim(paper, claim, None, combine(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
-        text = page([found], conditions(make_experiment(engine(counted_text()), 2, kinds=("a",))))
+        checked = CheckedClaim(paper, claim, None, combine(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
+        text = page([checked], conditions(make_experiment(engine(counted_text()), 2, kinds=("a",))))
         assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
 
 
@@ -112,8 +112,8 @@ def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.
     monkeypatch.setattr(variants, "build_stores", lambda engine, text, progress: {})
     parser = Parser()
     paper_checks.add_flags(parser)
-    for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
-        assert list(paper_checks._variants(parser.parse_args(flags), toy(), ProgressBar())) == found
+    for flags, names in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
+        assert list(paper_checks._variants(parser.parse_args(flags), toy(), ProgressBar())) == names
 
 
 @pytest.mark.parametrize("violations", [0, 1])

@@ -46,22 +46,22 @@ def findings() -> tuple[Experiment, list[CheckedClaim]]:
 
 
 def test_every_claim_is_measured(findings: tuple[Experiment, list[CheckedClaim]]) -> None:
-    experiment, found = findings
-    got = {finding.claim.title: finding.judgement for finding in found if finding.table is None}
+    experiment, checked = findings
+    got = {finding.claim.title: finding.judgement for finding in checked if finding.table is None}
     assert got.keys() == _NEED_MORE | {"much of a rejected draft is right"}
     assert all(judgement.verdict is ClaimOutcome.UNMEASURED for judgement in got.values())
     assert "No answer was long enough" in got["much of a rejected draft is right"].says
-    assert len(found) == sum(len(paper.claims) for paper in PAPERS.values())
+    assert len(checked) == sum(len(paper.claims) for paper in PAPERS.values())
     same, answers = experiment.identical
     assert same == answers > 200
 
 
 def test_the_page_tells_every_claim(findings: tuple[Experiment, list[CheckedClaim]]) -> None:
-    experiment, found = findings
-    text, data = page(found, conditions(experiment)), document(found, conditions(experiment))
+    experiment, checked = findings
+    text, data = page(checked, conditions(experiment)), document(checked, conditions(experiment))
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert len(data["claims"]) == len(found)
-    for finding in found:
+    assert len(data["claims"]) == len(checked)
+    for finding in checked:
         assert text.count(f"\n### {finding.claim.place}: {finding.claim.title}\n") == 1
     assert text.count("**Not measured.**") == 7 and "3 prompts" in text
     assert not [line for line in text.splitlines() if line.startswith(("- ", "+ ", "* ", "1. "))], "prose became a list"
@@ -109,8 +109,8 @@ def test_orders_of_questions() -> None:
 def claim_of(paper: str, title: str, experiment: Experiment) -> CheckedClaim:
     """One claim alone."""
     findings = check_claims(experiment, [PAPERS[paper]], lambda *_: None)
-    [found] = [finding for finding in findings if finding.claim.title == title]
-    return found
+    [checked] = [finding for finding in findings if finding.claim.title == title]
+    return checked
 
 
 def test_trained_variants_are_compared(tmp_path: Path) -> None:
@@ -122,14 +122,14 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
         sizes = config.tensors(shape.hidden, shape.vocabulary)
         weights = {key: tiny("llama").lm_head.weight.new_full(size, 0.1) for key, size in sizes.items()}
         save_adapter(tmp_path / "adapters" / name, config, weights)
-    found: dict[str, Variant] = load_adapters(main, tmp_path / "adapters")
-    assert [variant.facts["exit_layer"] for variant in found.values()] == [1, 2, 2]
+    trained: dict[str, Variant] = load_adapters(main, tmp_path / "adapters")
+    assert [variant.facts["exit_layer"] for variant in trained.values()] == [1, 2, 2]
     tiny("llama", seed=1).save_pretrained(tmp_path / "both" / "backbone")
     weight = tiny("llama").lm_head.weight.new_zeros
     heads = HeadWeights(weight(1, 2, 64, 64), weight(1, 2, 64), weight(0, 67, 64), ())
     save_heads(tmp_path / "both", heads, "backbone")
-    found |= load_medusa_2(main, tmp_path / "both", lambda what, share: None)
-    experiment = make_experiment(main, 6, variants=found)
+    trained |= load_medusa_2(main, tmp_path / "both", lambda what, share: None)
+    experiment = make_experiment(main, 6, variants=trained)
     depths = claim_of("kangaroo", "a shallow exit is the best bargain", experiment).table
     assert depths is not None and depths.names == ["1", "2"]
     shapes = claim_of("kangaroo", "attention alone, with the target's own head, is enough", experiment).table
@@ -145,13 +145,13 @@ def test_stores_of_several_sizes_are_made_of_a_text(tmp_path: Path) -> None:
     lines = ({"text": "Every evening the keeper lights the lamps."}, {"text": "High tide is at six."})
     text.write_text("".join(json.dumps(line) + "\n" for line in lines) * 40)
     main = toy()
-    found = build_stores(main, text, lambda what, share: None)
-    assert list(found) == ["a sixteenth", "a quarter", "all"]
+    stores = build_stores(main, text, lambda what, share: None)
+    assert list(stores) == ["a sixteenth", "a quarter", "all"]
     hits = [
         variant.engine.parts.take(frozenset({"datastore"}), lambda *_: None)["datastore"]  # type: ignore[attr-defined]
         .continuations(main.codec.encode("keeper lights"), 4, 1, 2, 100)
         .hits
-        for variant in found.values()
+        for variant in stores.values()
     ]
     assert hits[0] < hits[1] < hits[2]
 

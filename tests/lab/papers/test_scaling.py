@@ -33,26 +33,26 @@ def test_two_sequences_of_one_token_by_hand() -> None:
 
 @pytest.mark.parametrize(("alpha", "f"), [(0.425, 3.106), (0.9, 1.0), (0.05, 8.0), (0.7, 1.5)])
 def test_the_fit_finds_what_the_numbers_were_made_with(alpha: float, f: float) -> None:
-    found = fit([ScalingPoint(gamma, b, compression(alpha, f, gamma, b)) for gamma, b in GRID])
-    assert found is not None
-    assert found.alpha == pytest.approx(alpha, abs=1e-4) and found.f == pytest.approx(f, rel=1e-3)
-    assert found.explained == pytest.approx(1.0)
+    fitted = fit([ScalingPoint(gamma, b, compression(alpha, f, gamma, b)) for gamma, b in GRID])
+    assert fitted is not None
+    assert fitted.alpha == pytest.approx(alpha, abs=1e-4) and fitted.f == pytest.approx(f, rel=1e-3)
+    assert fitted.explained == pytest.approx(1.0)
 
 
 def test_a_little_noise_moves_the_fit_little() -> None:
     noise = random.Random(0)
-    found = fit(
+    fitted = fit(
         [ScalingPoint(gamma, b, compression(0.425, 3.106, gamma, b) + noise.gauss(0, 0.01)) for gamma, b in GRID]
     )
-    assert found is not None
-    assert found.alpha == pytest.approx(0.425, abs=0.03) and found.f == pytest.approx(3.106, rel=0.06)
-    assert 0.98 < found.explained < 1.0
+    assert fitted is not None
+    assert fitted.alpha == pytest.approx(0.425, abs=0.03) and fitted.f == pytest.approx(3.106, rel=0.06)
+    assert 0.98 < fitted.explained < 1.0
 
 
 def test_numbers_of_another_shape_are_not_explained() -> None:
     """A fit that explained anything would be no check."""
-    found = fit([ScalingPoint(gamma, b, 1.5 + 0.3 * ((gamma + b) % 3)) for gamma, b in GRID])
-    assert found is not None and found.explained < 0.5 and found.f >= 1.0
+    fitted = fit([ScalingPoint(gamma, b, 1.5 + 0.3 * ((gamma + b) % 3)) for gamma, b in GRID])
+    assert fitted is not None and fitted.explained < 0.5 and fitted.f >= 1.0
 
 
 def test_nothing_above_one_token_cannot_be_fitted() -> None:

@@ -16,9 +16,9 @@ def turn(seed: int) -> Turn:
 
 
 def points(text: str) -> list[qa.AskedFact]:
-    found = qa.meaning(text)
-    assert found
-    return sorted(found, key=lambda point: (point.subject, point.about))
+    facts = qa.meaning(text)
+    assert facts
+    return sorted(facts, key=lambda point: (point.subject, point.about))
 
 
 def test_world_is_whole_and_fixed() -> None:

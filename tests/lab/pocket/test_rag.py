@@ -22,9 +22,9 @@ def turn(seed: int) -> Turn:
 
 
 def point(asked: Turn) -> rag.StatedFact:
-    found = rag.meaning(asked.prompt, asked.answer)
-    assert found
-    return found
+    fact = rag.meaning(asked.prompt, asked.answer)
+    assert fact
+    return fact
 
 
 def test_a_seed_makes_one_sample() -> None:
@@ -64,10 +64,10 @@ def test_passages_tell_what_was_put_in() -> None:
 
 def test_passages_are_easy_to_tell_apart() -> None:
     for seed in SEEDS:
-        found = list(rag.facts(turn(seed).prompt))
-        assert len(found) == 6
-        assert len({point.name[:3] for point in found}) == 3
-        assert len({point.value[:2] for point in found}) == 6
+        facts = list(rag.facts(turn(seed).prompt))
+        assert len(facts) == 6
+        assert len({point.name[:3] for point in facts}) == 3
+        assert len({point.value[:2] for point in facts}) == 6
 
 
 def test_every_other_point_is_wrong() -> None:

@@ -30,11 +30,11 @@ SMALL = DrafterSettings(hidden=32, layers=2, heads=2, intermediate=64, rate=0.01
 
 def alone(batch: Batch) -> list[tuple[Tensor, list[bool]]]:
     """The rows of a batch, each on its own."""
-    found = []
+    texts = []
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
-        found += [(ids[None, begin:end], learnt[begin:end].tolist()) for begin, end in pairwise(begins)]
-    return found
+        texts += [(ids[None, begin:end], learnt[begin:end].tolist()) for begin, end in pairwise(begins)]
+    return texts
 
 
 def by_hand(learner: DrafterLearner, batch: Batch, shift: int = 0) -> tuple[float, float, float]:
@@ -60,9 +60,9 @@ def test_losses_and_measures_are_those_counted_by_hand(backbone: MakeBackbone, b
     loss, right, accepted = by_hand(learner, few)
     for _ in range(2):  # the second time from memory, in half precision
         assert learner.learn(few, few.counts(1), 0.0)["loss"] == pytest.approx(loss, rel=1e-3)
-    (found,) = learner.measure([few])["heads"]
-    assert found["top"][0] == pytest.approx(right, abs=1e-6)
-    assert found["acceptance"] == pytest.approx(accepted, rel=1e-3)
+    (head,) = learner.measure([few])["heads"]
+    assert head["top"][0] == pytest.approx(right, abs=1e-6)
+    assert head["acceptance"] == pytest.approx(accepted, rel=1e-3)
     assert abs(by_hand(learner, few, shift=1)[0] - loss) > 1e-3 * loss
 
 
@@ -75,8 +75,8 @@ def test_gradients_are_those_of_the_loss(backbone: MakeBackbone, batch: Batch, m
     pieces = {name: weight.grad.clone() for name, weight in learner.model.named_parameters()}
     learner.model.zero_grad()
     likeliest, (places, _) = learner._teacher.predict(few), few.labels(1)
-    found = learner.model(input_ids=few.ids, position_ids=few.positions, use_cache=False)
-    logits = found.logits.flatten(0, 1)[places]
+    output = learner.model(input_ids=few.ids, position_ids=few.positions, use_cache=False)
+    logits = output.logits.flatten(0, 1)[places]
     (-(likeliest.shares * logits.log_softmax(-1).gather(1, likeliest.tokens)).sum() / len(places)).backward()
     for name, weight in learner.model.named_parameters():
         assert weight.grad is not None and torch.allclose(pieces[name], weight.grad, atol=1e-5), name

@@ -30,7 +30,7 @@ def by_hand(learner: Eagle3Learner, batch: Batch, folder: Path, shift: int = 0) 
     model.config.name_or_path = learner.backbone.name
     eagle = load_eagle(str(folder), decoder_of(model))
     ids = torch.arange(300) if eagle.vocabulary is None else eagle.vocabulary.ids
-    found: list[list[tuple[float, float, float]]] = [[] for _ in range(guesses)]
+    measures: list[list[tuple[float, float, float]]] = [[] for _ in range(guesses)]
     for line, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         for begin, end in pairwise([*(positions == 0).nonzero().flatten().tolist(), len(line)]):
             with torch.no_grad():
@@ -47,13 +47,13 @@ def by_hand(learner: Eagle3Learner, batch: Batch, folder: Path, shift: int = 0) 
                     place = t + 1 + guess
                     if place + 1 >= end - begin or not bool(learnt[begin + t + 1 : begin + place + 2].all()):
                         break
-                    said, p = session.logits(final)[0], made.logits[0, place - shift].softmax(-1)
-                    loss = cross_entropy(said, made.logits[0, place - shift][ids].softmax(-1))
-                    right = ids[said.argmax()] == p.argmax()
-                    overlap = torch.minimum(said.softmax(-1), p[ids]).sum()
-                    found[guess].append((float(loss), float(right), float(overlap)))
+                    logits, p = session.logits(final)[0], made.logits[0, place - shift].softmax(-1)
+                    loss = cross_entropy(logits, made.logits[0, place - shift][ids].softmax(-1))
+                    right = ids[logits.argmax()] == p.argmax()
+                    overlap = torch.minimum(logits.softmax(-1), p[ids]).sum()
+                    measures[guess].append((float(loss), float(right), float(overlap)))
                     final, feature = session.grow([int(line[begin + place + 1])], feature, [guess - 1])
-    means = [torch.tensor(each).mean(0).tolist() for each in found]
+    means = [torch.tensor(each).mean(0).tolist() for each in measures]
     return [(loss, right, overlap) for loss, right, overlap in means]
 
 
@@ -121,16 +121,16 @@ def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, b
 def test_pieces_small_enough_for_the_memory_change_nothing(
     backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = list[list[Tensor]]()
+    gradients = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
         learner = Eagle3Learner(backbone(), EagleSettings(), IDS, seed=1)
         shaken(learner)
         for part in batch.parts(at_once):
             learner.learn(part, batch.counts(learner.distances), 0.0)
-        found.append([w.grad for w in learner.groups["drafter"].weights.values() if w.grad is not None])
-    assert len(found[0]) == 12
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
+        gradients.append([w.grad for w in learner.groups["drafter"].weights.values() if w.grad is not None])
+    assert len(gradients[0]) == 12
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
 
 
 @pytest.mark.parametrize("taps", [(0, 4), (2, 1), (1, 1)])

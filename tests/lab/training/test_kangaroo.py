@@ -74,10 +74,10 @@ def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
     shaken(learner)
     few = next(batch.parts(2))
     loss, right, accepted = by_hand(learner, few, tmp_path, ids=ids)
-    (found,) = learner.measure([few])["heads"]
-    assert found["loss"] == pytest.approx(loss, rel=1e-3)
-    assert found["top"][0] == pytest.approx(right, abs=1e-6)
-    assert found["acceptance"] == pytest.approx(accepted, rel=1e-3)
+    (head,) = learner.measure([few])["heads"]
+    assert head["loss"] == pytest.approx(loss, rel=1e-3)
+    assert head["top"][0] == pytest.approx(right, abs=1e-6)
+    assert head["acceptance"] == pytest.approx(accepted, rel=1e-3)
     assert learner.learn(few, few.counts(1), 0.0)["loss"] == pytest.approx(loss, rel=1e-3)
     assert abs(by_hand(learner, few, tmp_path, 1, ids)[0] - loss) > 1e-2 * loss
 
@@ -85,8 +85,8 @@ def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
 def test_an_untaught_adapter_says_what_the_model_would_if_it_ended_there(backbone: MakeBackbone, batch: Batch) -> None:
     """Behind the last layer, that is what the model says: everything would be accepted."""
     learner = KangarooLearner(backbone(), AdapterSettings(3), seed=1)
-    (found,) = learner.measure([batch])["heads"]
-    assert found["top"][0] == 1.0 and found["acceptance"] == pytest.approx(1.0, abs=1e-4)
+    (head,) = learner.measure([batch])["heads"]
+    assert head["top"][0] == 1.0 and head["acceptance"] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:

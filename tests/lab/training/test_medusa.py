@@ -96,7 +96,7 @@ def brute(learner: MedusaLearner, batch: Batch, shift: int = 0) -> tuple[list[fl
     losses = [list[float]() for _ in range(count)]
     ranks, accepted = [list[int]() for _ in range(count)], [list[float]() for _ in range(count)]
     for ids, learnt, hidden in alone(learner.backbone.model, batch):
-        own = learner.backbone.model.lm_head(hidden)
+        target = learner.backbone.model.lm_head(hidden)
         for t in range(len(ids)):
             for k in range(1, count + 1):
                 far = t + k + 1 + shift
@@ -104,8 +104,8 @@ def brute(learner: MedusaLearner, batch: Batch, shift: int = 0) -> tuple[list[fl
                     logits = said(learner, k - 1, hidden[t])
                     losses[k - 1].append(float(cross_entropy(logits, torch.tensor(ids[far]))))
                     order = sorted(range(len(logits)), key=lambda token, row=logits: (-float(row[token]), token))
-                    ranks[k - 1].append(order.index(int(own[far - 1].argmax())))
-                    accepted[k - 1].append(float(torch.minimum(own[far - 1].softmax(0), logits.softmax(0)).sum()))
+                    ranks[k - 1].append(order.index(int(target[far - 1].argmax())))
+                    accepted[k - 1].append(float(torch.minimum(target[far - 1].softmax(0), logits.softmax(0)).sum()))
     shares = [[row.count(rank) / len(row) for rank in range(10)] for row in ranks]
     return [sum(row) / len(row) for row in losses], shares, [sum(row) / len(row) for row in accepted]
 
@@ -119,14 +119,14 @@ def test_losses_accuracies_and_acceptance_are_those_counted_by_hand(
     shaken(learner)
     few = next(batch.parts(2))
     losses, accuracies, accepted = brute(learner, few)
-    found = learner.measure([few])
+    measured = learner.measure([few])
     learnt = learner.learn(few, few.counts(4), 0.0)
     for k in range(3):
-        assert found["heads"][k]["loss"] == pytest.approx(losses[k], rel=1e-4)
+        assert measured["heads"][k]["loss"] == pytest.approx(losses[k], rel=1e-4)
         assert learnt[f"head {k + 1}"] == pytest.approx(losses[k], rel=1e-4)
-        assert found["accuracies"][k] == pytest.approx(accuracies[k], abs=1e-6)
-        assert found["heads"][k]["acceptance"] == pytest.approx(accepted[k], rel=1e-3)
-        assert found["heads"][k]["top"] == pytest.approx([sum(accuracies[k][: n + 1]) for n in range(5)])
+        assert measured["accuracies"][k] == pytest.approx(accuracies[k], abs=1e-6)
+        assert measured["heads"][k]["acceptance"] == pytest.approx(accepted[k], rel=1e-3)
+        assert measured["heads"][k]["top"] == pytest.approx([sum(accuracies[k][: n + 1]) for n in range(5)])
     assert learnt["loss"] == pytest.approx(sum(0.8**k * loss for k, loss in enumerate(losses, start=1)), rel=1e-4)
     wrong, _, _ = brute(learner, few, shift=1)
     assert all(abs(wrong[k] - losses[k]) > 1e-3 * losses[k] for k in range(3))
@@ -145,7 +145,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
     backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines by lines, and logits by logits: the same gradients, loss and measures."""
-    found, steady = [], Joint(Lora(rank=4, dropout=0.0), schedule="constant")
+    passes, steady = [], Joint(Lora(rank=4, dropout=0.0), schedule="constant")
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
         monkeypatch.setattr("lab.training.medusa._LOGITS", logits)
         learner = MedusaLearner(backbone(), HeadSettings(heads=2, own_output=True, joint=steady), seed=1)
@@ -154,8 +154,8 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
         losses = {name: sum(part[name] for part in parts) for name in parts[0]}
         weights = [weight for group in learner.groups.values() for weight in group.weights.values()]
         gradients = [torch.zeros_like(w) if w.grad is None else w.grad.clone() for w in weights]
-        found.append((losses, gradients, learner.measure([batch])))
-    (losses, gradients, measured), (other_losses, other_gradients, other_measured) = found
+        passes.append((losses, gradients, learner.measure([batch])))
+    (losses, gradients, measured), (other_losses, other_gradients, other_measured) = passes
     assert losses == pytest.approx(other_losses, rel=1e-5)
     for one, other in zip(gradients, other_gradients, strict=True):
         assert torch.allclose(one, other, atol=4e-6 * max(1.0, float(one.abs().max())))
@@ -296,13 +296,13 @@ def test_distilled_the_model_learns_what_its_original_says(backbone: MakeBackbon
     learner = MedusaLearner(model, HeadSettings(heads=1, joint=joint), seed=1)
     assert learner.learn(batch, batch.counts(2), 0.5)["model"] == pytest.approx(0.0, abs=1e-6)
     shaken(learner)
-    found = learner.learn(batch, batch.counts(2), 0.5)
+    losses = learner.learn(batch, batch.counts(2), 0.5)
     places, _ = batch.labels(1)
     p = logits_of(backbone().model, batch).flatten(0, 1)[places].log_softmax(-1)
     q = logits_of(model.model.eval(), batch).flatten(0, 1)[places].log_softmax(-1)
     wanted = float(kl_div(q, p, reduction="batchmean", log_target=True))
-    assert found["model"] == pytest.approx(wanted, rel=1e-3) and wanted > 0.01
-    assert found["loss"] == pytest.approx(found["model"] + 0.01 * 0.8 * found["head 1"], rel=1e-4)
+    assert losses["model"] == pytest.approx(wanted, rel=1e-3) and wanted > 0.01
+    assert losses["loss"] == pytest.approx(losses["model"] + 0.01 * 0.8 * losses["head 1"], rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_in_the_first_of_two_stages_the_model_rests(backbone: MakeBackbone, batc
 
 def test_ranks_put_the_lowest_id_first() -> None:
     logits = torch.tensor([[1.0, 3.0, 3.0, 0.0], [2.0, 2.0, 2.0, 2.0]])
-    found = [rank_of(logits, torch.tensor([token, token])).tolist() for token in range(4)]
-    assert found == [[2, 0], [0, 1], [1, 2], [3, 3]]
+    ranks = [rank_of(logits, torch.tensor([token, token])).tolist() for token in range(4)]
+    assert ranks == [[2, 0], [0, 1], [1, 2], [3, 3]]
 
 
 def test_without_peft_one_sentence_says_what_to_install(
