@@ -144,17 +144,17 @@ class DebugCalls:
         if not isinstance(folder, str):
             raise TraceError("there is no such run folder")
         opened = self._folders.get(folder)
-        trace, own = trace_of(opened.folder, whole(number, 2**31), LIMITS.upload_bytes, LIMITS.files)
+        trace, from_file = trace_of(opened.folder, whole(number, 2**31), LIMITS.upload_bytes, LIMITS.files)
         if not 0 <= whole(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
-        if not own:
+        if not from_file:
             trace = with_texts(trace, self._codec_of)
         run = new_id()
         with self._store.reading():
             play, lines = replay(trace, run)
         stored = StoredRun(trace, play)
         self._store.put(run, stored, CLIENT.get())
-        about = {"title": f"A run of {opened.name}", "shows": "" if own else _SOME, "step": step}
+        about = {"title": f"A run of {opened.name}", "shows": "" if from_file else _SOME, "step": step}
         return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end(), "run": run}
 
 

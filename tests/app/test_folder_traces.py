@@ -40,10 +40,10 @@ def folder_of(trace: Trace, path: Path = Path("nowhere"), file: str | None = Non
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_put_together_from_the_tables(method: str) -> None:
     """Every node, what became of it and what the target chose at each parent are the run's own."""
-    own = read_trace(GOLDEN / f"{method}.jsonl")
-    made, is_own = trace_of(folder_of(own), 3)
-    assert not is_own and len(made.steps) == len(own.steps) and made.ids == own.ids
-    for a, b in zip(made.steps, own.steps, strict=True):
+    golden = read_trace(GOLDEN / f"{method}.jsonl")
+    made, is_own = trace_of(folder_of(golden), 3)
+    assert not is_own and len(made.steps) == len(golden.steps) and made.ids == golden.ids
+    for a, b in zip(made.steps, golden.steps, strict=True):
         for name in ("start", "emitted", "accepted", "drafted", "fed", "tokens", "parents", "roles", "sources", "path"):
             assert getattr(a, name) == getattr(b, name), (a.index, name)
         written = dict(zip(b.path, b.emitted, strict=False))  # which the sampled choices were
@@ -54,9 +54,9 @@ def test_a_run_is_put_together_from_the_tables(method: str) -> None:
 
 def test_a_mixtures_counters_know_its_experts() -> None:
     """They stand in the tables, and what a step costs depends on them."""
-    own = read_trace(GOLDEN / "lookahead.jsonl")
-    steps = tuple(replace(step, experts=2.5 + step.index) for step in own.steps)
-    mixture = replace(own, header=replace(own.header, model=replace(own.header.model, experts=8)), steps=steps)
+    golden = read_trace(GOLDEN / "lookahead.jsonl")
+    steps = tuple(replace(step, experts=2.5 + step.index) for step in golden.steps)
+    mixture = replace(golden, header=replace(golden.header, model=replace(golden.header.model, experts=8)), steps=steps)
     made, _ = trace_of(folder_of(mixture), 3)
     assert [step.experts for step in made.steps] == [step.experts for step in steps]
     assert made.header.model.experts == 8
@@ -66,16 +66,16 @@ def test_a_mixtures_counters_know_its_experts() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_guesses_are_seen_where_the_methods_own_view_is_not_known(method: str) -> None:
     """The stage of EAGLE-3 drew empty boxes and none of the guesses, and that of Lookahead an empty window."""
-    own = read_trace(GOLDEN / f"{method}.jsonl")
-    made, _ = trace_of(folder_of(own), 3)
-    assert views_of(own) is VIEWS
+    golden = read_trace(GOLDEN / f"{method}.jsonl")
+    made, _ = trace_of(folder_of(golden), 3)
+    assert views_of(golden) is VIEWS
     if method == "autoregressive":
         assert views_of(made) is VIEWS
         return
     assert views_of(made)["stage"] is PLAIN and not {"window", "pool"} & views_of(made).keys()
     sent = lines(replay(made, "x")[1])
-    assert sum(line["kind"] == "step" for line in sent) == len(own.steps)
-    k = next(step.index for step in own.steps if Role.VERIFY in step.roles)
+    assert sum(line["kind"] == "step" for line in sent) == len(golden.steps)
+    k = next(step.index for step in golden.steps if Role.VERIFY in step.roles)
     nodes = plain_frame(RunState.of(made), k)["pieces"]["nodes"]
     shown = set(unpack(nodes).tolist() if isinstance(nodes, dict) else nodes)
     assert made.steps[k].roles.index(Role.VERIFY) in shown
@@ -98,11 +98,11 @@ def test_a_prompt_that_no_run_repeats_is_read_in_the_words_of_the_tokenizer() ->
 
 
 def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
-    own = read_trace(GOLDEN / "medusa.jsonl")
+    golden = read_trace(GOLDEN / "medusa.jsonl")
     (tmp_path / "traces").mkdir()
-    (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack(own))
-    made, is_own = trace_of(folder_of(own, tmp_path, "traces/a.jsonl.gz"), 3)
-    assert is_own and made == own
+    (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack(golden))
+    made, is_own = trace_of(folder_of(golden, tmp_path, "traces/a.jsonl.gz"), 3)
+    assert is_own and made == golden
 
 
 @pytest.mark.parametrize(
@@ -110,17 +110,17 @@ def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
 )
 def test_a_folder_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
     """The name stands in a table that a stranger may have written."""
-    own = read_trace(GOLDEN / "medusa.jsonl")
+    golden = read_trace(GOLDEN / "medusa.jsonl")
     (tmp_path / "runs" / "traces").mkdir(parents=True)
     (tmp_path / "secret.jsonl").write_bytes((GOLDEN / "jacobi.jsonl").read_bytes())
     (tmp_path / "runs" / "traces" / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
-    made, is_own = trace_of(folder_of(own, tmp_path / "runs", name), 3)
+    made, is_own = trace_of(folder_of(golden, tmp_path / "runs", name), 3)
     assert not is_own and made.header.method == "medusa"
 
 
 def test_tables_without_tokens_make_no_trace() -> None:
-    own = read_trace(GOLDEN / "medusa.jsonl")
-    whole = folder_of(own)
+    golden = read_trace(GOLDEN / "medusa.jsonl")
+    whole = folder_of(golden)
     for name in ("ids", "prompt_ids"):
         place, field = whole.runs.schema.get_field_index(name), whole.runs.schema.field(name)
         runs = whole.runs.set_column(place, field, pa.nulls(1, field.type))

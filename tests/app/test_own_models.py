@@ -38,16 +38,16 @@ def root(tmp_path: Path) -> Path:
 def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None:
     """What is named stands in the catalog under a name of its own, with its commit."""
     catalog = {"pocket": POCKET}
-    own = OwnModels(root, catalog)
-    first = own.add({"model": "mine/llama", "draft": f"org/small@{COMMIT}", "medusa": "", "eagle": None})
+    models = OwnModels(root, catalog)
+    first = models.add({"model": "mine/llama", "draft": f"org/small@{COMMIT}", "medusa": "", "eagle": None})
     folder = str((root / "mine" / "llama").resolve())
     assert first == CatalogEntry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, own=True)
-    second = own.add({"model": f"org/model@{COMMIT}", "eagle": f"org/drafter@{COMMIT}"})
+    second = models.add({"model": f"org/model@{COMMIT}", "eagle": f"org/drafter@{COMMIT}"})
     assert (second.model, second.revision, second.eagle) == ("org/model", COMMIT, f"org/drafter@{COMMIT}")
-    third = own.add({"model": "pocket", "draft": "mine/llama"})
+    third = models.add({"model": "pocket", "draft": "mine/llama"})
     assert (third.name, third.model, third.draft) == ("own 3 pocket", "pocket", folder)
     assert list(catalog) == ["pocket", first.name, second.name, third.name] and catalog["pocket"] is POCKET
-    own.drop(second)
+    models.drop(second)
     assert second.name not in catalog
 
 
@@ -122,29 +122,29 @@ def test_links_within_the_owners_folder_are_followed(root: Path) -> None:
 
 def test_what_lies_outside_looks_like_what_is_not_there(root: Path) -> None:
     """Two sentences would tell a visitor which folders the server has."""
-    own, said = OwnModels(root, {}), set[str]()
+    models, sentences = OwnModels(root, {}), set[str]()
     for place in ("../secret", "../nothing"):
         with pytest.raises(ParamError) as caught:
-            own.add({"model": place})
-        said.add(str(caught.value).replace(place, ""))
-    assert len(said) == 1
+            models.add({"model": place})
+        sentences.add(str(caught.value).replace(place, ""))
+    assert len(sentences) == 1
 
 
 def test_a_page_holds_only_so_many(root: Path) -> None:
     """A catalog that grows with every press would fill the memory and the menu."""
     catalog: dict[str, CatalogEntry] = {}
-    own = OwnModels(root, catalog)
+    models = OwnModels(root, catalog)
     for _ in range(LIMITS.own_models):
-        own.add({"model": "mine/llama"})
+        models.add({"model": "mine/llama"})
     with pytest.raises(ParamError, match="start it again"):
-        own.add({"model": "mine/llama"})
+        models.add({"model": "mine/llama"})
     assert len(catalog) == LIMITS.own_models
 
 
 def test_who_brought_a_model_is_told_why_it_fails(root: Path) -> None:
     """The reason is theirs to mend, the folder's place is not theirs to know."""
-    own = OwnModels(root, catalog := {"pocket": POCKET})
-    entry = own.add({"model": "mine/notes.gguf"})
+    models = OwnModels(root, catalog := {"pocket": POCKET})
+    entry = models.add({"model": "mine/notes.gguf"})
     with pytest.raises(ModelError, match="notes.gguf.* is no GGUF file") as caught:
         ModelPool(catalog).request(entry).wait(60)
     assert str(root.parent) not in str(caught.value)

@@ -48,8 +48,8 @@ def test_a_dropped_trace_is_taken_over_token_by_token(app_state: AppState, trace
 
 def test_what_cannot_be_taken_over_is_said(app_state: AppState, trace: Trace) -> None:
     """A model that is not here, and with it its tokens; settings that are no preset."""
-    own = replace(trace, header=replace(trace.header, params={**trace.header.params, "W": 3}))
-    assert "presets only" in " ".join(race_from_run(app_state, keep(app_state, own))[1])
+    unusual = replace(trace, header=replace(trace.header, params={**trace.header.params, "W": 3}))
+    assert "presets only" in " ".join(race_from_run(app_state, keep(app_state, unusual))[1])
     far = replace(trace, header=replace(trace.header, model=replace(trace.header.model, name="elsewhere")))
     state, remarks = race_from_run(app_state, keep(app_state, far))
     assert state.prompt is None and state.model is None

@@ -129,9 +129,9 @@ def test_equal_outputs_are_equal(traces: tuple[Trace, Trace]) -> None:
 def test_a_difference_is_found_with_its_margin_or_without(traces: tuple[Trace, Trace]) -> None:
     """The control: an assertion that nothing can fail is none."""
     one, other = traces[0], changed(traces[1], 7)
-    found = first_difference([(one, proof()), (other, proof())])
-    assert found is not None and found.at == 7 and found.margin is None
-    assert found.methods == ("autoregressive", "lookahead")
+    difference = first_difference([(one, proof()), (other, proof())])
+    assert difference is not None and difference.at == 7 and difference.margin is None
+    assert difference.methods == ("autoregressive", "lookahead")
     tie = Mismatch(7, other.ids[7], one.ids[7], 0.004)
     near = first_difference([(one, proof()), (other, proof(tie))])
     assert near is not None and near.margin == 0.004

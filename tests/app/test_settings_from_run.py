@@ -107,8 +107,8 @@ TALK = [
 def test_a_run_folders_prompt_is_copied_as_the_messages_that_it_was(messages: list[dict[str, str]]) -> None:
     """Run decoded what was left of it: a later turn lost its template, and tokens that no guess had repeated."""
     engine, app_state = load("pocket"), AppState({"pocket": POCKET}, "pocket")
-    own = engine.generate(engine.codec.encode_chat(messages), "jacobi", max_new_tokens=4).trace
-    folder = RunFolder(Path("nowhere"), *tables_of(own), {"finished": True, "missing": {}})
+    trace = engine.generate(engine.codec.encode_chat(messages), "jacobi", max_new_tokens=4).trace
+    folder = RunFolder(Path("nowhere"), *tables_of(trace), {"finished": True, "missing": {}})
     query = keep(app_state, trace_of(folder, 0, LIMITS.upload_bytes, LIMITS.files)[0])
     state, remarks = settings_from_run(app_state, query)
     assert state.prompt == (messages[0]["content"] if len(messages) == 1 else tuple(messages))

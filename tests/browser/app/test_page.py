@@ -246,10 +246,10 @@ def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served
     for tab in ("Run", "Race"):
         page.get_by_role("tab", name=tab).click()
         page.wait_for_selector("#race-go" if tab == "Race" else "#run-go")
-        found = axe_core_python.Axe().run(page)
+        report = axe_core_python.Axe().run(page)
         serious = [
             (violation["id"], violation["nodes"][0]["html"][:200], violation["nodes"][0]["failureSummary"][:200])
-            for violation in found["violations"]
+            for violation in report["violations"]
             if violation["impact"] in ("serious", "critical")
         ]
         assert serious == []
