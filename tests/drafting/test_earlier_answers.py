@@ -43,8 +43,8 @@ def test_the_oldest_answers_make_room_whole() -> None:
             assert count <= most and sum(map(len, kept)) <= largest
             assert count == number or count >= most / 2 or sum(map(len, kept)) >= largest / 2 - 10
             for run in ([1, 2], [2], [number - 1]):
-                found = sum(text[i : i + len(run)] == run for text in kept for i in range(len(text)))
-                assert times(automaton, run) == found
+                occurrences = sum(text[i : i + len(run)] == run for text in kept for i in range(len(text)))
+                assert times(automaton, run) == occurrences
             answer += [1, 2, number, 2, 1, 2, number, 7, 7, 7]
             written.append(answer)
         assert 1 <= count < 40

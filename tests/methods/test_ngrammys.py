@@ -115,9 +115,9 @@ def test_context_rows_are_those_of_a_plain_scan(q: int, w: int, tail: str) -> No
     """An occurrence missed, the ending matched with itself, a wrong count, a tie to the earlier one."""
     filled, merged = 0, 0
     for text in random_texts():
-        found = rows(text, strategy="context", k=5, q=q, w=w, tail=tail)
-        assert found == from_context(text, q, w, tail)[:5]
-        filled += len(found) == 5
+        copies = rows(text, strategy="context", k=5, q=q, w=w, tail=tail)
+        assert copies == from_context(text, q, w, tail)[:5]
+        filled += len(copies) == 5
         for ends in ([0], [1, 3]):
             cut = from_context(text, q, w, tail, ends)
             assert rows(text, strategy="context", k=5, q=q, w=w, tail=tail, ends=ends) == cut[:5]

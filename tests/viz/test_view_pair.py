@@ -189,10 +189,10 @@ def test_what_a_pin_may_ask_for_is_made_at_once(method: str) -> None:
     trace = full(method)
     state = RunState.of(trace)
     for k, step in enumerate(trace.steps):
-        *nodes, own = pinned(state, k)
+        *nodes, target = pinned(state, k)
         assert nodes == [of_node(state, k, node) for node in range(len(step.tokens))]
-        assert "chose this token itself" in own["data"][SAY]["text"]["strings"][0]
-        assert "diamond" in own["data"][MARKS]["sign"] or step.choices[step.path[-1]] not in dict(
+        assert "chose this token itself" in target["data"][SAY]["text"]["strings"][0]
+        assert "diamond" in target["data"][MARKS]["sign"] or step.choices[step.path[-1]] not in dict(
             step.top[step.path[-1]]
         )
 

@@ -84,16 +84,16 @@ def test_the_thick_line_is_the_accepted_path_and_ends_at_the_targets_token(famil
     for got, k, step in steps(family, method):
         traces = drawn(got, k, tree)
         positions = places(traces)
-        taken, own = traces[3], traces[4]
+        taken, chosen = traces[3], traces[4]
         path = [positions[place] for place in zip(taken["x"], taken["y"], strict=True)]
         assert path == (list(step.path) if len(step.path) > 1 else [])
         if len(step.emitted) == step.accepted:
-            assert not own["x"]
+            assert not chosen["x"]
             continue
-        (above, below), meaning = next(lines(own)), MEANINGS[emitted_fates(step)[-1]]
+        (above, below), meaning = next(lines(chosen)), MEANINGS[emitted_fates(step)[-1]]
         assert positions[above] == step.path[-1] and below not in positions
-        assert own["text"] == ["", got.text(step.emitted[-1])]
-        assert own["marker"]["symbol"] == meaning.symbol
+        assert chosen["text"] == ["", got.text(step.emitted[-1])]
+        assert chosen["marker"]["symbol"] == meaning.symbol
         assert below[0] == above[0] + 1
 
 

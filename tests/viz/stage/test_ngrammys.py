@@ -81,15 +81,15 @@ def test_a_copy_names_its_place_and_the_models_words_their_rank(trace: Trace) ->
     for step, scene in steps(trace):
         words, rows = scene.words("propose"), step.panel["rows"]
         for guess in zone(scene, "guesses"):
-            kind, found = parse(step.sources[guess.node])
+            kind, indices = parse(step.sources[guess.node])
             if step.parents[guess.node]:
                 continue
             if kind in ("prompt", "output"):
-                [row] = [row for row in rows if row.get("place") == found[0]]
-                back = count(step.start - found[0], "token") + " back"
+                [row] = [row for row in rows if row.get("place") == indices[0]]
+                back = count(step.start - indices[0], "token") + " back"
                 want = back if row["count"] == 1 else f"{row['count']} times, last {back}"
             else:
-                want = f"{kind} rank {found[0]}"
+                want = f"{kind} rank {indices[0]}"
             assert any(word.startswith(want) for word in words)
             kinds.add(kind)
     assert len(kinds) > 1 or kinds == {"unigram"}
@@ -142,9 +142,9 @@ def test_a_word_behind_the_same_token_is_one_object() -> None:
     """Whenever the text comes back to a token, the model's words behind it are the same pieces."""
     token_of, again = dict[int, int](), 0
     for _, scene in steps(RUNS["hashed"]):
-        found = {piece.id: piece.token for piece in zone(scene, "sources")}
-        again += len(token_of.keys() & found.keys())
-        assert all(token_of.setdefault(each, token) == token for each, token in found.items())
+        tokens = {piece.id: piece.token for piece in zone(scene, "sources")}
+        again += len(token_of.keys() & tokens.keys())
+        assert all(token_of.setdefault(each, token) == token for each, token in tokens.items())
     assert again > 5
 
 

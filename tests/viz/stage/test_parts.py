@@ -90,8 +90,8 @@ def test_slots_of_the_cache_fill_and_are_freed(method: str) -> None:
         for phase in ("propose", "verify", "commit"):
             line = [piece for piece in scene.pieces(phase) if piece.zone == "text" and piece.y == 0]
             line.sort(key=lambda piece: piece.x)
-            cached, own = sum(piece.cached for piece in line), len(step.emitted) > step.accepted
-            missing = {"propose": step.pending + 1, "verify": 0, "commit": own}[phase]
+            cached, unread = sum(piece.cached for piece in line), len(step.emitted) > step.accepted
+            missing = {"propose": step.pending + 1, "verify": 0, "commit": unread}[phase]
             assert cached == max(0, len(line) - missing)
         guesses = [piece for piece in scene.pieces("commit") if piece.zone == "guesses"]
         assert not [piece for piece in guesses if piece.cached]
