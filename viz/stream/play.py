@@ -107,13 +107,12 @@ class Play:
         self.run.learn_texts(texts or {})
         self.run.add(step)
         if not self._thin:
-            fields = self._whole_step(step.index)
+            fields = self._fields(step.index, thin=False)
             parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
             whole = self._values.line() + self._write("step", **fields | parts)
             self._thin = self._cap is not None and self._size + len(whole) > self._cap
         if self._thin:  # the first step that is too large was made whole to find that out; none after it is
-            views = self._patches(step.index, self._growing)
-            fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
+            fields = self._fields(step.index, thin=True)
             whole = self._write("step", **fields)
         lines = self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole
         self._strings.closed = self._thin
@@ -135,7 +134,7 @@ class Play:
 
     def full(self, k: int) -> str:
         """Return step k again with everything in it, and the texts that it uses."""
-        fields = self._whole_step(self._existing(k))
+        fields = self._fields(self._existing(k), thin=False)
         used = {*self.run.steps[k].emitted, *ids_in(fields)}
         return texts_line(self.run.texts, used) + line("step", **fields)
 
@@ -178,20 +177,8 @@ class Play:
         better = {name: base.pop(name) for name in OF_A_RUN if name in base}
         return names | facts | better | {"base": self._strings.replace(base)}
 
-    def _whole_step(self, k: int) -> dict[str, Any]:
-        """Return step k as its line holds it, where that is not thin."""
-        step, fields = self.run.steps[k], self._step_without_nodes(k)
-        if step.tokens:
-            sampled = bool(self.run.header.sampling.get("temperature"))
-            with _refusing_misfits(f"step {k}", "nodes"):
-                nodes = _nodes(step, self._strings, self._sources, sampled)
-            if sparks := sorted(inspired_nodes(self.run, k)):
-                nodes["inspired"] = sparks
-            fields["nodes"] = self._strings.replace(nodes)
-        return fields | {"views": self._patches(k, self._views)}
-
-    def _step_without_nodes(self, k: int) -> dict[str, Any]:
-        """Return step k without its nodes and patches."""
+    def _fields(self, k: int, *, thin: bool) -> dict[str, Any]:
+        """Return step k as its line holds it; a thin line has no nodes, and patches of growing views only."""
         step, t = self.run.steps[k], self.run.steps[k].timing
         with _refusing_misfits(f"step {k}", "narration"):
             sentence = narration.say(self.run, k)
@@ -209,15 +196,21 @@ class Play:
             fields["experts"] = round(step.experts, 2)
         if sparks:
             fields["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
-        return fields
-
-    def _patches(self, k: int, views: Iterable[View]) -> dict[str, Any]:
-        """Return what step k changes in some views."""
+        if thin:
+            fields["thin"] = True
+        elif step.tokens:
+            sampled = bool(self.run.header.sampling.get("temperature"))
+            with _refusing_misfits(f"step {k}", "nodes"):
+                nodes = _nodes(step, self._strings, self._sources, sampled)
+            inspired = {"inspired": sorted(sparks)} if sparks else {}
+            fields["nodes"] = self._strings.replace(nodes | inspired)
         patches = {}
-        for view in views:
+        for view in self._growing if thin else self._views:
             with _refusing_misfits(f"step {k}", view.name):
-                patches[view.name] = view.frame(self.run, k)
-        return {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
+                patch = view.frame(self.run, k)
+            if patch:
+                patches[view.name] = self._strings.replace(patch)
+        return fields | {"views": patches}
 
     def _proof(self, check: Rescored | None, speedup: float | None) -> dict[str, Any]:
         tokens_per_step = metrics.compression_rate(metrics.written(self.run.steps))
