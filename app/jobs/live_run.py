@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from viz.stream import play as player
+from viz.stream.play import Play
 
 from ..controls import Order
 from ..models.catalog import CatalogEntry
@@ -17,12 +18,13 @@ from ..store.trace_store import Proof, StoredRun
 from .opening_step import opening_step
 from .run_from_order import begin, measure_speedup
 from .runner import StartedJob
-from .streaming import EVICTED, UNBEGUN, Lines, RunWriter, batches, page_line
+from .streaming import EVICTED, UNBEGUN, Lines, batches, page_line
 from .tab_memory import TabConversation
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
     from decoding.request import DecodeOptions
+    from decoding.run import Run
 
 _SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 
@@ -65,24 +67,24 @@ class LiveRun:
         compares = order.compare and order.method.name != "autoregressive"
         memory = copy.deepcopy(learnt) if compares else {}
         options: DecodeOptions = {"memory": learnt, "chat": runner.tabs.chat(tab, started.client, order)}
-        writer = yield from decode(started, engine, order, options, started.id)
-        run, trace = writer.run, writer.run.trace
+        run, play = yield from decode(started, engine, order, options, started.id)
+        trace = run.trace
         # Stored before the end is shown: from then on the page may ask for details.
-        evicted = runner.store.put(started.id, StoredRun(trace, writer.play), started.client)
+        evicted = runner.store.put(started.id, StoredRun(trace, play), started.client)
         about: dict[str, Any] = {"step": opening_step(trace)} if trace.steps else {}
         about |= {"notice": EVICTED} if evicted else {}
-        yield (page_line(**about) if about else "") + writer.play.end(run.summary)
+        yield (page_line(**about) if about else "") + play.end(run.summary)
         if not isinstance(order.prompt, str):
             self.conversation.exchange = order.prompt, run.summary.text
         if not trace.steps:
             return
         check = asdict(engine.rescore(trace))
         runner.store.add_proof(started.id, Proof(check))
-        yield writer.play.late(check)
+        yield play.late(check)
         if compares and not started.is_over:
             speedup = yield from measure_speedup(engine, order, run, started.cancel, memory)
             runner.store.add_proof(started.id, Proof(check, speedup))
-            yield writer.play.late(check, speedup)
+            yield play.late(check, speedup)
 
 
 def decode(
@@ -93,20 +95,22 @@ def decode(
     run_id: str,
     max_bytes: int = LIMITS.stream_bytes,
     lane: int | None = None,
-) -> Generator[str, None, RunWriter]:
+) -> Generator[str, None, tuple[Run, Play]]:
     """Decode an order within the limits of the page; yields the lines of its steps, and returns what wrote them."""
     options |= {"record": "full", "time_budget": min(LIMITS.seconds, started.left), "cancel": started.cancel}
     run = begin(engine, order, options)
-    writer = RunWriter(run, run_id, max_bytes, lane)
+    play = Play(run.header, run_id, max_bytes, lane=lane)
     pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
     try:
         if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:
             yield player.state("reading", f"Reading {tokens} prompt tokens.", lane=lane)
+        begin_lines = play.begin(run.texts())
         for steps in batches(run, LIMITS.live_gap):
-            yield writer.lines(steps)
+            yield begin_lines + "".join(play.step(step, run.texts(step)) for step in steps)
+            begin_lines = ""
         if run.steps:
             first = run.steps[0]
             pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed
     finally:
         run.close()
-    return writer
+    return run, play

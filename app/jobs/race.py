@@ -119,13 +119,13 @@ class Race:
             return
         options: DecodeOptions = {"memory": runner.tabs.learnt(started.key.tab, started.client, order)}
         # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
-        writer = yield from decode(started, engine, order, options, run_id, max_bytes=0, lane=lane)
-        trace = writer.run.trace
-        self.evicted |= runner.store.put(run_id, StoredRun(trace, writer.play), started.client)
-        yield writer.play.end(writer.run.summary)
+        run, play = yield from decode(started, engine, order, options, run_id, max_bytes=0, lane=lane)
+        trace = run.trace
+        self.evicted |= runner.store.put(run_id, StoredRun(trace, play), started.client)
+        yield play.end(run.summary)
         if trace.steps:
             check = engine.rescore(trace)
             runner.store.add_proof(run_id, Proof(asdict(check)))
             self.checked.append((trace, check))
             self.stored.append((order.method.label, run_id))
-            yield writer.play.late(asdict(check))
+            yield play.late(asdict(check))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from decoding.errors import SpecscopeError
 from viz.stream import play as player
 from viz.stream.lines import line
-from viz.stream.play import Play
 
 from ..server.limits import LIMITS
 from ..store.trace_store import new_id
 
 if TYPE_CHECKING:
-    from decoding.run import Run
     from decoding.types import Step
 
 _log = logging.getLogger(__name__)
@@ -69,17 +67,3 @@ def batches(run: Iterator[Step], gap: float) -> Iterator[list[Step]]:
             yield batch
             batch, since = [], time.monotonic()
     yield batch
-
-
-class RunWriter:
-    """Writes the player's lines of a run; `play` can write a step, or its details, again later."""
-
-    def __init__(self, run: Run, run_id: str, max_bytes: int, lane: int | None = None) -> None:
-        self.run, self.play = run, Play(run.header, run_id, max_bytes, lane=lane)
-        self._begun = False
-
-    def lines(self, steps: Sequence[Step]) -> str:
-        """Return the lines of some steps; those that open the play come before the first ones."""
-        begin = "" if self._begun else self.play.begin(self.run.texts())
-        self._begun = True
-        return begin + "".join(self.play.step(step, self.run.texts(step)) for step in steps)

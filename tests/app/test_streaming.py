@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from app.jobs.streaming import RunWriter
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from tests.families import machine
@@ -18,7 +17,7 @@ from tests.tiers import few
 from tests.toys import CASES, title
 from tests.viz.records import expanded, parsed
 from viz.stream.lines import ids_in
-from viz.stream.play import lines
+from viz.stream.play import Play, lines
 
 _UNNAMED = re.compile(r"#\d+")  # what stands for a token whose text is not known
 
@@ -38,9 +37,9 @@ def test_a_stream_names_no_token_without_its_text(method: str, params: Mapping[s
         run = _engine().decode(
             prompt, method, params, None, 12, record="full", end_tokens=(), memory=memory, reference=reference
         )
-        writer = RunWriter(run, "id", 10**9)
-        _check("".join(writer.lines([step]) for step in run))
-        assert not any(_UNNAMED.search(writer.play.rows(k)) for k in range(len(run.steps)))
+        play = Play(run.header, "id", 10**9)
+        _check(play.begin(run.texts()) + "".join(play.step(step, run.texts(step)) for step in run))
+        assert not any(_UNNAMED.search(play.rows(k)) for k in range(len(run.steps)))
         _check(lines(run.trace, cap=None))
 
 
