@@ -108,9 +108,9 @@ export class Race {
   feed(given) {
     for (const line of /** @type {(LaneLine | RaceLine)[]} */ (this.reader.read(given))) {
       if (line.kind === "race") this.announce(line.labels);
-      else if (line.lane !== undefined) this.lane(line.lane).record.take(line);
+      else if (line.lane !== undefined) this.lane(line.lane).record.feed([line]);
       else if (line.kind === "fault") this.lose(line.sentence);
-      else if (line.kind === "state") this.lane(0).record.take(line); // all wait for the same
+      else if (line.kind === "state") this.lane(0).record.feed([line]); // all wait for the same
     }
     this.change({ record: true });
   }

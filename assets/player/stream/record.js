@@ -68,31 +68,25 @@ export class RunRecord {
   feed(given) {
     const { reader } = this; // stays the same where another run begins
     const lines = reader.read(given);
-    for (const line of lines) this.take(/** @type {Line} */ (line));
+    for (const line of /** @type {Line[]} */ (lines)) {
+      switch (line.kind) {
+        case "play": this.begin(line); break;
+        case "texts": this.addTexts(line); break;
+        case "strings": this.strings.push(...line.strings); break;
+        case "values": this.values.push(...line.values); break;
+        case "step": this.add(line); break;
+        case "detail": this.addDetails(line); break;
+        case "rows": this.tables.set(line.k, line.views); break;
+        case "end": this.finish(line); break;
+        case "check": this.judge(line); break;
+        case "fault": this.fail(line); break;
+        case "state": this.state = line; break;
+        default: // for other readers
+      }
+    }
     this.reader = reader;
     this.watched ||= this.live;
     return new Set(lines.map(({ kind }) => kind));
-  }
-
-  /**
-   * Send a line to where its kind belongs; other kinds are for other readers.
-   * @param {Line} line
-   */
-  take(line) {
-    switch (line.kind) {
-      case "play": return this.begin(line);
-      case "texts": return this.addTexts(line);
-      case "strings": return void this.strings.push(...line.strings);
-      case "values": return void this.values.push(...line.values);
-      case "step": return this.add(line);
-      case "detail": return this.addDetails(line);
-      case "rows": return void this.tables.set(line.k, line.views);
-      case "end": return this.finish(line);
-      case "check": return this.judge(line);
-      case "fault": return this.fail(line);
-      case "state": return this.wait(line);
-      default: return undefined;
-    }
   }
 
   /** @param {PlayLine} fields */
@@ -196,11 +190,6 @@ export class RunRecord {
   fail(fields) {
     this.fault = fields.sentence;
     this.state = null;
-  }
-
-  /** @param {StateLine} fields */
-  wait(fields) {
-    this.state = fields;
   }
 
   /** What the run is; only where it has begun. */
