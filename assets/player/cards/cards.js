@@ -35,10 +35,30 @@ export class Cards {
 
   /** @param {Set<string>} changed */
   update(changed) {
-    const { record, state } = this.player;
+    const { player } = this;
+    const { record, state } = player;
     if (record.fault && !record.play) this.clear();
     if (["open", "narrow", "full", "view", "record"].some((name) => changed.has(name))) this.prepare();
-    if (record.play && state.step >= 0) this.draw(changed);
+    if (!record.play || state.step < 0) return;
+    const marksOnly = [...changed].every((name) => name === "hover");
+    this.waiting = false;
+    const resting = this.rest();
+    let first = true;
+    for (const card of this.cards.values()) {
+      if (!card.onScreen || (resting && card.plot)) continue;
+      const { fresh } = card; // one in a frame, so that the page stays awake
+      if (fresh && !first) {
+        this.waiting = true;
+        continue;
+      }
+      if (fresh) first = false;
+      if (marksOnly && card.plot) card.plot.marks.draw();
+      else if (!card.draw()) player.waitForPlotly();
+    }
+    if (this.waiting) this.resized();
+    if (!resting && !marksOnly && !this.waiting) {
+      [this.drew, this.upto] = [performance.now(), record.last];
+    }
   }
 
   // The cards of a run, without their pictures.
@@ -187,30 +207,6 @@ export class Cards {
   resized() {
     this.spread();
     this.player.change({ size: this.player.state.size + 1 });
-  }
-
-  /** @param {Set<string>} changed */
-  draw(changed) {
-    const { player } = this;
-    const marksOnly = [...changed].every((name) => name === "hover");
-    this.waiting = false;
-    const resting = this.rest();
-    let first = true;
-    for (const card of this.cards.values()) {
-      if (!card.onScreen || (resting && card.plot)) continue;
-      const { fresh } = card; // one in a frame, so that the page stays awake
-      if (fresh && !first) {
-        this.waiting = true;
-        continue;
-      }
-      if (fresh) first = false;
-      if (marksOnly && card.plot) card.plot.marks.draw();
-      else if (!card.draw()) player.waitForPlotly();
-    }
-    if (this.waiting) this.resized();
-    if (!resting && !marksOnly && !this.waiting) {
-      [this.drew, this.upto] = [performance.now(), player.record.last];
-    }
   }
 
   // Pictures of a live run that is followed come some time after its text, with the text of later steps if any come:
