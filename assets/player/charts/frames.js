@@ -82,27 +82,17 @@ export class Frames {
   }
 
   /**
-   * Return the figure of a view at a step and phase.
+   * Return the figure of a view at a step and phase: the step's patch over the base, without what later phases show.
    * @param {View} view
    * @param {number} k
    * @param {Phase} phase
    * @param {string} theme
    * @param {Spot | null} pin
-   */
-  figure(view, k, phase, theme, pin) {
-    const patch = view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme, pin);
-    return this.over(view, patch, phase, theme);
-  }
-
-  /**
-   * Return a patch over the view's base, without what is seen in later phases only.
-   * @param {View} view
-   * @param {Patch | null | undefined} patch
-   * @param {Phase} phase
-   * @param {string} theme
    * @returns {Figure}
    */
-  over(view, patch, phase, theme) {
+  figure(view, k, phase, theme, pin) {
+    /** @type {Patch | null} */
+    const patch = view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme, pin);
     const at = PHASES.indexOf(phase);
     const base = this.base(view, theme);
     const data = base.data.map((part, i) => {
