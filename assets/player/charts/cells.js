@@ -1,12 +1,12 @@
 // The layers of cells of a chart: squares, the words in them and beside them, and small signs. Plotly styles every point
 // and every text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and
 // words are rewritten in place. Pictures that are saved and figures elsewhere have plotly's own.
-import { asTrace, at, axesOf, drawnHere, isLayer, placeholders, symbolOf } from "./layers.js";
+import { at, axesOf, drawnHere, placeholders, symbolOf } from "./layers.js";
 import { markerShape } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
-/** @import { Axis, Figure, Layer, PlotTrace, Point } from "../types.d.ts" */
+/** @import { Axis, Figure, Layer, Point } from "../types.d.ts" */
 /** @import { Plot } from "./plot.js" */
 
 const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
@@ -39,15 +39,6 @@ export class Cells {
   // Whether any part of the chart is drawn here.
   get any() {
     return this.here.size > 0;
-  }
-
-  /**
-   * Return what plotly is to draw: everything that is not drawn here.
-   * @param {Figure} figure
-   * @returns {PlotTrace[]}
-   */
-  rest({ data, fills }) {
-    return data.map((part, i) => this.placeholders.get(i) ?? (isLayer(part) ? asTrace(part, fills) : part));
   }
 
   /** @param {Figure} figure */

@@ -1,6 +1,6 @@
 // One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
 import { Cells } from "./cells.js";
-import { asTraces, nodesOf } from "./layers.js";
+import { asTrace, asTraces, isLayer, nodesOf } from "./layers.js";
 import { enlarged } from "./scale.js";
 import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
@@ -59,8 +59,7 @@ export class Plot {
       const figure = enlarged(frames.figure(this.view, state.step, state.phase, theme, state.pin), this.scale());
       this.figure = figure;
       const layout = this.layout(figure, width);
-      const rest = this.cells.rest(figure);
-      if (this.isNews(rest, layout)) this.show(rest, layout);
+      this.show(figure, layout);
       this.cells.draw(figure);
       this.box.classList.toggle("ss-celled", this.cells.catch);
       if (this.drawn === null) this.listen();
@@ -136,10 +135,14 @@ export class Plot {
   }
 
   /**
-   * @param {PlotTrace[]} data
+   * Have plotly draw everything that is not drawn here.
+   * @param {Figure} figure
    * @param {Layout} layout
    */
-  show(data, layout) {
+  show(figure, layout) {
+    const data = figure.data.map((part, i) =>
+      this.cells.placeholders.get(i) ?? (isLayer(part) ? asTrace(part, figure.fills) : part));
+    if (!this.isNews(data, layout)) return;
     // A chart keeps the margins that its legend needed when it was narrower: of another width, it is made anew.
     if (this.gd.layout && this.gd.layout.width !== layout.width) {
       library().newPlot(this.gd, data.map(unlessEmpty), layout, CONFIG);
