@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import transformers
 
+from analysis.prompts import tasks
 from cli.main import main
 from lab.pocket.language.kinds import KINDS
 from lab.pocket.plans import SMOKE
@@ -118,6 +119,6 @@ def test_tasks_of_other_languages_cannot_be_judged(command: Command, home: Path,
 
 @pytest.mark.parametrize("argv", [["quality"], ["bench", "--model", "pocket"]])
 def test_a_copy_without_the_suite_says_so(command: Command, monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> None:
-    monkeypatch.setattr("decoding.embedded.TASKS", Path("/no/such/suite"))
+    monkeypatch.setitem(tasks.SUITES, "pocket", Path("/no/such/suite"))
     done = command(*argv)
     assert done.code == 2 and "name a file with --tasks" in done.err
