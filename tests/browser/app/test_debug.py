@@ -167,9 +167,11 @@ def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     debug.land()
     assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Race", "Debug"]
     debug.page.get_by_role("tab", name="Debug").click()
-    with debug.page.expect_response(lambda response: "/run/predict" in response.url):
-        held[0].continue_()
-    debug.page.unroute_all()
+    try:
+        with debug.page.expect_response(lambda response: "/run/predict" in response.url):
+            held[0].continue_()
+    finally:
+        debug.page.unroute_all()  # else the next test would wait for what is held
     debug.counts("223 of 3,680 steps chosen")
     assert debug.page.is_visible(".ss-debug")
     assert debug.query == {"screen": "debug"} | POCKET
