@@ -41,7 +41,7 @@ from .models.catalog import CatalogEntry, choose
 from .server.limits import LIMITS
 from .store.trace_store import ID
 
-SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "accept", "commit")
+SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "answers", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64

@@ -28,7 +28,7 @@ from .stream.encode import Encoded, pack, tokens
 
 CellLayer = dict[str, Any]  # see above
 PlotTrace = dict[str, Any]  # of plotly
-StepPhase = Literal["propose", "verify", "accept", "commit"]
+StepPhase = Literal["propose", "verify", "answers", "accept", "commit"]  # in lessons p, v, w, a and c
 
 
 class Sign(IntEnum):

@@ -10,7 +10,13 @@ from decoding.types import Role, Step
 
 from .palette import Fate
 
+JUDGED = (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED, Fate.TWIN)  # guesses; until they are judged they are proposed
 _RECENT = 32  # steps whose facts are remembered: more than a figure shows at once
+
+
+def seen_fate(fate: Fate, *, judged: bool) -> Fate:
+    """Return the fate that is shown before or after the target's judgement."""
+    return fate if judged or fate not in JUDGED else Fate.PROPOSED
 
 
 def node_fates(step: Step) -> tuple[Fate, ...]:

@@ -13,11 +13,12 @@ from decoding.trace import metrics
 from decoding.types import Trace
 
 from . import notebook_legend, token_text
-from .cells import as_trace
+from .cells import StepPhase, as_trace
 from .methods import label_of
 from .palette import MEANINGS, THEMES
 from .run_state import RunState
 from .stage.picture import picture as stage_picture
+from .stage.scene import PHASES
 from .stream import encode
 from .view import Figure
 from .views import VIEWS, counters, text
@@ -43,19 +44,25 @@ def figure(
     check: Rescored | None = None,
     speedup: float | None = None,
     node: int | None = None,
+    phase: StepPhase | None = None,
 ) -> go.Figure:
     """Draw a view of one step, by default the last.
 
     `check` is the outcome of a rescore as a dictionary, for "check", and `speedup` the measured one, for "counters".
-    `node` is the one that "pair" compares, or the one whose row "mask" explains.
+    `node` is the one that "pair" compares, or the one whose row "mask" explains. `phase` is "propose", "verify",
+    "answers", "accept" or "commit": nothing is shown that is not known then. Without it the figure shows the whole
+    step, and the stage how the guesses were judged.
     """
-    drawing = _Drawing(trace, name, theme, check, speedup)
+    if phase is not None and phase not in PHASES:
+        raise ParamError(f"there is no phase {str(phase)[:40]!r}: choose one of {', '.join(PHASES)}")
+    drawing = _Drawing(trace, name, theme, check, speedup, phase)
     k = drawing.last if step is None else step
     if not 0 <= k <= drawing.last:
         raise ParamError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
     subtitle = drawing.subtitle(k, node)
     drawn = drawing.picture(k, node)
-    layout = drawing.framed(drawn["layout"], f", step {k}" + drawing.named(k, node), subtitle)
+    at = f", step {k}" + (f", {phase}" if phase else "") + drawing.named(k, node)
+    layout = drawing.framed(drawn["layout"], at, subtitle)
     return go.Figure(data=drawn["data"], layout={**layout, "template": "none"})
 
 
@@ -102,13 +109,20 @@ class _Drawing:
     """A view of a trace in a theme."""
 
     def __init__(
-        self, trace: Trace, name: str, theme: str, check: Rescored | None, speedup: float | None = None
+        self,
+        trace: Trace,
+        name: str,
+        theme: str,
+        check: Rescored | None,
+        speedup: float | None = None,
+        phase: StepPhase | None = None,
     ) -> None:
         if theme not in THEMES:
             raise ParamError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
         if name not in VIEWS:
             raise ParamError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
-        self.view, self._colours, self._check = VIEWS[name], THEMES[theme], check
+        self.view, self._colours, self._check, self._phase = VIEWS[name], THEMES[theme], check, phase
+        self._judged = phase in (None, "accept", "commit")
         if not self.view.shows(trace.header):
             raise ParamError(
                 f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
@@ -152,22 +166,28 @@ class _Drawing:
 
     def _view(self, k: int, node: int | None) -> Figure:
         if self.view.kind == "text":
-            drawn: Figure = self._plain(text.picture(self._run, k))
+            drawn: Figure = self._plain(text.picture(self._run, k if self._judged else k - 1))
             return drawn
         if self.view.kind == "stage":
-            return stage_picture(self._base, self._plain(self.view.frame(self._run, k), k), self._colours)
+            scene = self._plain(self.view.frame(self._run, k), k)
+            return stage_picture(self._base, scene, self._colours, self._phase or "accept")
         if self.view.kind == "numbers":
-            table: Figure = self._plain(_table(self._rows(k)))
+            table: Figure = self._plain(_table(self._rows(k if self._judged else k - 1)))
             return table
         merged: Figure = self._plain({name: self._base[name] for name in ("data", "layout")})
-        for step in range(k + 1) if self.view.grows else (k,):
+        for step in range(k + self._judged) if self.view.grows else (k,):
             asked = node if self.view.name == "pair" else None
+            if asked is None and self.view.name == "pair" and not self._judged:
+                asked = min(1, len(self._run.steps[k].tokens) - 1)  # the one that matters is not known yet
             frame = self.view.frame(self._run, step) if asked is None else of_node(self._run, step, asked)
             patch = self._plain(frame, step)
             merge = _appended if self.view.grows else _overlaid
             for place, part in enumerate(patch.get("data", ())):
                 merged["data"][place] = merge(merged["data"][place], part)
             merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
+        for part, since in zip(merged["data"], self.view.phases, strict=False):
+            if self._phase and not self.view.grows and PHASES.index(since) > PHASES.index(self._phase):
+                part["visible"] = False
         fills = self._plain([meaning.colour for meaning in MEANINGS])
         return merged | {"data": [as_trace(part, fills) if "layer" in part else part for part in merged["data"]]}
 
@@ -194,14 +214,14 @@ class _Drawing:
             sentence = self._base["say"] if self._check is None else say_check(self._check, self._run.header)
             return [(self.view.label, sentence)]
         rows = counters.rows(self._run.header)
-        values = self.view.frame(self._run, k)["values"]
+        values = self.view.frame(self._run, k)["values"] if k >= 0 else [None] * len(rows)
         values = [self._of_run.get(row.key, value) for row, value in zip(rows, values, strict=True)]
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Encoded, k: int | None = None) -> encode.Encoded:
         """Return what plotly draws."""
         step = None if k is None else self._run.steps[k]
-        return encode.resolve(value, self._shown, (), self._colours, step)
+        return encode.resolve(value, self._shown, (), self._colours, step, judged=self._judged)
 
 
 def _table(rows: list[tuple[str, str]]) -> Figure:

@@ -14,12 +14,11 @@ from decoding.types import Step
 
 from . import token_text
 from .cells import StepPhase
-from .fates import node_fates
+from .fates import node_fates, seen_fate
 from .palette import MEANINGS, Fate
 from .run_state import RunState
 
 MOST_ROWS = 1000  # that become known in one phase: more of them would stop a browser
-JUDGED = (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED, Fate.TWIN)  # guesses; until they are judged they are proposed
 
 Scalar = str | int | float | None
 Cell = Scalar | Mapping[StepPhase, Scalar]
@@ -67,7 +66,7 @@ def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
     judged = node_fates(step)
     fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
     after = ", ".join("not fed" if each is None else fate_label(each) for each in fates)
-    guessed = [Fate.PROPOSED if each in JUDGED else each for each in fates]
+    guessed = [None if each is None else seen_fate(each, judged=False) for each in fates]
     before = ", ".join("not fed" if each is None else fate_label(each) for each in guessed)
     return after if before == after else {"propose": before, "accept": after}
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from decoding.types import Header
 
+from .cells import StepPhase
 from .run_state import RunState
 from .tables import Table
 
@@ -68,7 +69,7 @@ class View:
     # token that the target wrote itself after it; None where the part shows no nodes.
     nodes: tuple[str | None, ...] = ()
     # Per part: the phase of the step from which it is seen.
-    phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()
+    phases: tuple[StepPhase, ...] = ()
     # The view as a table. Where its rows are the step's nodes, the player has all columns of them: these are headings
     # and names of columns, and a "table" of the base names other rows. All other rows are made here when asked for.
     columns: tuple[tuple[str, str], ...] = ()

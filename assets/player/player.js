@@ -9,7 +9,7 @@ import { Help, listenToPlayerKeys } from "./controls/keys.js";
 import { copyLink } from "./controls/save.js";
 import { Transport } from "./controls/transport.js";
 import { el } from "./dom/elements.js";
-import { PHASES } from "./stream/fates.js";
+import { PHASES, isJudged } from "./stream/fates.js";
 import { Fetcher } from "./stream/fetcher.js";
 import { JUMPS, findStep } from "./stream/jumps.js";
 import { RunRecord } from "./stream/record.js";
@@ -22,12 +22,15 @@ import { TextView } from "./text/text_view.js";
 import { Tooltip } from "./text/tooltip.js";
 
 /** @import { Jump } from "./stream/jumps.js" */
-/** @import { AnyLine, Change, Host, Phase, Place, Source, State } from "./types.d.ts" */
+/** @import { AnyLine, Change, Host, Mover, Phase, Source, State, Wanted } from "./types.d.ts" */
 
 const NARROW = 700;
+const PLACE = ["step", "phase", "pin", "view"]; // what `on.change` tells of
 
-/** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow" | "example">} */
-const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false, example: null };
+/** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow" | "example" | "focus" | "zoom">} */
+const BEGIN = {
+  step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false, example: null, focus: [], zoom: [],
+};
 
 let made = 0;
 
@@ -44,7 +47,7 @@ export class Player {
     this.number = made;
     this.destroyed = false;
     this.took = 0; // milliseconds of the last drawing
-    /** @type {Partial<Place> | null} where to go once the run is there */
+    /** @type {Wanted | null} where to go once the run is there */
     this.wanted = null;
     /** @type {number | undefined} a timer */
     this.waits = undefined;
@@ -57,8 +60,14 @@ export class Player {
     /** @type {State} */
     this.state = {
       ...BEGIN, open: new Set(), view: null, facts: false, full: false, speed: "1", substeps: true, narrow: false,
-      glide: true, size: 0, // counts what may have changed the size of a card
+      focused: -1, withheld: false, glide: true, size: 0, // counts what may have changed the size of a card
     };
+    /** @type {Phase} */
+    this.phase = BEGIN.phase; // that was asked for; another is shown while what becomes of the step is withheld
+    /** @type {Mover} who moves the player now */
+    this.mover = "host";
+    /** @type {Mover} */
+    this.by = "host"; // who has moved it since it was drawn
     this.clock = new Clock(this);
     this.fetch = new Fetcher(this);
     this.tooltip = new Tooltip();
@@ -95,6 +104,7 @@ export class Player {
     this.themed = new MutationObserver(() => this.change({ theme: this.theme }));
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
     this.change({ ...this.state, theme: this.theme, record: 0 });
+    this.mover = "visitor";
   }
 
   build() {
@@ -123,8 +133,12 @@ export class Player {
    * @param {Change} values
    */
   change(values) {
-    Object.assign(this.state, values);
+    const { state } = this;
+    this.phase = values.phase ?? this.phase;
+    Object.assign(state, values);
+    state.phase = state.withheld && isJudged(this) ? "answers" : this.phase;
     for (const name of Object.keys(values)) this.changed.add(name);
+    if (this.by !== "visitor" && PLACE.some((name) => name in values)) this.by = this.mover;
     this.request ??= requestAnimationFrame(() => this.flush());
     if (values.playing) this.clock.start();
   }
@@ -145,7 +159,9 @@ export class Player {
     if (["pin", "full", "narrow"].some((name) => changed.has(name))) this.detail.avoid();
     const { step, phase } = this.state;
     this.root.dataset.at = `${step}/${phase}`;
-    if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());
+    const by = PLACE.some((name) => changed.has(name)) && this.by;
+    this.by = "run";
+    if (by) this.on.change?.({ ...this.place(), by });
     this.took = performance.now() - begin;
   }
 
@@ -165,14 +181,14 @@ export class Player {
     const { record } = this;
     if (kinds.has("play")) {
       this.frames.clear();
-      this.change({ ...BEGIN, follow: record.live });
+      this.moved("run", () => this.change({ ...BEGIN, follow: record.live }));
     }
     if (record.last >= 0 && this.state.step < 0) {
       if (!record.live) this.change({ step: 0 });
       this.goto(this.wanted ?? {});
     }
-    const draw = () => this.change(this.state.follow && record.last > this.state.step
-      ? { record: record.last, step: record.last, phase: "commit" } : { record: record.last });
+    const draw = () => this.moved("run", () => this.change(this.state.follow && record.last > this.state.step
+      ? { record: record.last, step: record.last, phase: "commit" } : { record: record.last }));
     if (record.live && record.last > before && before >= 0) this.clock.look(draw);
     else draw();
     if (!record.live) this.state.follow = false;
@@ -193,8 +209,7 @@ export class Player {
     this.frames.clear();
     this.cards.expire();
     this.wanted = null;
-    Object.assign(this.state, BEGIN);
-    this.change({ record: -1, step: -1, pin: null, playing: false });
+    this.moved("host", () => this.change({ ...BEGIN, record: -1 }));
   }
 
   /**
@@ -208,6 +223,33 @@ export class Player {
     const at = Math.min(Math.max(0, Math.trunc(step)), record.last);
     this.tooltip.hide();
     this.change({ step: at, phase, glide, playing: false, follow: false, hover: null });
+  }
+
+  /**
+   * While a question is open: show nothing of what becomes of the step, nor ticks and sentences that tell it.
+   * @param {boolean} withheld
+   */
+  withhold(withheld) {
+    this.moved("host", () => this.change({ withheld, phase: this.phase }));
+  }
+
+  /**
+   * Act for another than the visitor.
+   * @param {Mover} by
+   * @param {() => void} act
+   */
+  moved(by, act) {
+    const before = this.mover;
+    this.mover = by;
+    act();
+    this.mover = before;
+  }
+
+  /** How many steps may be told of: not those ahead while phases are looked at, nor this one before it is judged. */
+  get told() {
+    const { record, state, clock } = this;
+    const whole = state.phase === "commit" && !(state.playing && clock.byPhases);
+    return whole ? record.last + 1 : state.step + Number(isJudged(state));
   }
 
   /** @param {number} count */
@@ -306,6 +348,7 @@ export class Player {
   escape() {
     leaveFullScreen(this);
     this.release();
+    this.change({ focus: [], zoom: [] });
   }
 
   place() {
@@ -314,21 +357,25 @@ export class Player {
   }
 
   /**
-   * Go where the host or an address asks. Nothing in it is trusted; what is not there yet is waited for.
-   * @param {Partial<Place>} [place]
+   * Go where the host or an address asks. Nothing in it is trusted; what is not there yet is waited for. No view and no
+   * node are null: what is not named stays, but for focus and zoom.
+   * @param {Wanted} [place]
    */
-  goto({ step, phase, view, node } = {}) {
-    if (this.record.last < 0) {
-      this.wanted = { step, phase, view, node };
-      return;
-    }
-    this.wanted = null;
+  goto(place = {}) {
+    this.wanted = this.record.last < 0 ? place : null;
+    if (!this.wanted) this.moved("host", () => this.move(place));
+  }
+
+  /** @param {Wanted} place */
+  move({ step, phase, view, node, focus, zoom }) {
     this.cards.prepare();
     const exists = typeof step === "number" && Number.isInteger(step) && step >= 0 && step <= this.record.last;
     if (exists) this.seek(step, PHASES.find((each) => each === phase));
     if (typeof view === "string" && this.cards.buttons.has(view)) this.cards.toggle(view, true);
+    if (view === null) this.change({ open: new Set(), view });
     const pin = this.record.spot(this.state.step, node);
-    if (pin) this.change({ pin });
+    if (pin || node === null) this.change({ pin });
+    this.change({ focus: Array.isArray(focus) ? focus : [], focused: this.state.step, zoom: Array.isArray(zoom) ? zoom : [] });
   }
 
   /** @param {string} words */

@@ -13,6 +13,16 @@ export interface Place {
   node: number | null;
 }
 
+/** A place that the player has moved to, and who moved it there: the visitor, the page around it, or the run as it goes on. */
+export type Move = Place & { by: Mover };
+export type Mover = "visitor" | "host" | "run";
+
+/** Where the host wants the player to be. */
+export type Wanted = Partial<Place> & {
+  focus?: (string | number)[]; // nodes of the step ("n3" or 3), positions of the text ("place:56"), names of pieces
+  zoom?: string[]; // names of the stage's zones
+};
+
 export interface State {
   step: number;
   phase: Phase;
@@ -28,6 +38,10 @@ export interface State {
   speed: string;
   substeps: boolean;
   narrow: boolean;
+  focus: (string | number)[]; // what is outlined on the stage
+  focused: number; // the step whose nodes are meant by it
+  zoom: string[]; // the zones that the stage shows alone
+  withheld: boolean; // whether what becomes of the step is kept back
   glide: boolean; // whether the stage may show how tokens came to where they are
   size: number;
 }
@@ -49,7 +63,7 @@ export interface Host {
   fork?: (fork: Fork) => void;
   link?: (place: Place | null) => string;
   lacks?: () => { words: string; save?: () => void } | null; // what a link cannot hold, and what to share instead
-  change?: (place: Place) => void;
+  change?: (move: Move) => void;
   compare?: (place: Place) => void;
 }
 

@@ -93,7 +93,7 @@ def test_play_walks_the_phases_and_stops_at_the_end(show: Show) -> None:
     shown.wait("places.includes('2/propose')")
     shown.press("Space")
     places = [place for place in shown.run("places") if place.startswith("1/")]
-    assert places == [f"1/{phase}" for phase in ("propose", "verify", "accept", "commit")]
+    assert places == [f"1/{phase}" for phase in ("propose", "verify", "answers", "accept", "commit")]
     shown.do("busy = 0; places.length = 0; player.change({ substeps: false, speed: '8' })")
     shown.page.click("button[aria-label='More controls']")
     shown.page.click("text=Sub-steps")
@@ -137,7 +137,7 @@ def test_nothing_is_told_before_it_has_happened(show: Show) -> None:
     fates = """player.cards.cards.get("tree").content.figure.data.flatMap((trace) =>
       trace.visible === false || typeof trace.marker?.color !== "object" ? [] : Array.from(trace.marker.color))"""
     assert Fate.ACCEPTED in shown.run(fates)
-    for phase in ("propose", "verify", "accept"):
+    for phase in ("propose", "verify", "answers", "accept"):
         shown.do(f"player.goto({{ step: {k}, phase: '{phase}' }})")
         assert shown.run(written) == before
         assert (Fate.ACCEPTED in shown.run(fates)) == (phase == "accept")
@@ -145,7 +145,7 @@ def test_nothing_is_told_before_it_has_happened(show: Show) -> None:
         assert (ghosts > 0) == (phase == "accept")
         shown.do("player.pin(player.state.step, 1)")
         goes_on = "Likeliest next" if trace.header.sampling["temperature"] else "Target's next token"
-        assert (goes_on in shown.text(".ss-facts")) == (phase == "accept")
+        assert (goes_on in shown.text(".ss-facts")) == (phase in ("answers", "accept"))
         assert "wanted" not in shown.text(".ss-say")
     shown.press("Escape", ".")
     shown.at(f"{k}/commit")

@@ -25,7 +25,7 @@ def test_every_phase_of_every_method_is_on_the_stage(show: Show, method: str) ->
     shown = show(record(method))
     steps, phases = (
         (0, len(shown.trace.steps) // 2, len(shown.trace.steps) - 1),
-        ("propose", "verify", "accept", "commit"),
+        ("propose", "verify", "answers", "accept", "commit"),
     )
     scene = '[document.querySelector(".ss-floor").dataset.phase, document.querySelectorAll(".ss-piece").length]'
     scenes = shown.walk(steps, phases, scene)

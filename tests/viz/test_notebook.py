@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from decoding.errors import ParamError
 from tests.tiers import of_methods
 from viz import VIEWS, animate, figure
 from viz.fates import emitted_fates
@@ -124,6 +125,51 @@ def test_the_text_shows_where_its_tokens_came_from() -> None:
         assert got[first + step.accepted] in {MEANINGS[fate].label for fate in (Fate.CORRECTION, Fate.BONUS, Fate.OWN)}
     odd = changed(trace, step.index, sources=("<b>\u202e",) * len(step.tokens))
     assert plain(figure(odd, "text"))["data"][1]["customdata"][first] == "Accepted: '&lt;b&gt;⟨U+202E⟩'"
+
+
+@pytest.mark.parametrize(("method", "name"), QUICK)
+def test_a_figure_shows_nothing_that_is_not_known_in_its_phase(method: str, name: str) -> None:
+    """A stage in a notebook was always one whose guesses were judged."""
+    trace = record(method)
+    k = next((step.index for step in trace.steps if step.accepted and step.index), 1)
+    verdicts = {int(fate) for fate in (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED, Fate.TWIN)}
+    for phase in ("propose", "verify", "answers"):
+        made = plain(figure(trace, name, k, phase=phase))
+        assert f"step {k}, {phase}" in made["layout"]["title"]["text"]
+        if name in ("timeline", "text", "window"):
+            continue  # what they show of earlier steps was judged long ago
+        seen = [part for part in made["data"] if part.get("visible", True) and not part.get("showlegend")]
+        colours = [
+            part["marker"]["color"] for part in seen if isinstance(part.get("marker", {}).get("color"), list | dict)
+        ]
+        assert not verdicts & {int(code) for each in colours for code in numbers(each)}
+        labels = " ".join(str(part.get("text")) for part in seen)
+        assert not any(f": {MEANINGS[fate].label}" in labels for fate in verdicts)
+    assert plain(figure(trace, name, k, phase="commit"))["data"]
+
+
+def numbers(column: Any) -> list[float]:
+    """A column's values."""
+    return list(encode.unpack(column).tolist()) if isinstance(column, dict) else list(column)
+
+
+def test_a_stage_goes_through_its_phases() -> None:
+    """The target's word comes before the verdict, and the accepted guess goes into the text at last."""
+    trace = record("draft_model")
+    k = next(step.index for step in trace.steps if step.accepted and step.index)
+    words = {
+        phase: [
+            (note["text"], note["y"]) for note in plain(figure(trace, "stage", k, phase=phase))["layout"]["annotations"]
+        ]
+        for phase in ("verify", "answers", "accept", "commit")
+    }
+    assert len(words["answers"]) > len(words["verify"])
+    assert words["accept"] != words["commit"]
+    assert plain(figure(trace, "stage", k)) | {"layout": None} == plain(figure(trace, "stage", k, phase="accept")) | {
+        "layout": None
+    }
+    with pytest.raises(ParamError, match="no phase 'later': choose one of propose, verify"):
+        figure(trace, "stage", k, phase="later")  # type: ignore[arg-type]
 
 
 def test_a_measured_speedup_is_shown_in_a_notebook() -> None:

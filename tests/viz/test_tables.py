@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from decoding.types import Trace
+from viz.fates import JUDGED
 from viz.palette import Fate
 from viz.run_state import RunState
 from viz.stream.play import Play
-from viz.tables import JUDGED, MOST_ROWS, Table, TableRow, as_json, fate_label, fates_of, outcome_of, texts_of
+from viz.tables import MOST_ROWS, Table, TableRow, as_json, fate_label, fates_of, outcome_of, texts_of
 from viz.token_text import shown
 from viz.views import VIEWS
 
 from .records import HOSTILE, METHODS, changed, hostile, parsed, record
 
-PHASES = ("propose", "verify", "accept", "commit")
+PHASES = ("propose", "verify", "answers", "accept", "commit")
 VERDICTS = {fate_label(fate) for fate in (*JUDGED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)} | {"accepted"}
 
 
@@ -68,7 +69,7 @@ def test_no_verdict_stands_in_a_table_before_it_is_given(method: str) -> None:
     """Of earlier steps everything is known: the iterations that a Jacobi window shows were judged long ago."""
     verdicts = 0
     for _, _, table in made(record(method)):
-        for phase in ("propose", "verify"):
+        for phase in ("propose", "verify", "answers"):
             rows = [row for row in seen(table, phase) if not any("ago" in str(cell) for cell in row)]
             words = {word for row in rows for cell in row for word in str(cell).replace(",", " ").split()}
             assert not words & VERDICTS

@@ -14,7 +14,7 @@ PHASES: tuple[StepPhase, ...] = (
     "propose",
     "propose",
     "accept",
-    "verify",
+    "answers",
     "propose",
     "commit",
     "propose",

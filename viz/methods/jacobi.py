@@ -106,7 +106,7 @@ def rows(run: RunState, k: int) -> Table:
         given, place = text_of(run, step.tokens[node]), step.start + node - 1
         cells.append(TableRow((given, "this pass", place, fate_of(step, node)), node))
     for node, answer in enumerate(_answers(step, n)):
-        cells.append(TableRow((text_of(run, answer), "answers", step.start + node, ANSWER), node, "verify"))
+        cells.append(TableRow((text_of(run, answer), "answers", step.start + node, ANSWER), node, "answers"))
     return Table(HEADINGS, cells)
 
 

@@ -145,7 +145,7 @@ def window_rows(run: RunState, k: int) -> Table:
     pooled = _pooled(run, k, sizes, len(new))
     for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
         cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
-        table_rows.append(TableRow(cells, _end(sizes, i), "verify"))
+        table_rows.append(TableRow(cells, _end(sizes, i), "answers"))
     for number, chain in enumerate(_shown_guesses(step, _guessed(params_of(run.header)))[0], start=1):
         for depth, at_node in enumerate(chain, start=1):
             token, name = step.tokens[at_node], f"guess {number} shown of the pool"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from decoding import tree
 from decoding.types import Role, Step
 
-from ..fates import emitted_fates, node_fates
+from ..fates import emitted_fates, node_fates, target_choices
 from ..palette import Fate
 from ..run_state import RunState
 from ..view import Figure
@@ -160,12 +160,19 @@ class StepScene(Scene):
         taken = node in step.path[: len(step.emitted) + 1]
         slot: Slot = ("verify", None if taken else "commit")
         piece = StagePiece(node_name(step, node, depths), step.tokens[node], place, node_fates(step)[node], node)
-        self.names[node] = self.add(replace(piece, slot=slot, **look))
+        self.names[node] = self.add(replace(piece, slot=slot, answer=self.answer(node), **look))
         if taken:
             self.land(self.names[node], self.landing(depths[node]))
         if linked and (above := self.names.get(step.parents[node])):
             gone = step.parents[node] == 0 and self._moves_text
             self.link(above, self.names[node], "tree", until="commit" if gone else None)
+
+    def answer(self, node: int) -> int:
+        """Return the target's token for the position of a guess: its likeliest one where tokens are drawn."""
+        step = self.step
+        sampled = self.run.header.sampling.get("temperature")
+        choices = step.choices if sampled else target_choices(step)
+        return choices[step.parents[node]] if choices else -1
 
     def draw_hidden(self) -> None:
         """Draw accepted guesses that there was no room for in the text."""

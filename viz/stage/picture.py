@@ -1,23 +1,23 @@
-"""A scene as a figure that plotly draws: when the target has judged the guesses, and nothing has moved yet."""
+"""A scene as a figure that plotly draws, at one phase of the step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..cells import StepPhase
 from ..palette import MEANINGS
 from ..view import Figure, Patch
-from .scene import PHASES
+from .scene import PHASES, seen_at, zone_of
 
-_AT = PHASES.index("accept")
 _COLUMN, _ROW = 84, 36  # pixels
 _INSET = 0.1  # rows by which a box is lower than its cell
 _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
 
 
-def picture(base: Figure, scene: Patch, colours: Mapping[str, str]) -> Figure:
+def picture(base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase) -> Figure:
     """Return the figure of a scene whose columns are plain values."""
-    drawn = _Drawing(base, scene, colours)
+    drawn = _Drawing(base, scene, colours, phase)
     drawn.zones()
     drawn.frames()
     drawn.links()
@@ -29,9 +29,12 @@ def picture(base: Figure, scene: Patch, colours: Mapping[str, str]) -> Figure:
 class _Drawing:
     """Shapes and annotations of plotly, in the stage's own columns and rows."""
 
-    def __init__(self, base: Figure, scene: Patch, colours: Mapping[str, str]) -> None:
+    def __init__(self, base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase) -> None:
         self._base, self._scene, self._colours = base, scene, colours
         self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
+        self._phase = phase
+        moves = zip(*scene.get("moves", ()), strict=True)
+        self._moved = {move[0]: move[2:] for move in moves if move[1] <= PHASES.index(phase)}  # by a piece: zone, x, y
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
 
     def zones(self) -> None:
@@ -53,7 +56,7 @@ class _Drawing:
         """Draw straight lines between the middles of pieces."""
         links = self._scene.get("links", {})
         for first, second, when in zip(*(links.get(name, ()) for name in ("from", "to", "when")), strict=True):
-            if _is_seen(when) and first in self._places and second in self._places:
+            if seen_at(when, self._phase) and first in self._places and second in self._places:
                 (x, y), (u, v) = self._places[first], self._places[second]
                 ends = {"x0": x + 0.46, "y0": y + 0.5, "x1": u + 0.46, "y1": v + 0.5}
                 look = {"color": self._colours["muted"], "width": 1}
@@ -68,6 +71,11 @@ class _Drawing:
             dash = _DASHES.get(meaning.decoration, "solid")
             self._box(x, y, columns, 1, meaning.colour[1:], dash=dash, fill=self._colours["paper"])
             self._note(pieces["text"][number], x + columns / 2 - 0.04, y + 0.5, "center", "text", 13)
+        if self._phase == "answers":
+            for number, answer in zip(*self._scene.get("some", {}).get("answer", ((), ())), strict=True):
+                if number in self._places:
+                    x, y = self._places[number]
+                    self._note(answer, x + 0.46, y + 0.95, "center", "own", 11)
 
     def words(self) -> None:
         """Draw words at their places."""
@@ -94,10 +102,10 @@ class _Drawing:
         """Return numbers and places of the pieces, words or frames that are on the stage."""
         columns = self._scene.get(kind, {})
         for number, when in enumerate(columns.get("when", ())):
-            zone = self._base["zones"][when // 20]
-            left, top = self._base["wide"]["places"][when // 20]
-            x, y = columns["x"][number], columns["y"][number]
-            if _is_seen(when) and 0 <= x <= zone["columns"]:
+            place = zone_of(when), columns["x"][number], columns["y"][number]
+            zone, x, y = self._moved.get(number, place) if kind == "pieces" else place
+            left, top = self._base["wide"]["places"][zone]
+            if seen_at(when, self._phase) and 0 <= x <= self._base["zones"][zone]["columns"]:
                 yield number, (left + x, top + self._base["title"] + y)
 
     def _box(
@@ -119,8 +127,3 @@ class _Drawing:
         font = {"color": self._colours[colour], "size": size}
         where = {"x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False}
         self._notes.append({"text": text, "font": font, **where})
-
-
-def _is_seen(when: int) -> bool:
-    first, gone = divmod(when % 20, 5)
-    return first <= _AT < gone

@@ -13,21 +13,22 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word
           from 0 to 1, "note", which is small after it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
-          "turn", how many others come before it, of new pieces that come one by one
+          "turn", how many others come before it, of new pieces that come one by one; "answer", the target's token for
+          the position of a guess, seen in the phase "answers"
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
 "frames"  "text" in its upper edge; "x", "y"; "when"; "wide", "high"; "loud"; where any is a gauge, "filled", its
           share from 0 to 1, -1 for none, and "limit", the share at which it has a line, 0 for none
 
-"when" holds in one number what all of them have: 20 times the zone, 5 times the first phase, and the first phase in
+"when" holds in one number what all of them have: 30 times the zone, 6 times the first phase, and the first phase in
 which it is gone.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -42,6 +43,8 @@ Slot = tuple[
     StepPhase, StepPhase | None
 ]  # the first phase in which a key is in the cache, and the first in which it no longer is
 PHASES: tuple[StepPhase, ...] = get_args(StepPhase)
+_SINCE = len(PHASES) + 1  # in "when"
+_ZONE = len(PHASES) * _SINCE
 LINKS: tuple[Link, ...] = get_args(Link)
 SIDES: tuple[WordSide, ...] = get_args(WordSide)
 
@@ -50,7 +53,8 @@ NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
 _TITLE = 0.9  # rows for a zone's title
 
 
-_USUAL: dict[str, Any] = {"wide": 1, "share": None, "note": "", "turn": 0}  # of a piece
+_USUAL: dict[str, Any] = {"wide": 1, "share": None, "note": "", "turn": 0, "answer": -1}  # of a piece
+_ENCODED: Mapping[str, Callable[[Any], Any]] = {"note": lambda words: {"strings": words}, "answer": encode.tokens}
 Spot = tuple[float, float]  # columns from the left and rows from the top
 
 
@@ -144,6 +148,7 @@ class StagePiece:
     slot: Slot | None = None
     judged: bool = False  # whether its fate is known in all phases
     turn: float = 0  # new pieces appear one by one, in this order
+    answer: int = -1  # the target's token for the position of a guess
 
     @property
     def when(self) -> int:
@@ -153,9 +158,7 @@ class StagePiece:
     @property
     def rare(self) -> dict[str, Any]:
         """What few pieces have."""
-        rare = {
-            name: value for name in ("wide", "share", "note", "turn") if (value := getattr(self, name)) != _USUAL[name]
-        }
+        rare = {name: value for name, usual in _USUAL.items() if (value := getattr(self, name)) != usual}
         rare |= {name: True for name in ("faint", "copied") if getattr(self, name)}
         rare |= {"slot": _when(*self.slot)} if self.slot else {}
         return rare | ({"judged": self.fate} if self.judged else {})
@@ -236,7 +239,7 @@ class Scene:
         self.move(name, "commit", place)
         self._landed[number] = len(self._pieces)
         rest = replace(self._pieces[number], name=f"{name}~", origin=name, since="commit", until=None)
-        self._pieces.append(replace(rest, faint=True, slot=None, turn=0))
+        self._pieces.append(replace(rest, faint=True, slot=None, turn=0, answer=-1))
 
     def link(
         self, first: str, second: str, kind: Link = "tree", since: StepPhase = "propose", until: StepPhase | None = None
@@ -244,7 +247,7 @@ class Scene:
         """Draw a line from one piece to another, if both are on the stage."""
         if first in self._numbers and second in self._numbers:
             ends = self._numbers[first], self._numbers[second]
-            self._links.append(_Link(*ends, 20 * LINKS.index(kind) + _when(since, until)))
+            self._links.append(_Link(*ends, _ZONE * LINKS.index(kind) + _when(since, until)))
 
     def word(
         self,
@@ -302,14 +305,14 @@ class Scene:
         commit, end = PHASES.index("commit"), len(PHASES)
         for first, second, when in self._links:
             ends = self._landed.get(first, first), self._landed.get(second, second)
-            kind, phases = divmod(when, 20)
-            since, until = divmod(phases, 5)
+            kind, phases = divmod(when, _ZONE)
+            since, until = divmod(phases, _SINCE)
             if ends == (first, second) or until < end:
                 yield first, second, when
                 continue
             if since < commit:
-                yield first, second, 20 * kind + 5 * since + commit
-            yield *ends, 20 * kind + 5 * commit + end
+                yield first, second, _ZONE * kind + _SINCE * since + commit
+            yield *ends, _ZONE * kind + _SINCE * commit + end
 
     def _columns(self) -> dict[str, Any]:
         pieces = self._pieces
@@ -330,13 +333,10 @@ class Scene:
                 numbers, values = some.setdefault(name, ([], []))
                 numbers.append(number)
                 values.append(value)
-        return {
-            name: [packed(numbers), {"strings": values} if name == "note" else packed(values)]
-            for name, (numbers, values) in some.items()
-        }
+        return {name: [packed(numbers), _ENCODED.get(name, packed)(values)] for name, (numbers, values) in some.items()}
 
     def _at(self, places: Sequence[ZoneCell], when: Sequence[int]) -> dict[str, Any]:
-        zones = [20 * self.zones.index(place.zone) for place in places]
+        zones = [_ZONE * self.zones.index(place.zone) for place in places]
         return {
             "x": packed([place.x for place in places]),
             "y": packed([place.y for place in places]),
@@ -344,8 +344,19 @@ class Scene:
         }
 
 
+def seen_at(when: int, phase: StepPhase) -> bool:
+    """Return True if what has this "when" is seen in a phase."""
+    first, gone = divmod(when % _ZONE, _SINCE)
+    return first <= PHASES.index(phase) < gone
+
+
+def zone_of(when: int) -> int:
+    """Return the zone, by its number, or the kind of a link."""
+    return when // _ZONE
+
+
 def _when(since: StepPhase, until: StepPhase | None) -> int:
-    return 5 * PHASES.index(since) + (len(PHASES) if until is None else PHASES.index(until))
+    return _SINCE * PHASES.index(since) + (len(PHASES) if until is None else PHASES.index(until))
 
 
 def _number(name: str) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,8 +25,8 @@ from decoding import tree
 from decoding.types import Step
 
 from .. import token_text, tree_layout
-from ..fates import node_fates
-from ..palette import MEANINGS
+from ..fates import node_fates, seen_fate
+from ..palette import MEANINGS, Fate
 
 Encoded = Any  # JSON with the encodings above in it
 
@@ -98,13 +99,13 @@ def closure(
     return {"closure": matrix if rows is None else matrix | {"rows": rows}}
 
 
-def matrix(encoded: Mapping[str, Any], step: Step) -> npt.NDArray[np.uint8]:
+def matrix(encoded: Mapping[str, Any], step: Step, *, judged: bool = True) -> npt.NDArray[np.uint8]:
     """Return the matrix that the inside of a "closure" encodes in a step."""
     parents = step.parents[: encoded.get("rows")]
     depth, seen = np.array(tree.depths(parents), dtype=np.int64), tree.closure(parents)
     if "window" in encoded:
         seen = seen & (depth[:, None] - depth[None, :] < encoded["window"])
-    codes = np.array(node_fates(step)[: len(parents)], dtype=np.int64) + 1
+    codes = np.array(_seen(node_fates(step)[: len(parents)], judged), dtype=np.int64) + 1
     left = unpack(encoded["left"]) if "left" in encoded else np.zeros(0, dtype=np.uint8)
     quiet = np.where(depth[:, None] < left[None, :], encoded.get("quiet", 0), 0)
     return np.concatenate((quiet, np.where(seen, codes[:, None], 0)), axis=1).astype(np.uint8)
@@ -116,17 +117,20 @@ def resolve(
     strings: Sequence[str],
     theme: Mapping[str, str],
     step: Step | None = None,
+    *,
+    judged: bool = True,
 ) -> Encoded:
     """Return plain values that plotly draws, for use without the player.
 
     `texts` are those that figures show; what could be a tag in them is taken out of force here. A patch that refers
-    to the nodes of its step needs the `step`.
+    to the nodes of its step needs the `step`; before it is `judged`, its guesses are proposed.
     """
+    plain = partial(resolve, texts=texts, strings=strings, theme=theme, step=step, judged=judged)
     if isinstance(value, str):
         return theme[value[1:]] if value.startswith("$") else value
     if isinstance(value, Mapping):
         if "node" in value and step is not None:
-            return resolve(_column(value, step), texts, strings, theme)
+            return plain(_column(value, step))
         if "edges" in value and step is not None:
             return _edges(value, step)
         if "tokens" in value:
@@ -137,17 +141,21 @@ def resolve(
             words = given if isinstance(given, list | tuple) else [strings[number] for number in unpack(given).tolist()]
             return [_escaped(string) for string in words]
         if "fates" in value:
-            return unpack(value["fates"]).tolist()
+            return _seen(unpack(value["fates"]).tolist(), judged)
         if "symbols" in value:
-            return [MEANINGS[code].symbol for code in unpack(value["symbols"]).tolist()]
+            return [MEANINGS[code].symbol for code in _seen(unpack(value["symbols"]).tolist(), judged)]
         if "closure" in value and step is not None:
-            return matrix(value["closure"], step).tolist()
+            return matrix(value["closure"], step, judged=judged).tolist()
         if "bdata" in value:
             return unpack(value).tolist()
-        return {name: resolve(part, texts, strings, theme, step) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [resolve(part, texts, strings, theme, step) for part in value]
+        return [plain(part) for part in value]
     return value
+
+
+def _seen(fates: Sequence[int], judged: bool) -> list[int]:
+    return [int(seen_fate(Fate(fate), judged=judged)) for fate in fates]
 
 
 def _column(value: Mapping[str, Any], step: Step) -> Encoded:

@@ -241,5 +241,5 @@ VIEW = View(
     pinned=pinned,
     shows=shows,
     nodes=("points", "points", None, None, None),
-    phases=("verify", "propose", "propose", "accept", "accept"),
+    phases=("answers", "propose", "propose", "accept", "accept"),
 )

@@ -1,5 +1,6 @@
 // Views of plain numbers: counters with their formulas, and the outcome of the lossless check.
 import { el, show, write } from "../dom/elements.js";
+import { isJudged } from "../stream/fates.js";
 import { explained } from "../text/tooltip.js";
 
 /** @import { Player } from "../player.js" */
@@ -42,18 +43,24 @@ export class NumbersView {
   }
 
   values() {
-    const { record, state } = this.player;
-    const patch = record.steps[state.step]?.views?.[this.view.name];
+    const { record } = this.player;
+    const patch = record.steps[this.step]?.views?.[this.view.name];
     /** @type {{ [key: string]: string | number | null | undefined }} known once the run has ended */
     const ofRun = { speedup: record.speedup, bandwidth: record.end?.bandwidth };
     return (this.view.base.rows ?? []).map(({ key = "" }, i) =>
       (Object.hasOwn(ofRun, key) ? ofRun[key] : patch?.values?.[i]) ?? null);
   }
 
+  // What a step came to is counted once its guesses are judged.
+  get step() {
+    const { state } = this.player;
+    return state.step - Number(!isJudged(state));
+  }
+
   draw() {
-    const { record, state } = this.player;
-    const { thin } = record.steps[state.step] ?? {};
-    const wanted = [record.version, state.step, record.speedup, record.end?.bandwidth, record.check?.say, thin].join("|");
+    const { record } = this.player;
+    const { thin } = record.steps[this.step] ?? {};
+    const wanted = [record.version, this.step, record.speedup, record.end?.bandwidth, record.check?.say, thin].join("|");
     if (this.drawn === wanted) return true;
     this.drawn = wanted;
     const values = this.values();

@@ -76,7 +76,7 @@ export class Frames {
    */
   patch(view, k, judged, theme, pin) {
     const encoded = this.record.patch(view, k, pin);
-    if (!encoded) return null;
+    if (!encoded || (view.pinned && !judged && !this.record.details.has(k))) return null; // it would be about what decided
     return this.patches.get(`${view.name}/${k}/${judged}/${theme}/${encoded.about}`, () =>
       /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k))));
   }
@@ -84,15 +84,15 @@ export class Frames {
   /**
    * Return the figure of a view at a step and phase: the step's patch over the base, without what later phases show.
    * @param {View} view
-   * @param {number} k
-   * @param {Phase} phase
+   * @param {{ step: number, phase: Phase }} seen
    * @param {string} theme
    * @param {Spot | null} pin
+   * @param {number} told how many steps a growing view may show
    * @returns {Figure}
    */
-  figure(view, k, phase, theme, pin) {
+  figure(view, { step: k, phase }, theme, pin, told) {
     /** @type {Patch | null} */
-    const patch = view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme, pin);
+    const patch = view.grows ? this.growth(view, theme, told) : this.patch(view, k, isJudged({ phase }), theme, pin);
     const at = PHASES.indexOf(phase);
     const base = this.base(view, theme);
     const data = base.data.map((part, i) => {
@@ -107,11 +107,12 @@ export class Frames {
   }
 
   /**
-   * Return all points of a growing view, of every step so far: a veil hides what lies beyond the cursor.
+   * Return the points of a growing view: of every step so far, or of the first ones, with room for the others.
    * @param {View} view
    * @param {string} theme
+   * @param {number} told
    */
-  growth(view, theme) {
+  growth(view, theme, told) {
     const key = `${view.name}/${theme}`;
     const grown = this.grown.get(key) ?? { upto: 0, data: view.base.data.map(() => ({})), layout: {} };
     this.grown.set(key, grown);
@@ -123,7 +124,7 @@ export class Frames {
       grown.layout = overlay(grown.layout, patch.layout);
     }
     // Plotly tells old from new by identity, so that every figure gets arrays of its own.
-    return { data: grown.data.map(copied), layout: grown.layout };
+    return { data: grown.data.map((part) => copied(part, told, grown.upto)), layout: grown.layout };
   }
 }
 
@@ -152,13 +153,16 @@ const extended = (before, more) => {
 };
 
 /**
+ * Return a copy; of a column with a value for every step, nothing of the steps after the first `told`.
  * @param {Attributes} part
+ * @param {number} told
+ * @param {number} steps
  * @returns {Attributes}
  */
-const copied = (part) =>
+const copied = (part, told, steps) =>
   Object.fromEntries(Object.entries(part).map(([name, value]) => {
-    if (Array.isArray(value)) return [name, value.slice()];
-    return [name, isPlain(value) ? copied(value) : value];
+    if (Array.isArray(value)) return [name, value.length < steps ? value.slice(0, told) : value.map((each, k) => (k < told ? each : null))];
+    return [name, isPlain(value) ? copied(value, told, steps) : value];
   }));
 
 /**

@@ -5,6 +5,7 @@ import { enlarged } from "./scale.js";
 import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
 import { fateCounts, isJudged } from "../stream/fates.js";
+import { sentence } from "../text/status.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { Figure, Layout, PlotElement, PlotlyLibrary, PlotTrace, Point, View } from "../types.d.ts" */
@@ -56,7 +57,7 @@ export class Plot {
     const wanted = [record.version, theme, width, this.height(), this.shown(),
       record.steps[state.step]?.thin].join("|");
     if (this.drawn !== wanted) {
-      const figure = enlarged(frames.figure(this.view, state.step, state.phase, theme, state.pin), this.scale());
+      const figure = enlarged(frames.figure(this.view, state, theme, this.pin, this.player.told), this.scale());
       this.figure = figure;
       const layout = this.layout(figure, width);
       this.show(figure, layout);
@@ -74,10 +75,19 @@ export class Plot {
   // What of the state this view shows.
   shown() {
     const { record, state } = this.player;
-    if (this.view.grows) return record.last;
-    const at = `${state.step}/${state.phase}`;
-    if (!this.view.pinned || state.pin?.step !== state.step) return at;
-    return `${at}/${record.number(state.pin)}/${record.details.has(state.step)}`;
+    if (this.view.grows) return `${record.last}/${this.player.told}`;
+    const at = `${state.step}/${state.phase}`, { pin } = this;
+    if (!this.view.pinned || pin?.step !== state.step) return at;
+    return `${at}/${record.number(pin)}/${record.details.has(state.step)}`;
+  }
+
+  // The node that a view of one node is about: before the guesses are judged the first one, since which of them matters
+  // most is not known yet.
+  get pin() {
+    const { state, record, fetch } = this.player;
+    if (!this.view.pinned || isJudged(state) || state.pin?.step === state.step) return state.pin;
+    if (!record.details.has(state.step)) fetch.ask("detail", state.step);
+    return record.spot(state.step, 1) ?? record.spot(state.step, 0);
   }
 
   // The card, where it is on the full screen: itself, or as a part of the player.
@@ -236,7 +246,7 @@ export class Plot {
     const judged = isJudged(state);
     const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, judged) : new Map();
     const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
-    const summary = this.figure?.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step?.say ?? ""));
+    const summary = this.figure?.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step ? sentence(step, state) : ""));
     const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;
     if (this.gd.getAttribute("aria-label") !== words) this.gd.setAttribute("aria-label", words);
   }

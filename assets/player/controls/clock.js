@@ -7,7 +7,7 @@ import { PHASES } from "../stream/fates.js";
 const WHOLE_MS = 500; // a step at speed 1
 
 /** @type {{ [phase in Phase]: number }} */
-const PHASE_MS = { propose: 650, verify: 450, accept: 550, commit: 550 };
+const PHASE_MS = { propose: 650, verify: 450, answers: 650, accept: 550, commit: 550 };
 const QUICK = 4; // from this speed on nobody sees phases
 const LONGEST_MS = 250; // a tab that slept does not run through the steps that it missed
 const LOOK_MS = 100; // how often a live run is looked at while it is followed
@@ -89,7 +89,8 @@ export class Clock {
   next(step, phase) {
     const { record } = this.player;
     const at = PHASES.indexOf(phase);
-    if (this.byPhases && at + 1 < PHASES.length) return [step, PHASES[at + 1]];
+    const plain = record.nodes(step)?.count === 1; // nothing is guessed, so nothing is to be compared
+    if (this.byPhases && at + 1 < PHASES.length) return [step, plain && phase === "verify" ? "accept" : PHASES[at + 1]];
     if (step >= record.last) return phase === "commit" ? null : [step, "commit"];
     return [step + 1, this.byPhases ? "propose" : "commit"];
   }

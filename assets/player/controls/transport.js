@@ -113,7 +113,7 @@ export class Transport {
   /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
-    if (changed.has("record")) this.drawTicks();
+    this.drawTicks();
     if (changed.has("record") || changed.has("step")) this.drawPlace();
     if (changed.has("phase") || changed.has("step") || changed.has("record")) this.drawPhase();
     if (changed.has("playing")) {
@@ -149,8 +149,9 @@ export class Transport {
 
   // Ticks below the scrubber where the target corrected a guess, above it where many guesses held.
   drawTicks() {
-    const { record } = this.player;
-    const ticks = `${record.version}/${record.last}`;
+    const { record, state, told } = this.player;
+    const until = state.withheld ? 0 : told;
+    const ticks = `${record.version}/${record.last}/${until}`;
     if (this.ticked === ticks) return;
     this.ticked = ticks;
     const big = bigAcceptance(record);
@@ -160,7 +161,7 @@ export class Transport {
      * @param {(step: StepLine) => boolean} test
      * @param {number} from
      */
-    const path = (test, from) => record.steps.map((step, k) => (test(step) ? `M${x(k)} ${from}v4` : "")).join("");
+    const path = (test, from) => record.steps.map((step, k) => (k < until && test(step) ? `M${x(k)} ${from}v4` : "")).join("");
     this.good.setAttribute("d", path((step) => step.accepted >= big, 0));
     this.bad.setAttribute("d", path(isRejection, 6));
   }
@@ -168,5 +169,6 @@ export class Transport {
 
 const PHASE_WORDS = {
   propose: "The method proposes guesses", verify: "The target reads them all in one pass",
+  answers: "The target's own token at every guess, before any is judged",
   accept: "Guesses that are the target's own choice are accepted", commit: "The accepted tokens join the text",
 };

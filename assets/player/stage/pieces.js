@@ -93,14 +93,14 @@ export class Pieces {
     if (piece.node >= 0) element.dataset.node = String(piece.node);
     else delete element.dataset.node;
     const before = this.shown.get(piece.id);
-    if (before?.note !== piece.note || before?.share !== piece.share) this.decorate(element, piece);
+    if (before?.note !== piece.note || before?.share !== piece.share || before?.answer !== piece.answer) this.decorate(element, piece);
   }
 
   /**
    * @param {HTMLElement} element
    * @param {StagePiece} piece
    */
-  decorate(element, { note, share }) {
+  decorate(element, { note, share, answer }) {
     while (element.childNodes.length > 1) element.lastChild?.remove();
     if (share >= 0) {
       const bar = el("i", { class: "ss-piece-share" }, el("i", {}));
@@ -108,6 +108,7 @@ export class Pieces {
       element.append(bar);
     }
     if (note) element.append(el("small", {}, note));
+    if (answer) element.append(el("small", { class: "ss-answer" }, answer));
   }
 
   /**

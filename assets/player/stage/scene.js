@@ -1,34 +1,44 @@
 // A step's scene at one phase: what is seen, and where on the stage. viz/stage/scene.py says what the columns hold.
 import { PHASES } from "../stream/fates.js";
 import { unescapeMarkup } from "../stream/escape.js";
+import { unfold } from "./focus.js";
 
-/** @import { Phase, Scene, SceneColumns, SceneLink, SceneWord, StageBase, StagePiece, Where } from "../types.d.ts" */
+/** @import { Focus } from "./focus.js" */
+/** @import { Phase, Scene, SceneColumns, SceneLink, SceneWord, StageBase, StageFloor, StagePiece, Where } from "../types.d.ts" */
 
 /** @type {SceneLink["kind"][]} */
 const LINKS = ["tree", "match", "flow", "diagonal", "against"];
 /** @type {SceneWord["side"][]} */
 const SIDES = ["right", "left", "middle"];
+const SINCE = PHASES.length + 1, ZONE = PHASES.length * SINCE; // what a "when" consists of
 const SLACK = 0.01; // columns by which a piece may be beyond its zone: sums of halves and thirds are not exact
 
 /**
  * @param {SceneColumns} columns a step's scene, decoded
  * @param {StageBase} base
  * @param {Phase} phase
- * @param {boolean} narrow
+ * @param {StageFloor} plan
+ * @param {Focus | null} [focus]
  * @returns {Scene}
  */
-export const sceneAt = (columns, base, phase, narrow) => {
+export const sceneAt = (columns, base, phase, plan, focus = null) => {
   const at = PHASES.indexOf(phase);
-  const plan = narrow ? base.narrow : base.wide;
   /** @type {(zone: number, x: number, y: number) => Where} */
-  const where = (zone, x, y) => ({ x: plan.places[zone][0] + x, y: plan.places[zone][1] + base.title + y });
+  const where = (zone, x, y) => {
+    const [left, top] = plan.places[zone] ?? [NaN, NaN]; // not shown
+    return { x: left + x, y: top + base.title + y };
+  };
   const pieces = piecesAt(columns, where, base, plan.columns, at);
+  const words = placed(columns.words, where, at).map(({ i, ...place }) => ({
+    ...place, side: SIDES[columns.words?.side[i] ?? 0], loud: Boolean(columns.words?.loud[i]),
+  }));
+  /** @type {SceneLink[]} */
+  const links = [];
+  if (focus) unfold({ pieces, links, words }, focus, base, where);
   return {
     pieces: new Map(pieces.filter(({ seen }) => seen).map((piece) => [piece.id, piece])),
-    links: linksAt(columns.links, pieces, at),
-    words: placed(columns.words, where, at).map(({ i, ...place }) => ({
-      ...place, side: SIDES[columns.words?.side[i] ?? 0], loud: Boolean(columns.words?.loud[i]),
-    })),
+    links: [...linksAt(columns.links, pieces, at), ...links],
+    words,
     frames: placed(columns.frames, where, at).map(({ i, ...place }) => ({
       ...place, wide: columns.frames?.wide[i] ?? 0, high: columns.frames?.high[i] ?? 0,
       loud: Boolean(columns.frames?.loud[i]), filled: columns.frames?.filled?.[i] ?? -1, limit: columns.frames?.limit?.[i] ?? 0,
@@ -41,10 +51,10 @@ export const sceneAt = (columns, base, phase, narrow) => {
  * @param {number} when
  * @param {number} at
  */
-const placeAndTime = (when, at) => ({
-  kind: Math.floor(when / 20), seen: Math.floor((when % 20) / 5) <= at && at < when % 5,
-  fresh: Math.floor((when % 20) / 5) === at,
-});
+const placeAndTime = (when, at) => {
+  const since = Math.floor((when % ZONE) / SINCE);
+  return { kind: Math.floor(when / ZONE), seen: since <= at && at < when % SINCE, fresh: since === at };
+};
 
 /**
  * @param {SceneColumns} columns
@@ -56,8 +66,9 @@ const placeAndTime = (when, at) => ({
  */
 const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
   const moved = movedTo(moves, at);
-  const [wides, shares, notes, faint, copied, slots, judged, turns] =
-    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn].map(byNumber);
+  const [wides, shares, notes, faint, copied, slots, judged, turns, answers] =
+    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn, some.answer].map(byNumber);
+  const answered = at === PHASES.indexOf("answers");
   return Array.from(columns.id, (id, i) => {
     const { kind, seen, fresh } = placeAndTime(columns.when[i], at);
     const [zone, x, y] = moved.get(i) ?? [kind, columns.x[i], columns.y[i]];
@@ -68,6 +79,7 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
       id, text: unescapeMarkup(columns.text[i]), node: columns.nodes[i], wide, ...place,
       fate: Number(judged.get(i) ?? columns.fate[i]),
       origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
+      answer: answered ? unescapeMarkup(String(answers.get(i) ?? "")) : "", zone,
       share: Number(shares.get(i) ?? -1), faint: faint.has(i), copied: copied.has(i),
       turn: fresh ? Number(turns.get(i) ?? 0) : 0,
       cached: placeAndTime(Number(slots.get(i) ?? 0), at).seen,
@@ -121,5 +133,5 @@ const placed = (columns, where, at) => {
   if (!columns) return [];
   const { text, when, x, y } = columns;
   return text.map((words, i) => ({ i, words, ...placeAndTime(when[i], at) })).filter(({ seen }) => seen)
-    .map(({ i, words, kind }) => ({ i, text: unescapeMarkup(words), ...where(kind, x[i], y[i]) }));
+    .map(({ i, words, kind }) => ({ i, text: unescapeMarkup(words), ...where(kind, x[i], y[i]) })).filter((place) => !Number.isNaN(place.x));
 };

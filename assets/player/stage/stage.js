@@ -3,14 +3,18 @@ import { button } from "../dom/buttons.js";
 import { el, prefersCalm, show, svg, write } from "../dom/elements.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 import { showTable } from "../tables/table.js";
+import { sentence } from "../text/status.js";
 import { COLUMN, GUTTER, NARROW_COLUMN, ROW, linkPath } from "./links.js";
 import { Pieces, moved, width } from "./pieces.js";
+import { focusOf, isFocused, zoomed } from "./focus.js";
 import { sceneAt } from "./scene.js";
 
 /** @import { Player } from "../player.js" */
+/** @import { Focus } from "./focus.js" */
 /** @import { Scene, SceneColumns, SceneFrame, SceneLink, SceneWord, StageBase, View } from "../types.d.ts" */
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
+const ZOOMED = 40; // and where some zones are shown alone
 const SMALLEST = 14; // and on however low a page, if it is wide enough
 const NARROWEST = 0.45; // letters that a letter of a word takes: where its longest part has no room, it is left out
 const LEAST = { wide: 12, narrow: 11 }; // pixels of the smallest words
@@ -33,6 +37,8 @@ export class Stage {
     this.fitted = "";
     /** @type {number | undefined} the piece under the pointer */
     this.pointed = undefined;
+    /** @type {Focus | null} */
+    this.focus = null;
     /** @type {{ path: SVGElement, link: SceneLink }[]} */
     this.paths = [];
     this.links = svg("svg", { class: "ss-stage-links", preserveAspectRatio: "none" });
@@ -42,10 +48,12 @@ export class Stage {
     this.pieces = new Pieces();
     this.floor = el("div", { class: "ss-floor", role: "img" },
       this.zones, this.frames, this.links, this.pieces.node, this.words);
+    this.whole = el("button", { type: "button", class: "ss-button ss-worded ss-whole", hidden: true, onclick: () => player.change({ zoom: [] }) },
+      "Whole stage");
     this.waiting = el("p", { class: "ss-quiet ss-waiting", hidden: true });
     this.node = el("section", { class: "ss-card ss-stage", "data-view": "stage", "aria-label": "Stage" },
       button("table", "The stage as a table", () => this.view && showTable(player, { view: this.view })),
-      this.waiting, this.floor);
+      this.whole, this.waiting, this.floor);
     this.pieces.node.addEventListener("mouseover", (event) => this.point(event));
     this.pieces.node.addEventListener("mouseout", () => this.leave());
     this.pieces.node.addEventListener("click", (event) => this.press(event));
@@ -60,7 +68,8 @@ export class Stage {
   }
 
   get floorPlan() {
-    return this.player.state.narrow ? this.base.narrow : this.base.wide;
+    const { narrow, zoom } = this.player.state;
+    return zoomed(this.base, zoom) ?? (narrow ? this.base.narrow : this.base.wide);
   }
 
   get column() {
@@ -73,7 +82,9 @@ export class Stage {
     if (this.version !== record.version) this.begin();
     show(this.node, Boolean(this.view) && state.step >= 0);
     if (!this.view || state.step < 0) return;
-    if (changed.has("narrow") || changed.has("full") || this.sized !== state.size) this.fit();
+    show(this.whole, zoomed(this.base, state.zoom) !== null);
+    if (["narrow", "full", "zoom"].some((name) => changed.has(name)) || this.sized !== state.size) this.fit();
+    if (changed.has("focus") || changed.has("withheld")) this.drawn = "";
     this.draw();
     if (changed.has("hover") || changed.has("pin") || changed.has("step")) this.mark();
   }
@@ -97,9 +108,9 @@ export class Stage {
     const smallest = state.full ? 0 : SMALLEST;
     const tallest = state.narrow ? Infinity : Math.max(smallest, high / (rows * ROW));
     const { column } = this;
-    const exact = Math.min(wide / (columns * column), tallest, state.full ? Infinity : LARGEST);
+    const exact = Math.min(wide / (columns * column), tallest, state.full ? Infinity : state.zoom.length ? ZOOMED : LARGEST);
     const letter = Math.floor(exact * 100) / 100;
-    const fitted = [letter, columns, rows, this.version].join("|");
+    const fitted = [letter, columns, rows, this.version, ...state.zoom].join("|");
     if (this.fitted === fitted) return;
     this.fitted = fitted;
     const least = state.narrow ? LEAST.narrow : LEAST.wide;
@@ -126,15 +137,17 @@ export class Stage {
 
   drawZones() {
     const { places } = this.floorPlan;
-    this.zones.replaceChildren(...this.base.zones.map(({ title, columns, rows }, i) => {
-      const [x, y] = places[i];
+    this.zones.replaceChildren(...this.base.zones.flatMap(({ title, columns, rows }, i) => {
+      const place = places[i];
+      if (!place) return [];
+      const [x, y] = place;
       const left = Math.max(0, x);
       const end = this.player.state.narrow ? this.floorPlan.columns : columns + x; // nothing is beside a zone there
       const box = el("div", { class: "ss-zone", "data-zone": this.base.zones[i].name }, el("span", {}, title));
       Object.assign(box.style, {
         transform: moved({ x: left, y }), width: width(end - left), height: `${(rows + this.base.title) * ROW - GUTTER}em`,
       });
-      return box;
+      return [box];
     }));
   }
 
@@ -146,6 +159,7 @@ export class Stage {
     const missing = Boolean(record.steps[state.step]?.thin);
     show(this.waiting, missing);
     if (missing) write(this.waiting, this.player.fetch.missing);
+    this.focus = missing ? null : focusOf(this.player);
     const scene = missing ? null : this.scene();
     if (!scene) return;
     const at = state.step * PHASES.length + PHASES.indexOf(state.phase);
@@ -163,7 +177,7 @@ export class Stage {
     }));
     this.links.replaceChildren(...this.paths.map(({ path }) => path));
     this.pieces.draw(scene.pieces, glides);
-    this.floor.setAttribute("aria-label", `Stage, step ${state.step} of ${record.last}. ${record.steps[state.step].say}`);
+    this.floor.setAttribute("aria-label", `Stage, step ${state.step} of ${record.last}. ${sentence(record.steps[state.step], state)}`);
     [this.drawn, this.at] = [wanted, at];
     this.mark();
   }
@@ -173,7 +187,7 @@ export class Stage {
     const { record, state, frames, theme } = this.player;
     const columns = this.view && frames.patch(this.view, state.step, isJudged(state), theme);
     if (!columns || !record.steps[state.step].nodes) return null;
-    return sceneAt(/** @type {SceneColumns} */ (/** @type {unknown} */ (columns)), this.base, state.phase, state.narrow);
+    return sceneAt(/** @type {SceneColumns} */ (/** @type {unknown} */ (columns)), this.base, state.phase, this.floorPlan, this.focus);
   }
 
   /**
@@ -218,7 +232,12 @@ export class Stage {
     const { record, state } = this.player;
     /** @param {typeof state.pin} spot */
     const number = (spot) => (spot && spot.step === state.step ? record.number(spot) : null);
-    const { pieces } = this;
+    const { pieces, focus } = this;
+    this.floor.classList.toggle("ss-focusing", focus !== null);
+    for (const [id, element] of pieces.elements) {
+      const piece = pieces.shown.get(id);
+      element.classList.toggle("ss-in-focus", Boolean(piece && isFocused(focus, piece)));
+    }
     const pointed = this.pointed === undefined ? undefined : pieces.shown.get(this.pointed);
     const kin = pieces.kin(pointed ?? pieces.at(number(state.pin)));
     pieces.mark(number(state.hover), number(state.pin), kin);

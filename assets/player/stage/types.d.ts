@@ -11,7 +11,7 @@ export interface StageZone {
 export interface StageFloor {
   columns: number;
   rows: number;
-  places: [x: number, y: number][]; // of the zones
+  places: ([x: number, y: number] | null)[]; // of the zones; null: it is not shown
 }
 
 export interface StageBase {
@@ -42,7 +42,7 @@ export interface SceneColumns {
   };
   some?: {
     wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; copied?: Some<number>;
-    slot?: Some<number>; judged?: Some<number>; turn?: Some<number>;
+    slot?: Some<number>; judged?: Some<number>; turn?: Some<number>; answer?: Some<string>;
   };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
@@ -66,10 +66,12 @@ export interface StagePiece extends Where {
   node: number;
   origin: number | null; // the id of the piece that it comes out of
   note: string;
+  answer: string; // the target's own token for the position of a guess, where that is to be seen
   wide: number;
   share: number; // below 0 where it has no bar
   faint: boolean;
   copied: boolean; // not written by a model in this step
+  zone: number;
   fed: boolean;
   cached: boolean; // its key and value
   turn: number; // how many others come before it, where new ones come one by one

@@ -8,7 +8,10 @@ export const FATE = {
 };
 
 /** @type {Phase[]} */
-export const PHASES = ["propose", "verify", "accept", "commit"];
+export const PHASES = ["propose", "verify", "answers", "accept", "commit"]; // in lessons p, v, w, a and c
+
+/** @param {{ phase: Phase }} state */
+export const isAnswered = ({ phase }) => PHASES.indexOf(phase) >= PHASES.indexOf("answers");
 
 /** @param {{ phase: Phase }} state */
 export const isJudged = ({ phase }) => PHASES.indexOf(phase) >= PHASES.indexOf("accept");

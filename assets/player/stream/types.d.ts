@@ -17,7 +17,7 @@ export type Value = unknown;
 
 // The lines.
 
-export type Phase = "propose" | "verify" | "accept" | "commit";
+export type Phase = "propose" | "verify" | "answers" | "accept" | "commit";
 
 export interface ModelCard {
   name: string;

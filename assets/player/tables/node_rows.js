@@ -1,5 +1,5 @@
 // Tables whose rows are the step's nodes, from the columns that the record has of them.
-import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { FATE, isAnswered, isJudged, seenFate } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
@@ -9,7 +9,7 @@ export const MOST_ROWS = 1000;
 
 /**
  * The columns of the step's nodes. The target's answers stay hidden until it has given them.
- * @typedef {{ player: Player, record: RunRecord, k: number, nodes: Nodes, judged: boolean }} Known
+ * @typedef {{ player: Player, record: RunRecord, k: number, nodes: Nodes, answered: boolean, judged: boolean }} Known
  * @type {{ [column: string]: (known: Known, node: number) => CellValue }}
  */
 const NODES = {
@@ -21,7 +21,7 @@ const NODES = {
   source: ({ nodes }, node) => nodes.source[node] ?? "",
   fate: ({ player, nodes, judged }, node) => player.fate(seenFate(nodes.fate[node], judged)).label,
   q: ({ nodes }, node) => nodes.q?.[node],
-  choice: ({ record, nodes, judged }, node) => (judged && nodes.choice ? record.visible(nodes.choice[node]) : null),
+  choice: ({ record, nodes, answered }, node) => (answered && nodes.choice ? record.visible(nodes.choice[node]) : null),
   readers: ({ nodes }, node) => nodes.readers[node],
   sees: ({ record, k }, node) => record.sees(k, node),
 };
@@ -38,7 +38,7 @@ const rowsOf = (player, view, at, chosen) => {
   const { record } = player;
   const nodes = record.nodes(at.step);
   if (!nodes) return [];
-  const known = { player, record, k: at.step, nodes, judged: isJudged(at) };
+  const known = { player, record, k: at.step, nodes, answered: isAnswered(at), judged: isJudged(at) };
   return chosen.slice(0, MOST_ROWS).map((node) =>
     ({ node, cells: view.columns.map(([, name]) => NODES[name](known, node)) }));
 };

@@ -1,6 +1,6 @@
 // Target against drafter as a table: what its chart shows, a row for every token that has a bar.
 import { unpack } from "../stream/decode.js";
-import { PHASES, isJudged } from "../stream/fates.js";
+import { isAnswered, isJudged } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { Numbers, Packed, Rows, Seen, View } from "../types.d.ts" */
@@ -24,10 +24,12 @@ const HEADINGS = ["Token", "p of the target", "q of the drafter", "Guessed at no
  * @returns {Rows}
  */
 export const pinnedRows = ({ record }, view, { step, phase, pin }) => {
-  const bars = /** @type {Bars | undefined} */ (/** @type {unknown} */ (record.patch(view, step, pin)?.data));
+  const [answered, judged] = [isAnswered({ phase }), isJudged({ phase })];
+  const about = judged || pin?.step === step ? pin : record.spot(step, 1); // which guess decides is not known yet
+  const patch = judged || record.details.has(step) ? record.patch(view, step, about) : undefined;
+  const bars = /** @type {Bars | undefined} */ (/** @type {unknown} */ (patch?.data));
   if (!bars) return { headings: HEADINGS, rows: [] };
   const [target, drafter, names, marks, { text }] = bars;
-  const [verified, judged] = [PHASES.indexOf(phase) >= PHASES.indexOf("verify"), isJudged({ phase })];
   const q = new Map(drafter.x?.map((share, i) => [Math.floor(drafter.y?.[i] ?? NaN), share]));
   /** @param {number} row */
   const signs = (row) => marks.sign.filter((_, i) => marks.y[i] === row)
@@ -35,7 +37,7 @@ export const pinnedRows = ({ record }, view, { step, phase, pin }) => {
   /** @type {Numbers} */
   const nodes = unpack(target.customdata);
   const rows = Array.from(unpack(names.text.tokens), (token, row) => {
-    const [node, p] = [nodes[row], verified ? target.x[row] : null];
+    const [node, p] = [nodes[row], answered ? target.x[row] : null];
     return { node, cells: [record.visible(token), p, q.get(row), node < 0 ? null : node, judged ? signs(row) : null] };
   });
   return { headings: HEADINGS, rows, say: judged ? text.strings.map((words) => record.string(words)).filter(Boolean) : [] };

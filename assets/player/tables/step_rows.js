@@ -15,7 +15,7 @@ const TIMES = ["Forward", "Draft", "Accept", "Commit", "Other", "Whole"].map((pa
  */
 export const stepRows = (player) => {
   const mixture = player.record.steps.some((step) => step.experts !== undefined);
-  const rows = player.record.steps.map((step, k) => {
+  const rows = player.record.steps.slice(0, player.told).map((step, k) => {
     const own = step.emitted_fates.find((fate) => fate !== ACCEPTED);
     const accepted = step.emitted_fates.filter((fate) => fate === ACCEPTED).length;
     const [draft, forward, accept, commit, whole] = step.ms;

@@ -3,7 +3,7 @@
 import { button } from "../dom/buttons.js";
 import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
-import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { FATE, isAnswered, isJudged, seenFate } from "../stream/fates.js";
 import { sentence } from "./status.js";
 import { specialWord } from "./special.js";
 import { isBytes } from "./tokens.js";
@@ -41,7 +41,7 @@ export class Detail {
 
   /** @param {Set<string>} changed */
   update(changed) {
-    if (!["step", "phase", "pin", "facts", "record", "detail"].some((name) => changed.has(name))) return;
+    if (!["step", "phase", "pin", "facts", "record", "detail", "withheld"].some((name) => changed.has(name))) return;
     const { record, state } = this.player;
     const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
     const pinned = Boolean(state.pin && nodes && state.pin.node < nodes.count);
@@ -118,17 +118,26 @@ export class Detail {
   named(nodes, { step, node, own }) {
     const { record } = this.player;
     if (!own) return quoted(record, nodes.token[node]);
-    const words = `the target's own token after ${quoted(record, nodes.token[node])}`;
-    return this.judged(step) ? `${quoted(record, record.ownAt(step).token)}, ${words}` : words;
+    if (!this.judged(step)) return "the target's own token";
+    return `${quoted(record, record.ownAt(step).token)}, the target's own token after ${quoted(record, nodes.token[node])}`;
+  }
+
+  /**
+   * Return true if it may be shown what became of a step.
+   * @param {number} k
+   */
+  judged(k) {
+    const { state } = this.player;
+    return k !== state.step || isJudged(state);
   }
 
   /**
    * Return true if the target's answers to a step may be shown.
    * @param {number} k
    */
-  judged(k) {
+  answered(k) {
     const { state } = this.player;
-    return k !== state.step || isJudged(state);
+    return k !== state.step || isAnswered(state);
   }
 
   drawStep() {
@@ -149,7 +158,7 @@ export class Detail {
    */
   about({ step, node, own }, whole) {
     if (!own) return this.rows(step, node, whole);
-    if (!this.judged(step)) return [["Token", "not chosen yet"], this.decided(step, node)];
+    if (!this.judged(step)) return [["Token", "not chosen yet"]];
     return this.emittedRows({ step, place: this.player.record.ownAt(step).place, node }, whole);
   }
 
@@ -189,7 +198,7 @@ export class Detail {
     const { record } = this.player;
     const nodes = record.nodesAt(k);
     const step = record.steps[k];
-    const judged = this.judged(k);
+    const judged = this.judged(k), answered = this.answered(k);
     const fate = this.player.fate(seenFate(nodes.fate[node], judged));
     // Where tokens are drawn, the likeliest need not be what was written.
     const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0;
@@ -199,16 +208,16 @@ export class Detail {
     const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
     rows.push(["Where from", (nodes.source[node] ?? "") + helped]);
     const parent = nodes.parent[node];
-    if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
+    if (answered && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
       rows.push([drawn ? "Target's likeliest" : "Target's choice", record.visible(nodes.choice[parent])]);
     }
-    if (judged) rows.push(...chances(nodes, node));
+    if (answered) rows.push(...chances(nodes, node));
     if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
     rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
     if (!whole) return rows;
     rows.push(["Depth", String(nodes.depth[node])]);
     if (nodes.readers[node]) rows.push(["Read by", readers(nodes.readers[node])]);
-    if (judged && nodes.choice) {
+    if (answered && nodes.choice) {
       rows.push([drawn ? "Likeliest next" : "Target's next token", record.visible(nodes.choice[node])]);
     }
     return rows;
@@ -245,7 +254,7 @@ export class Detail {
     const { record } = this.player;
     const [parent, token] = own ? [node, record.ownAt(k).token] : [nodes.parent[node], nodes.token[node]];
     const best = record.details.get(k)?.top[parent];
-    if (!this.judged(k) || parent < 0 || record.head.header.record !== "full") return this.best.replaceChildren();
+    if (!(own ? this.judged(k) : this.answered(k)) || parent < 0 || record.head.header.record !== "full") return this.best.replaceChildren();
     if (!best?.length) return this.best.replaceChildren();
     const rows = best.map(([id, p]) => {
       const bar = el("i", {});
@@ -292,7 +301,7 @@ const stepRows = (step, judged) => {
   rows.push(["Tokens the target processed", step.pending ? `${step.fed}, ${step.pending} of them pending` : String(step.fed)]);
   if (step.experts !== undefined) rows.push(["Experts read in a layer", String(step.experts)]);
   const [draft, forward, accept, commit, total] = step.ms.map(milliseconds);
-  rows.push(["Time", total], ["by phase", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
+  if (judged) rows.push(["Time", total], ["by phase", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
   return rows;
 };
 

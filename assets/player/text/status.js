@@ -61,7 +61,7 @@ export class Status {
       this.say.title = words; // whole, where there is no room for all of it
       this.say.replaceChildren(...withTerms(words, this.player));
     }
-    if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
+    if (["playing", "step", "phase", "record", "withheld"].some((name) => changed.has(name))) this.speak(step);
   }
 
   /**
@@ -71,7 +71,8 @@ export class Status {
   speak(step) {
     const { state } = this.player;
     clearTimeout(this.speaking);
-    if (!step || state.playing || state.follow) return;
+    if (state.withheld) write(this.live, "");
+    if (!step || state.playing || state.follow || state.withheld) return;
     this.speaking = setTimeout(() => write(this.live, sentence(step, state)), 150);
   }
 
@@ -147,10 +148,12 @@ const asked = (record) => {
  * @param {StepLine} step
  * @param {State} state
  */
-export const sentence = (step, { step: k, phase }) => {
+export const sentence = (step, { step: k, phase, withheld }) => {
+  if (withheld) return "";
   const guesses = plural(step.drafted, "guess", "guesses");
   if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
   if (phase === "verify") return `Step ${k}: the target processes ${plural(step.fed, "token")} in one pass.`;
+  if (phase === "answers") return `Step ${k}: the target's own token for ${step.drafted ? "the position of each guess" : "the next position"}.`;
   if (phase === "accept") return `Step ${k}: ${step.accepted} of ${guesses} accepted, then the target's own token.`;
   return step.say;
 };

@@ -6,9 +6,21 @@ import { joinTokens, tokenSpan, writePart } from "./tokens.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { Spot } from "../types.d.ts" */
+/** @import { Nodes, Spot } from "../types.d.ts" */
 
 /** @typedef {{ span: HTMLElement, id: number, step: number, place: number, lends?: boolean }} Written */
+
+/**
+ * Return the first guess of a step, and down from it the first one after each.
+ * @param {Nodes} nodes
+ */
+const firstBranch = ({ parent, fate, count }) => {
+  const branch = [0];
+  for (let node = 1; node < count; node += 1) {
+    if (parent[node] === branch.at(-1) && fate[node] !== FATE.EXPLORED) branch.push(node);
+  }
+  return branch.slice(1);
+};
 
 export class TextView {
   /** @param {Player} player */
@@ -54,7 +66,7 @@ export class TextView {
     }
     if (!record.play) return;
     if (changed.has("record")) this.grow();
-    if (changed.has("record") || changed.has("step") || changed.has("phase")) this.show();
+    if (["record", "step", "phase", "withheld"].some((name) => changed.has(name))) this.show();
     if (["hover", "pin", "step", "phase"].some((name) => changed.has(name))) this.mark();
   }
 
@@ -114,6 +126,8 @@ export class TextView {
       this.tokens[i].span.hidden = i >= until;
     }
     this.until = until;
+    if (state.withheld) for (const { span } of this.tokens.slice(until)) span.remove();
+    else if (this.body.childNodes.length < this.tokens.length) this.body.append(...this.tokens.map(({ span }) => span));
     this.loosen();
     this.showGhosts();
   }
@@ -129,7 +143,8 @@ export class TextView {
     }
   }
 
-  // After the text come the guesses of this step: all of a line before it is committed, the missed ones after it.
+  // After the text come the guesses of this step: the draft's first branch before they are judged, then the accepted ones
+  // and the missed ones, and once it is committed the missed ones alone.
   showGhosts() {
     const { record, state } = this.player;
     const nodes = record.nodes(state.step);
@@ -140,7 +155,7 @@ export class TextView {
     }
     const judged = isJudged(state);
     const missed = patch.ghosts ? Array.from(unpack(patch.ghosts)) : [];
-    const line = state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
+    const line = !judged ? firstBranch(nodes) : state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
     const row = line.map((node) => {
       const fate = seenFate(nodes.fate[node], judged), id = nodes.token[node];
       const span = tokenSpan(record, id, fate, nodes.inspired.has(node));

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from decoding.types import Trace
+from viz.cells import StepPhase
 from viz.run_state import RunState
-from viz.stage.scene import LINKS, PHASES
+from viz.stage.scene import LINKS, PHASES, seen_at, zone_of
 from viz.stream.encode import unpack
 from viz.views import stage
 
@@ -25,6 +26,7 @@ class Shown:
     node: int
     origin: int | None  # the id of the piece that it comes out of
     cached: bool
+    answer: int  # the target's token for its position, -1 where it has none
 
 
 def numbers(column: Any) -> list[Any]:
@@ -32,10 +34,8 @@ def numbers(column: Any) -> list[Any]:
     return unpack(column).tolist() if isinstance(column, dict) else list(column)
 
 
-def _at(when: int, phase: str) -> tuple[int, bool]:
-    zone, phases = divmod(when, 20)
-    first, gone = divmod(phases, 5)
-    return zone, first <= PHASES.index(phase) < gone
+def _at(when: int, phase: StepPhase) -> tuple[int, bool]:
+    return zone_of(when), seen_at(when, phase)
 
 
 class Scene:
@@ -47,11 +47,13 @@ class Scene:
         self._columns = {name: numbers(columns[name]) for name in ("id", "x", "y", "when", "nodes")}
         slots = self.patch.get("some", {}).get("slot", ((), ()))
         self._slots = dict(zip(*map(numbers, slots), strict=True))
+        answered, answers = self.patch.get("some", {}).get("answer", ((), {"tokens": ()}))
+        self._answers = dict(zip(numbers(answered), numbers(answers["tokens"]), strict=True))
         self._columns["token"] = numbers(columns["text"]["tokens"])
         self._columns["fate"] = numbers(columns["fate"]["fates"])
         self._columns["origin"] = numbers(columns["origin"]) if "origin" in columns else [0] * len(self._columns["id"])
 
-    def pieces(self, phase: str) -> list[Shown]:
+    def pieces(self, phase: StepPhase) -> list[Shown]:
         """What is seen in a phase, and where it is then."""
         moved = {}
         for number, since, zone, x, y in zip(*map(numbers, self.patch.get("moves", [()] * 5)), strict=True):
@@ -68,12 +70,12 @@ class Scene:
                     Shown(
                         zone=self.base["zones"][zone]["name"], x=x, y=y, node=self._columns["nodes"][i],
                         origin=self._columns["id"][origin - 1] if origin else None,
-                        cached=_at(self._slots.get(i, 0), phase)[1], **values,
+                        cached=_at(self._slots.get(i, 0), phase)[1], answer=self._answers.get(i, -1), **values,
                     )
                 )  # fmt: skip
         return links
 
-    def links(self, kind: str, phase: str) -> list[tuple[int, int]]:
+    def links(self, kind: str, phase: StepPhase) -> list[tuple[int, int]]:
         """The ids of linked pieces."""
         links = self.patch.get("links", {"from": (), "to": (), "when": ()})
         rows = zip(*(numbers(links[name]) for name in ("from", "to", "when")), strict=True)

@@ -75,8 +75,8 @@ def test_answers_are_the_next_block(trace: Trace) -> None:
 def test_the_target_answers_behind_every_token_that_it_reads(trace: Trace) -> None:
     """An answer comes out of the token in front of it."""
     for step, scene in steps(trace):
-        read = {piece.id: piece for piece in scene.pieces("verify") if piece.zone == "block" and piece.y == NOW}
-        answers = row(scene, ANSWERS, "verify")
+        read = {piece.id: piece for piece in scene.pieces("answers") if piece.zone == "block" and piece.y == NOW}
+        answers = row(scene, ANSWERS, "answers")
         assert [piece.token for piece in answers] == step.panel["answers"][: SEEN + 1]
         assert [read[piece.origin or 0].node for piece in answers] == [*range(len(answers))]
         assert not row(scene, ANSWERS, "propose")
@@ -86,7 +86,7 @@ def test_the_target_answers_behind_every_token_that_it_reads(trace: Trace) -> No
 def test_settled_answers_go_up_into_the_text(trace: Trace) -> None:
     """They come out of the row of answers, with the same token, and the words count them."""
     for step, scene in steps(trace):
-        answers = {piece.id: piece for piece in row(scene, ANSWERS, "verify")}
+        answers = {piece.id: piece for piece in row(scene, ANSWERS, "answers")}
         [root] = [piece.x for piece in scene.pieces("propose") if piece.zone == "text" and piece.node == 0]
         line = [piece for piece in scene.pieces("commit") if piece.zone == "text" and piece.x > root]
         line.sort(key=lambda piece: piece.x)

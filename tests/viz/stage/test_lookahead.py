@@ -37,7 +37,7 @@ def test_the_window_is_the_one_that_was_fed() -> None:
         want = [(token, r + i, top + r) for r, line in enumerate(lines) for i, token in enumerate(line, start=r == 0)]
         assert sorted(window(scene, "propose").values()) == sorted(want)
         answers = [(token, len(lines) + i, N - 1) for i, token in enumerate(step.panel["new"])]
-        assert sorted(window(scene, "verify").values()) == sorted([*want, *answers])
+        assert sorted(window(scene, "answers").values()) == sorted([*want, *answers])
 
 
 def test_a_token_is_one_object_for_as_long_as_it_is_in_the_window() -> None:

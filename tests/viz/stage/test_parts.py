@@ -10,7 +10,7 @@ import pytest
 from decoding import tree
 from decoding.types import Step
 from tests.viz.records import METHODS, record
-from viz.fates import node_fates
+from viz.fates import node_fates, target_choices
 from viz.palette import Fate
 from viz.run_state import RunState
 from viz.stage.parts import Room, StepScene, text_zone
@@ -73,7 +73,7 @@ def test_nothing_of_the_answers_is_seen_before_the_verdict(method: str) -> None:
     """What the target wants is not shown while it is still reading."""
     row = ("block", 6) if method == "jacobi" else ("text", 1)  # of Jacobi they are the next block, too
     for _, _, step, scene in steps(method):
-        for phase in ("propose", "verify"):
+        for phase in ("propose", "verify", "answers"):
             pieces = scene.pieces(phase)
             assert not [piece for piece in pieces if piece.fate in (Fate.CORRECTION, Fate.BONUS, Fate.OWN)]
             assert not [piece for piece in pieces if (piece.zone, piece.y) == row and piece.node >= 0]
@@ -81,6 +81,18 @@ def test_nothing_of_the_answers_is_seen_before_the_verdict(method: str) -> None:
         answers.sort(key=lambda piece: piece.x)
         along = [piece.token for piece in answers][: len(step.emitted)]  # others stand behind guesses that were wrong
         assert along and along == list(step.emitted)[: len(along)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_target_s_word_is_at_every_guess_that_is_drawn(method: str) -> None:
+    """A visitor can judge before the rule does, so it is the token after the guess's parent, right or wrong."""
+    for run, _, step, scene in steps(method):
+        words = {piece.node: piece.answer for piece in scene.pieces("answers") if piece.answer >= 0}
+        guesses = {piece.node for piece in scene.pieces("answers") if piece.zone == "guesses" and piece.node > 0}
+        assert guesses <= words.keys()
+        greedy = not run.header.sampling["temperature"]
+        assert not greedy or words == {node: target_choices(step)[step.parents[node]] for node in words}
+        assert not greedy or all(words[node] == step.tokens[node] for node in step.path[1:] if node in words)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -107,8 +107,8 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
     for i, (answer, behind) in enumerate(zip(answers[: room.depth + 1], read, strict=False)):
         until: StepPhase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
         name, place = _name(k + 1, step.start + i), first._replace(x=first.x + i)
-        scene.add(StagePiece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind))
-        scene.link(behind, name, "diagonal", since="verify", until="accept")
+        scene.add(StagePiece(name, answer, place, Fate.PROPOSED, since="answers", until=until, origin=behind))
+        scene.link(behind, name, "diagonal", since="answers", until="accept")
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         node, slot = (step.path[i + 1], CACHED) if i < step.accepted else (len(step.tokens), None)
         name, place = position_name(step.start + i), first._replace(x=first.x + i)
@@ -116,7 +116,7 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
         origin = _name(k + 1, step.start + i) if likeliest else ""
         scene.add(StagePiece(name, token, place, fate, node, since="accept", origin=origin, slot=slot))
         scene.move(name, "commit", ZoneCell(TEXT, place.x, 0))
-    scene.word("its answers", ZoneCell(BLOCK, 0.12, _ANSWERS), since="verify", until="commit")
+    scene.word("its answers", ZoneCell(BLOCK, 0.12, _ANSWERS), since="answers", until="commit")
     _draw_settled(scene, room.root + 1 + len(step.emitted), _ANSWERS, "next block", since="commit")
     settled = f"{min(step.accepted, len(guesses))} of {count(len(guesses), 'guess', 'guesses')} settled"
     words = f"{settled}: the text grows by {count(len(step.emitted), 'token')}"

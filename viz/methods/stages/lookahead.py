@@ -102,11 +102,11 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
             origin = columns[i][-1] if i < len(columns) and columns[i] else ""
             name = f"w{_identity(params, k + 1, k, i)}"
             place = ZoneCell(WINDOW, x, deepest)
-            columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, since="verify", origin=origin)))
+            columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, since="answers", origin=origin)))
     if beside:
         scene.word(f"and {count(beside, 'more cell')}", ZoneCell(WINDOW, most - 1, deepest + 0.85), "left")
     if new:
-        scene.word("new line", ZoneCell(WINDOW, max(0, len(lines) - 0.1), deepest), "left", since="verify")
+        scene.word("new line", ZoneCell(WINDOW, max(0, len(lines) - 0.1), deepest), "left", since="answers")
     return columns
 
 
