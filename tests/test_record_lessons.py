@@ -1,0 +1,33 @@
+"""The recordings of lessons are what their recipes make, and costs of passes are measured as they are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.pass_costs import ROWS, costs
+from decoding import load, read_trace
+from tools import record_lessons
+from viz.lessons.lesson import FOLDER
+
+
+def test_every_recipe_has_its_file() -> None:
+    recipes = [recipe.id for recipe in record_lessons.recipes()]
+    assert len(set(recipes)) == len(recipes)
+    assert {path.name for path in FOLDER.glob("*.gz")} == {f"lesson-{name}.jsonl.gz" for name in recipes}
+
+
+def test_a_recording_is_made_again_token_by_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["record_lessons", "--only", "letters", "--out", str(tmp_path)])
+    record_lessons.main()
+    for gamma in (1, 3):
+        old, new = (read_trace(folder / f"lesson-letters-{gamma}.jsonl.gz") for folder in (FOLDER, tmp_path))
+        assert old.ids == new.ids and [step.tokens for step in old.steps] == [step.tokens for step in new.steps]
+        assert [step.p for step in old.steps] == [step.p for step in new.steps]
+
+
+def test_costs_of_passes_are_measured() -> None:
+    measured = costs(load("toy"), 8, rounds=1)
+    assert measured["rows"] == list(ROWS) and len(measured["milliseconds"]) == len(ROWS)
+    assert all(time > 0 for time in measured["milliseconds"]) and measured["context"] == 8

@@ -1,0 +1,100 @@
+"""Facts are computed from what a trace holds: each against a count by hand, on recordings and on formulas."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from decoding import read_trace
+from viz.lessons.fact_reader import FACTS, FactReader
+from viz.lessons.facts import FactError
+from viz.lessons.sources import Claims, RunLibrary
+
+RUNS = {"pl": "smollm2-spelling-prompt_lookup", "ja": "smollm2-prime-jacobi", "la": "smollm2-rain-lookahead"}
+READER = FactReader(RunLibrary(), RUNS)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("passes(pl)", "8"),
+        ("new_tokens(pl)", "30"),
+        ("accepted(pl 4)", "2"),
+        ("first_rejected(pl 4)", "n3"),
+        ("correction(pl 4)", "ming"),
+        ("token(pl 4 n3)", "ing"),
+        ("right_after_wrong(pl 4)", "2"),
+        ("p(pl 4 n3) :2", "0.08"),
+        ("tokens_per_pass(pl) :2", "3.75"),
+        ("text_same(pl pl)", "yes"),
+        ("early_guess(ja 5)", "n3"),
+        ("sees(la 13 n7)", "n0 n1 n2 n3"),
+        ("fed(la 14)", "12"),
+        ("expected_tokens(3 0.7) :3", "2.533"),
+        ("best_guesses(0.7 0.3)", "2"),
+        ("best_guesses(0.7 0.7)", "0"),
+        ("overlap(0.6 0.9) :2", "0.70"),
+        ("verdict(medusa/larger-trees-are-slower)", "holds"),
+    ],
+)
+def test_a_fact_in_words(fact: str, text: str) -> None:
+    assert READER.text(fact) == text
+
+
+def test_what_jacobi_overwrites_is_counted_by_the_whole_text() -> None:
+    """The lesson's surprise: right guesses that are lost. By hand, from the text alone."""
+    trace = read_trace(RunLibrary().file(RUNS["ja"]))
+    text = (*trace.header.prompt, *(token for step in trace.steps for token in step.emitted))
+    early = kept = 0
+    for step, later in zip(trace.steps, trace.steps[1:], strict=False):
+        for node in range(1, len(step.tokens)):  # a chain: node i is i tokens after the root
+            at = step.start + node - 1
+            if node in step.path or at >= len(text) or step.tokens[node] != text[at] or at < later.start:
+                continue
+            early += 1
+            place = at - later.start + 1
+            kept += 0 < place < len(later.tokens) and later.tokens[place] == text[at]
+    assert (READER.value("too_early(ja)"), READER.value("overwritten(ja)")) == (early, early - kept)
+    assert early > 0
+
+
+def test_expected_tokens_are_exact() -> None:
+    alpha = Fraction(7, 10)
+    exact = sum(alpha**power for power in range(4))
+    assert READER.value("expected_tokens(3 0.7)") == pytest.approx(float(exact), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        ("passes", "is no fact"),
+        ("passes()", "needs more arguments"),
+        ("passes(pl 3)", "has no use for '3'"),
+        ("accepted(pl)", "needs a run and the number of a step"),
+        ("accepted(pl -1)", "needs a run and the number of a step"),
+        ("rows_ms(pl 77)", "no later step of this run reads 77 rows"),
+        ("mass(pl 4 n1)", "are no nodes"),
+        ("overlap(a b)", "needs a number"),
+        ("first_rejected(pl 2)", "every guess of this step was accepted"),
+        ("__import__(os)", "is no fact"),
+    ],
+)
+def test_a_wrong_fact_is_a_sentence(fact: str, words: str) -> None:
+    with pytest.raises(FactError, match=words.replace("(", r"\(")):
+        READER.text(fact)
+
+
+def test_every_fact_says_what_it_is() -> None:
+    assert all(function.__doc__ for function in FACTS.values())
+
+
+def test_all_claims_are_read() -> None:
+    """A row of the table that is not read could not be cited."""
+    claims = Claims.read()
+    assert len(claims.rows) == 42 and {row.verdict for row in claims.rows.values()} <= {
+        "holds",
+        "holds in part",
+        "does not hold here",
+        "not measured",
+    }

@@ -1,0 +1,133 @@
+"""Record the runs that only lessons show: `python -m tools.record_lessons [--only TEXT] [--out FOLDER]`.
+
+Sliders need one setting over several values, with light records; a few runs are full, because their steps are shown.
+The tokens and trees are reproducible; times of these runs are shown nowhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from app.examples import EXAMPLES
+from decoding import load, smollm2
+from decoding.codec import Codec
+from decoding.embedded import TARGET
+from decoding.engine import Engine
+from decoding.model.table import TableModel
+from decoding.trace.file import write_trace
+from decoding.types import JSON
+from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS
+from viz.lessons.lesson import FOLDER
+
+LETTERS = "letters"  # the model whose words are A and B
+P, Q = (0.6, 0.4), (0.9, 0.1)  # of its next letter, and of its drafter's
+_SUM = EXAMPLES["sum"].prompt
+_CHAT = EXAMPLES["chat"].messages
+_SPELLING = ({"role": "user", "content": SHARED_PROMPTS[0].text},)
+
+
+@dataclass(frozen=True, slots=True)
+class LessonRecipe:
+    """How to make one recording."""
+
+    id: str
+    model: str
+    method: str
+    prompt: Any
+    length: int
+    params: Mapping[str, JSON] = field(default_factory=dict)
+    sampling: Mapping[str, JSON] = field(default_factory=dict)
+    full: bool = False
+
+
+def recipes() -> Iterator[LessonRecipe]:
+    """Yield all recipes."""
+    for count in (1, 2, 3, 5, 8, 12, 16):
+        yield LessonRecipe(
+            f"lookup-k{count}", smollm2.NAME, "prompt_lookup", _SPELLING, 128, {"K": count}, full=count in (1, 16)
+        )
+    for block in (1, 2, 4, 8, 16, 32):
+        yield LessonRecipe(f"jacobi-n{block}", TARGET, "jacobi", _SUM, 160, {"n": block})
+    for size in (1, 2, 4, 8, 16, 32):
+        params = {"W": size, "G": size, "N": 5}
+        yield LessonRecipe(f"lookahead-w{size}", TARGET, "lookahead", _SUM, 160, params, full=size == 2)
+    for size in (4, 8, 16, 32, 63, 128, 255):
+        yield LessonRecipe(f"medusa-{size}", TARGET, "medusa", _SUM, 160, {"size": size})
+    for size in (3, 6, 10, 15, 30, 60):
+        yield LessonRecipe(f"eagle-m{size}", TARGET, "eagle3", _SUM, 160, {"m": size})
+    for gamma in (1, 2, 3, 4, 5, 6):
+        yield LessonRecipe(f"eagle-chain-{gamma}", TARGET, "eagle3", _SUM, 160, {"form": "chain", "gamma": gamma})
+    for gamma in (1, 2, 3, 4, 5, 6, 8, 12):
+        yield LessonRecipe(f"draft-{gamma}", TARGET, "draft_model", _CHAT, 64, {"gamma": gamma})
+    for gamma in (1, 3):
+        sampling = {"temperature": 1.0, "seed": 0}
+        yield LessonRecipe(f"letters-{gamma}", LETTERS, "draft_model", [0], 24, {"gamma": gamma}, sampling, full=True)
+    for seed in range(5):
+        sampling = {"temperature": 1.0, "seed": seed}
+        yield LessonRecipe(f"itself-{seed}", "itself", "draft_model", _CHAT, 48, {"gamma": 5}, sampling, full=seed == 0)
+
+
+class _Letters(Codec):
+    """Shows token 0 as A and token 1 as B."""
+
+    def piece(self, token: int) -> str:
+        """Return the letter."""
+        return "AB"[token]
+
+    def decode(self, ids: Any) -> str:
+        """Return the letters."""
+        return "".join(map(self.piece, ids))
+
+
+def _letter_model(chances: tuple[float, float]) -> TableModel:
+    logits = torch.tensor(chances, dtype=torch.float64).log()
+    return TableModel(lambda _: logits, 1, 2, "A or B")
+
+
+def engine_of(model: str) -> Engine:
+    """Load a recipe's model: the two letters, pocket that drafts for itself, or what `load` knows."""
+    if model == LETTERS:
+        return Engine(_letter_model(P), _Letters(), _letter_model(Q))
+    torch.set_num_threads(2 if model == smollm2.NAME else 1)
+    if model == "itself":
+        engine = load(TARGET, device="cpu")
+        return Engine(engine.model, engine.codec, engine.model)
+    return load(model, device="cpu")
+
+
+def main() -> None:
+    """Record."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record_lessons", description=__doc__)
+    parser.add_argument("--only", default="", metavar="TEXT", help="only recordings with TEXT in their id")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER")
+    flags = parser.parse_args()
+    chosen = [recipe for recipe in recipes() if flags.only in recipe.id]
+    for model in dict.fromkeys(recipe.model for recipe in chosen):
+        engine = engine_of(model)
+        for recipe in (each for each in chosen if each.model == model):
+            record: Any = "full" if recipe.full else "light"
+            settings = (
+                recipe.method,
+                {**FEW_ROWS.get(recipe.method, {}), **recipe.params} if model == smollm2.NAME else recipe.params,
+            )
+            end: Any = {"end_tokens": ()} if model == LETTERS else {}
+            done = engine.generate(
+                recipe.prompt, *settings, recipe.sampling, recipe.length, record=record, memory={}, **end
+            )
+            path = flags.out / f"lesson-{recipe.id}.jsonl.gz"
+            write_trace(done.trace, path)
+            steps = len(done.trace.steps)
+            sys.stdout.write(
+                f"{path.name}: {steps} steps, {done.summary.new_tokens} tokens, {path.stat().st_size:,} bytes\n"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+"""The facts that lessons state: a closed list of pure functions over recorded runs, measured costs and checked claims.
+
+Every public function of this file is a fact; `fact_reader.py` reads their arguments by the types of their parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import NewType, TypeVar
+
+from decoding.errors import SpecscopeError
+from decoding.types import Role, Step, Trace
+
+from ..fates import node_fates, places_of, target_choices
+from ..palette import Fate
+from ..token_text import shown
+from .sources import Claims, DeviceCost
+
+NodeId = NewType("NodeId", int)
+NodeRange = NewType("NodeRange", range)
+ClaimName = NewType("ClaimName", str)
+RunNames = NewType("RunNames", list[tuple[str, Trace]])  # all arguments that are left
+_T = TypeVar("_T")
+
+
+class FactError(SpecscopeError):
+    """A fact that cannot be computed; the message says why, without file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A step of a run."""
+
+    run: Trace
+    step: Step
+
+    def text(self, token: int) -> str:
+        """Return the text of a token, its spaces visible."""
+        return shown(self.run.texts.get(token, f"#{token}"))
+
+
+# ----------------------------------------------------------------------------------------------------------- of a run
+
+
+def passes(run: Trace) -> int:
+    """Count the passes of the target: one a step."""
+    return len(run.steps)
+
+
+def new_tokens(run: Trace) -> int:
+    """Count the tokens that were written."""
+    return sum(len(step.emitted) for step in run.steps)
+
+
+def prompt_tokens(run: Trace) -> int:
+    """Count the tokens of the prompt."""
+    return len(run.header.prompt)
+
+
+def kept(run: Trace) -> int:
+    """Count the guesses that were accepted in all steps."""
+    return sum(step.accepted for step in run.steps)
+
+
+def guessed(run: Trace) -> int:
+    """Count the guesses of all steps."""
+    return sum(step.drafted for step in run.steps)
+
+
+def fallen(run: Trace) -> int:
+    """Count the guesses that fell though all before them were kept: at most one a step."""
+    return sum(step.accepted < step.drafted and len(step.emitted) > step.accepted for step in run.steps)
+
+
+def tokens_per_pass(run: Trace) -> float:
+    """Return new tokens divided by passes."""
+    return new_tokens(run) / passes(run)
+
+
+def rows_per_token(run: Trace) -> float:
+    """Return the rows that the target read for one new token, the prompt's left out."""
+    later = run.steps[1:]
+    return sum(step.fed for step in later) / sum(len(step.emitted) for step in later)
+
+
+def rows_ms(run: Trace, rows: int) -> float:
+    """Return the median time of the target's passes over so many rows, the first pass left out."""
+    times = [step.timing.forward_ms for step in run.steps[1:] if step.fed == rows]
+    if not times:
+        raise FactError(f"no later step of this run reads {rows} rows")
+    return median(times)
+
+
+def count_rows(run: Trace, rows: int) -> int:
+    """Count the steps after the first that read so many rows."""
+    return sum(step.fed == rows for step in run.steps[1:])
+
+
+def decode_ms(run: Trace) -> float:
+    """Return the time of all steps after the first."""
+    return sum(step.timing.total_ms for step in run.steps[1:])
+
+
+def total_ms(run: Trace) -> float:
+    """Return the time of all steps."""
+    return sum(step.timing.total_ms for step in run.steps)
+
+
+def drafting_ms(run: Trace) -> float:
+    """Return the time that drafting took in all steps after the first."""
+    return sum(step.timing.draft_ms for step in run.steps[1:])
+
+
+def drafting_share(run: Trace) -> float:
+    """Return the percentage of the time after the first step that drafting took."""
+    return 100 * drafting_ms(run) / decode_ms(run)
+
+
+def vocabulary(run: Trace) -> int:
+    """Return how many tokens the target knows."""
+    return run.header.model.vocabulary
+
+
+def fastest(runs: RunNames) -> tuple[str, ...]:
+    """Return the names of runs in the order of their times, the fastest first."""
+    return tuple(name for name, _ in sorted(runs, key=lambda named: total_ms(named[1])))
+
+
+def faster(run: Trace, plain: Trace) -> float:
+    """Return how many times faster a run was than another, from the traces that are shown."""
+    return total_ms(plain) / total_ms(run)
+
+
+def text_same(run: Trace, other: Trace) -> bool:
+    """Return whether two runs wrote the same tokens."""
+    return run.ids == other.ids
+
+
+def passes_saved(run: Trace, plain: Trace) -> int:
+    """Count the passes that a run needed less than another."""
+    return passes(plain) - passes(run)
+
+
+def pass_mb(run: Trace) -> float:
+    """Return the megabytes of weights that one pass reads."""
+    return _given(run.header.model.pass_bytes, "the bytes that a pass reads") / 1e6
+
+
+def token_bytes(run: Trace) -> int:
+    """Return the bytes of one token's keys and values."""
+    return _given(run.header.model.token_bytes, "the bytes of a cached token")
+
+
+def cache_mb(run: Trace, tokens: int) -> float:
+    """Return the megabytes of keys and values of so many tokens."""
+    return tokens * token_bytes(run) / 1e6
+
+
+def cache_share(run: Trace, tokens: int) -> float:
+    """Return the percentage of what a pass reads that keys and values of so many tokens are."""
+    cached = cache_mb(run, tokens)
+    return 100 * cached / (cached + pass_mb(run))
+
+
+def nothing_accepted(run: Trace) -> int:
+    """Count the steps that guessed and accepted nothing."""
+    return sum(step.drafted > 0 and step.accepted == 0 for step in run.steps)
+
+
+def unsayable(run: Trace) -> int:
+    """Count the tokens of the text that the drafter's vocabulary lacks."""
+    return sum(token in step.panel["unsayable"] for step in run.steps for token in step.emitted)
+
+
+def overwritten(run: Trace) -> int:
+    """Count Jacobi guesses that were right at their position, after a wrong one, and changed in the next pass."""
+    return sum(kept is False for kept in _early_guesses(run))
+
+
+def too_early(run: Trace) -> int:
+    """Count Jacobi guesses that were right at their position, but after a wrong one."""
+    return len(_early_guesses(run))
+
+
+def _early_guesses(run: Trace) -> list[bool]:
+    """Return for each guess that was right too early whether the next step still guesses it there."""
+    outcome: list[bool] = []
+    for step, later in zip(run.steps, run.steps[1:], strict=False):
+        start, text = step.start, _text(run)
+        for node in step.nodes[1:]:
+            at = start + node.depth - 1
+            if node.accepted or at >= len(text) or node.token != text[at] or at < later.start:
+                continue
+            outcome.append(any(other.token == node.token and later.start + other.depth - 1 == at
+                               for other in later.nodes[1:]))  # fmt: skip
+    return outcome
+
+
+def _text(run: Trace) -> tuple[int, ...]:
+    """Return prompt and new tokens."""
+    return (*run.header.prompt, *(token for step in run.steps for token in step.emitted))
+
+
+# ---------------------------------------------------------------------------------------------------------- of a step
+
+
+def accepted(at: At) -> int:
+    """Count the guesses that were accepted."""
+    return at.step.accepted
+
+
+def drafted(at: At) -> int:
+    """Count the guesses."""
+    return at.step.drafted
+
+
+def fed(at: At) -> int:
+    """Count the rows that the target read."""
+    return at.step.fed
+
+
+def written(at: At) -> int:
+    """Count the tokens that the step wrote."""
+    return len(at.step.emitted)
+
+
+def at_most(at: At) -> int:
+    """Return the most tokens that the step could write: its longest branch, and one of the target's own."""
+    return max(node.depth for node in at.step.nodes if node.role is not Role.EXPLORE) + 1
+
+
+def wrote(at: At) -> str:
+    """Return the text that the step wrote."""
+    return shown("".join(at.run.texts[token] for token in at.step.emitted), 60)
+
+
+def correction(at: At) -> str:
+    """Return the last token of the step: the target's own."""
+    return at.text(at.step.emitted[-1])
+
+
+def first_rejected(at: At) -> NodeId:
+    """Return the first guess that was not accepted though the one before it was."""
+    path = set(at.step.path)
+    for node, parent in enumerate(at.step.parents):
+        if parent in path and node not in path and at.step.roles[node] is Role.VERIFY:
+            return NodeId(node)
+    raise FactError("every guess of this step was accepted")
+
+
+def last_accepted(at: At) -> NodeId:
+    """Return the last node of the accepted path."""
+    return NodeId(at.step.path[-1])
+
+
+def first_of_path(at: At) -> NodeId:
+    """Return the first guess of the accepted path."""
+    if len(at.step.path) < 2:
+        raise FactError("this step accepted no guess")
+    return NodeId(at.step.path[1])
+
+
+def early_guess(at: At) -> NodeId:
+    """Return the first guess that is right at its position though one before it is wrong, as the whole text shows."""
+    for node, each in enumerate(at.step.nodes):
+        position = at.step.start + each.depth - 1
+        if node and not each.accepted and position < len(_text(at.run)) and each.token == _text(at.run)[position]:
+            return NodeId(node)
+    raise FactError("no guess of this step is right at its position but too early")
+
+
+def right_after_wrong(at: At) -> int:
+    """Count the guesses that the target agrees with, after one that it rejected."""
+    return sum(fate is Fate.MATCHED for fate in node_fates(at.step))
+
+
+def forward_ms(at: At) -> float:
+    """Return the time of the target's pass."""
+    return at.step.timing.forward_ms
+
+
+def step_ms(at: At) -> float:
+    """Return the time of the step."""
+    return at.step.timing.total_ms
+
+
+def ms_per_row(at: At) -> float:
+    """Return the time of the target's pass for each row that it read."""
+    return at.step.timing.forward_ms / at.step.fed
+
+
+# ---------------------------------------------------------------------------------------------------------- of a node
+
+
+def token(at: At, node: NodeId) -> str:
+    """Return the token of a node."""
+    return at.text(at.step.tokens[node])
+
+
+def choice(at: At, node: NodeId) -> str:
+    """Return the target's token after a node."""
+    return at.text(target_choices(at.step)[node])
+
+
+def likeliest(at: At, node: NodeId) -> str:
+    """Return the token that the target finds likeliest after a node."""
+    return at.text(at.step.choices[node])
+
+
+def p(at: At, node: NodeId) -> float:
+    """Return the target's probability of a guess."""
+    return _given(at.step.p[node] if at.step.p else None, "the target's probability")
+
+
+def q(at: At, node: NodeId) -> float:
+    """Return the drafter's probability of a guess."""
+    return _given(at.step.q[node] if at.step.q else None, "the drafter's probability")
+
+
+def p_best(at: At, node: NodeId) -> float:
+    """Return the target's probability of its likeliest token after a node."""
+    return _given(at.step.top[node][0][1] if at.step.top else None, "the target's probabilities")
+
+
+def keep(at: At, node: NodeId) -> float:
+    """Return the chance that a sampled guess is accepted: min(1, p / q)."""
+    return min(1.0, p(at, node) / q(at, node))
+
+
+def chance(at: At, node: NodeId) -> float:
+    """Return what the drafter's panel says of a guess: its probability along its branch."""
+    chances: list[float] = at.step.panel.get("chances") or at.step.panel.get("confidence") or []
+    return _given(chances[node - 1] if node <= len(chances) else None, "the drafter's probability")
+
+
+def mass(at: At, nodes: NodeRange) -> float:
+    """Return the sum of the target's probabilities of some guesses."""
+    return sum(p(at, NodeId(node)) for node in nodes)
+
+
+def sees(at: At, node: NodeId) -> tuple[str, ...]:
+    """Return the nodes of the step that a node's row sees, itself left out."""
+    ancestors, parent = list[str](), at.step.parents[node]
+    while parent >= 0:
+        ancestors.append(f"n{parent}")
+        parent = at.step.parents[parent]
+    return tuple(reversed(ancestors))
+
+
+def guesses_at_root(at: At) -> int:
+    """Count the different guesses for the next token."""
+    places = places_of(at.step)
+    return len({places[node] for node, parent in enumerate(at.step.parents) if parent == 0})
+
+
+# ------------------------------------------------------------------------------------- of a machine, a paper, letters
+
+
+def cost(device: DeviceCost, rows: int) -> float:
+    """Return c(T): what a pass over so many rows costs on a named device, in passes over one."""
+    return device.cost(rows)
+
+
+def cost_ms(device: DeviceCost, rows: int) -> float:
+    """Return the milliseconds of a pass over so many rows on a named device."""
+    return device.milliseconds(rows)
+
+
+def verdict(claims: Claims, name: ClaimName) -> str:
+    """Return the verdict on a claim of a paper, as docs/paper_checks.md has it."""
+    return claims.verdict(name)
+
+
+def overlap(p_of_a: float, q_of_a: float) -> float:
+    """Return the chance that a guess is kept where there are two letters: the sum of min(p, q)."""
+    return min(p_of_a, q_of_a) + min(1 - p_of_a, 1 - q_of_a)
+
+
+def best_of_hundred(p_of_a: float, q_of_a: float) -> float:
+    """Return how many of a hundred guesses are an A that is kept."""
+    return 100 * min(p_of_a, q_of_a)
+
+
+def expected_tokens(guesses: int, alpha: float) -> float:
+    """Return the expected tokens of a step: Leviathan's equation 1."""
+    return sum(alpha**depth for depth in range(guesses + 1))
+
+
+def expected_speedup(guesses: int, alpha: float, draft_cost: float) -> float:
+    """Return the expected speed-up where a pass over a few rows costs as much as one over one."""
+    return expected_tokens(guesses, alpha) / (1 + guesses * draft_cost)
+
+
+def best_guesses(alpha: float, draft_cost: float) -> int:
+    """Return the number of guesses in a step with the greatest expected speed-up; 0: do not guess."""
+    return max(range(33), key=lambda guesses: expected_speedup(guesses, alpha, draft_cost))
+
+
+def _given(value: _T | None, what: str) -> _T:
+    if value is None:
+        raise FactError(f"this run does not record {what}")
+    return value

@@ -1,0 +1,120 @@
+"""What a lesson is made of: screens with a text, a state of the player, and a question before its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from decoding.errors import SpecscopeError
+
+FOLDER = Path(__file__).parents[2] / "assets" / "lessons"
+DEPTHS = ("idea", "mechanism", "paper")
+
+
+class LessonError(SpecscopeError):
+    """A mistake in a lesson file; the message begins with file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A piece of prose and the line that it begins at; facts in it are still written as {{name(run step)}}."""
+
+    words: str
+    line: int
+    kind: str = "p"  # or "li" for an item of a list
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """The state of the player: one run at one step, or several side by side at the same step of the first."""
+
+    runs: tuple[str, ...]  # names from the lesson's front matter
+    step: int
+    phase: str
+    line: int
+    view: str | None = None
+    node: int | None = None
+    focus: tuple[str, ...] = ()  # nodes ("n3") and positions ("place:56")
+    zoom: tuple[str, ...] = ()  # frames of the stage
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChoice:
+    """An answer to choose, and the reply to whoever chooses it; in an order, the name that the fact has for it."""
+
+    words: Prose
+    reply: Prose | None
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """The author's answer to a question, and the fact that computes it."""
+
+    value: str
+    fact: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LessonQuestion:
+    """A question: one of several choices, a press on the player's pieces, a number, or an order of the choices."""
+
+    kind: str  # choose, press, number, order
+    question: Prose
+    choices: tuple[AnswerChoice, ...] = ()
+    what: str = ""  # to press: guess, cell, row or token
+    many: bool = False  # whether all that apply are to be pressed
+    span: tuple[float, float] = (0, 0)  # of a number
+    right: Right | None = None
+    replies: Mapping[tuple[str, ...], Prose] | None = None  # to presses
+    otherwise: Prose | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """One setting over recorded runs, and what a fact says of each."""
+
+    fact: str
+    label: str
+    marks: tuple[tuple[str, str], ...]  # value and run
+    line: int
+    after: bool  # whether it comes after the answer
+
+
+@dataclass(frozen=True, slots=True)
+class LessonScreen:
+    """A heading with its text, its question, and what comes after the answer."""
+
+    anchor: str
+    title: str
+    line: int
+    show: Show | None = None
+    before: tuple[Prose, ...] = ()
+    ask: LessonQuestion | None = None
+    reveal: Show | None = None
+    after: tuple[Prose, ...] = ()
+    slider: Slider | None = None
+    dials: Mapping[str, Prose] | None = None
+    cites: tuple[Prose, ...] = ()
+    notes: tuple[Prose, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson file, as it was written."""
+
+    path: Path
+    id: str
+    number: int  # in the order in which lessons are taught
+    title: str
+    minutes: int
+    follow: str  # what the reader keeps an eye on throughout
+    needs: tuple[str, ...]
+    runs: Mapping[str, str]  # recordings by the names that the lesson has for them
+    screens: tuple[LessonScreen, ...]
+
+    def error(self, line: int, message: str) -> LessonError:
+        """Return an error at a line of the file."""
+        return LessonError(f"{self.path.name}:{line}: {message}")

@@ -1,0 +1,128 @@
+"""Where the facts of lessons come from: recordings, measured costs of machines, and the claims that were checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from decoding.errors import SpecscopeError
+from decoding.trace.file import read_trace
+from decoding.types import Trace
+
+from .lesson import FOLDER
+
+ASSETS = FOLDER.parent
+_CLAIMS = ASSETS.parent / "docs" / "paper_checks.md"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VERDICTS = "holds|holds in part|does not hold here|not measured"
+_ROW = re.compile(rf"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ({_VERDICTS}) \|$", re.M)
+
+
+class SourceError(SpecscopeError):
+    """Something that a lesson names and that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCost:
+    """What a pass costs on one machine, by the rows that it reads: one entry of a file in assets/costs/."""
+
+    device: str
+    date: str
+    rows: tuple[int, ...]
+    times: tuple[float, ...]  # milliseconds
+
+    def milliseconds(self, rows: int) -> float:
+        """Return the time of a pass over so many rows; only what was measured."""
+        if rows not in self.rows:
+            raise SourceError(f"{self.device}: passes over {rows} rows were not measured, only over {self.rows}")
+        return self.times[self.rows.index(rows)]
+
+    def cost(self, rows: int) -> float:
+        """Return c(T)."""
+        return self.milliseconds(rows) / self.milliseconds(1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A row of the first table of docs/paper_checks.md."""
+
+    paper: str
+    place: str
+    claim: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims of papers that were checked, by names as medusa/larger-trees-are-slower."""
+
+    rows: dict[str, ClaimRow]
+
+    @classmethod
+    def read(cls, path: Path = _CLAIMS) -> Claims:
+        """Read the table of docs/paper_checks.md."""
+        rows = (ClaimRow(*columns) for columns in _ROW.findall(path.read_text(encoding="utf-8")))
+        return cls({f"{_slug(row.paper)}/{_slug(row.claim)}": row for row in rows})
+
+    def row(self, name: str) -> ClaimRow:
+        """Return a claim by its name."""
+        if name not in self.rows:
+            raise SourceError(f"{name!r} is no claim of docs/paper_checks.md: there are {', '.join(self.rows)}")
+        return self.rows[name]
+
+    def verdict(self, name: str) -> str:
+        """Return a claim's verdict."""
+        return self.row(name).verdict
+
+
+@dataclass(slots=True)
+class RunLibrary:
+    """Reads recordings and costs once, by their names."""
+
+    folders: tuple[Path, ...] = (FOLDER, ASSETS / "traces")
+    costs: Path = ASSETS / "costs"
+    _traces: dict[str, Trace] = field(default_factory=dict)
+    _devices: dict[str, DeviceCost] = field(default_factory=dict)
+    _claims: list[Claims] = field(default_factory=list)
+
+    def trace(self, name: str) -> Trace:
+        """Return a recording."""
+        if name not in self._traces:
+            self._traces[name] = read_trace(self.file(name))
+        return self._traces[name]
+
+    def file(self, name: str) -> Path:
+        """Return the file of a recording."""
+        if _NAME.fullmatch(name):
+            for folder in self.folders:
+                if (path := folder / f"{name}.jsonl.gz").is_file():
+                    return path
+        raise SourceError(f"there is no recording {name!r} in assets/lessons or assets/traces")
+
+    def device(self, name: str) -> DeviceCost:
+        """Return the costs of a machine as DEVICE, or of one model's shape there as DEVICE:SHAPE."""
+        if name not in self._devices:
+            file, _, shape = name.partition(":")
+            path = self.costs / f"{file}.json"
+            if not _NAME.fullmatch(file) or not path.is_file():
+                raise SourceError(f"there is no file {file}.json in assets/costs")
+            costs = json.loads(path.read_text(encoding="utf-8"))
+            entry = next((each for each in costs["shapes"] if shape in ("", each["shape"])), None)
+            if entry is None:
+                raise SourceError(f"{file}.json has no costs of {shape}")
+            rows, times = tuple(entry["rows"]), tuple(entry["milliseconds"])
+            self._devices[name] = DeviceCost(costs["device"], costs["date"], rows, times)
+        return self._devices[name]
+
+    @property
+    def claims(self) -> Claims:
+        """The claims that were checked."""
+        if not self._claims:
+            self._claims.append(Claims.read())
+        return self._claims[0]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
