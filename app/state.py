@@ -14,6 +14,7 @@ from .models.own_models import OwnModels
 from .models.tokenizers import Tokenizers
 from .pages.server_calls import ServerCalls
 from .server.middleware.session_tracker import SessionTracker
+from .store.lessons import Lessons
 from .store.recordings import Recordings
 from .store.trace_store import TraceStore
 
@@ -35,6 +36,7 @@ class AppState:
     own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not
     runs_folder: Path | None = None  # run folders of the owner, which the Debug page lists
     recordings: Recordings = field(default_factory=Recordings)
+    lessons: Lessons = field(default_factory=Lessons)
     own: OwnModels | None = field(init=False, default=None)
     store: TraceStore = field(init=False)
     calls: ServerCalls = field(init=False)
@@ -45,7 +47,7 @@ class AppState:
         choose(self.catalog, self.default_model)
         if self.own_root is not None:
             self.own = OwnModels(self.own_root, self.catalog)
-        self.store = TraceStore(self.recordings.packed)
+        self.store = TraceStore(lambda run: self.recordings.packed(run) or self.lessons.packed(run))
         self.calls = ServerCalls(self.store, self.recordings, live=not self.replay_only)
         self._debug_lock = threading.Lock()
         self._debug: DebugCalls | None = None

@@ -50,7 +50,7 @@ class Site:
         sheet = (
             style()
             + "\n"
-            + "\n".join((_SCRIPTS / f"{name}.css").read_text(encoding="utf-8") for name in ("page", "debug"))
+            + "\n".join((_SCRIPTS / f"{name}.css").read_text(encoding="utf-8") for name in ("page", "debug", "learn"))
         )
         contents = {
             "player": ("text/javascript", join(_SCRIPTS / "page.js")),

@@ -5,6 +5,7 @@ import { showDoctor } from "./doctor.js";
 import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
 import { showLandscape } from "./landscape.js";
+import { showLearn } from "./learn/learn.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
@@ -33,6 +34,7 @@ globalThis.SpecscopeApp = {
   doctor: showDoctor,
   landscape: showLandscape,
   debug: showDebug,
+  learn: showLearn,
   theme: toggleTheme,
   shown,
 };

@@ -14,6 +14,7 @@ const ADDRESS = {
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
   debug: () => addressOf(shown.debug?.address ?? "screen=debug", {}),
+  learn: () => shown.learn?.address() ?? addressOf("screen=learn", {}),
 };
 
 /** The page's name leads to its opening, in this page: a run goes on meanwhile. */

@@ -2,6 +2,8 @@
 import type { AnyLine, FaultLine, LaneLine, Layout, Line, PlotTrace, RaceLine, StateLine } from "../player/types.js";
 import type { Race } from "../player/race/race.js";
 import type { Viewer } from "./viewer.js";
+import type { Learn } from "./learn/learn.js";
+import type { LearnIo } from "./learn/types.d.ts";
 import type { Debug } from "./debug/debug.js";
 import type { DebugIo } from "./debug/types.d.ts";
 
@@ -134,6 +136,7 @@ export interface Shown {
   viewer: Viewer | null;
   race: Race | null;
   debug: Debug | null;
+  learn: Learn | null;
   placed: boolean; // whether the address that the page was opened with has been followed
 }
 
@@ -145,6 +148,7 @@ declare global {
     doctor(element: HTMLElement, io: Io): void;
     landscape(element: HTMLElement, io: LandscapeIo): void;
     debug(element: HTMLElement, io: DebugIo): void;
+    learn(element: HTMLElement, io: LearnIo): void;
     theme(): void;
     readonly shown: Shown;
   };

@@ -1,0 +1,28 @@
+// All lessons, with what a reader has predicted in each.
+import { el } from "../../player/dom/elements.js";
+
+/** @import { Learn } from "./learn.js" */
+
+/** @param {Learn} learn */
+export const contents = (learn) => {
+  const { lessons, score } = learn;
+  const titles = new Map(lessons.map(({ id, title }) => [id, title]));
+  const cards = lessons.map(({ id, title, minutes, needs, questions }, i) => {
+    const { answered, right } = score.of(id);
+    const done = answered ? `${right} of ${questions} predicted` : `${questions} questions`;
+    const first = needs.filter((each) => titles.has(each)).map((each) => `“${titles.get(each)}”`);
+    return el("li", {}, el("button", { type: "button", class: "app-learn-lesson", onclick: () => learn.open(id) },
+      el("span", { class: "app-learn-number" }, String(i + 1)), el("strong", {}, title),
+      el("span", { class: "app-learn-facts" }, `${minutes} minutes, ${done}`),
+      first.length > 0 && el("span", { class: "app-learn-needs" }, `After ${first.join(" and ")}`)));
+  });
+  const forget = el("button", { type: "button", class: "app-button app-quiet", hidden: !score.any, onclick: () => {
+    score.forget();
+    learn.leave();
+  } }, "Forget my answers");
+  return [
+    el("h2", {}, "Learn how several words come out of one pass"),
+    el("p", { class: "ss-quiet" }, "Each lesson asks before it shows, on real recorded runs. Your answers stay in this browser."),
+    el("ol", { class: "app-learn-lessons" }, ...cards), forget,
+  ];
+};

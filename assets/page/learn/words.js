@@ -1,0 +1,48 @@
+// Texts of lessons as elements; a word of the glossary explains itself to the pointer, the keyboard and a finger.
+import { el } from "../../player/dom/elements.js";
+
+/** @import { Block, Span } from "./types.d.ts" */
+
+export class Words {
+  /** @param {{ [entry: string]: string }} glossary */
+  constructor(glossary) {
+    this.glossary = glossary;
+  }
+
+  /** @param {Span[]} spans */
+  spans(spans) {
+    return spans.map(({ text, kind, entry }) => {
+      if (entry !== undefined) return this.explained(text, this.glossary[entry] ?? "");
+      if (kind === "bold") return el("strong", {}, text);
+      return kind === "code" ? el("code", {}, text) : text;
+    });
+  }
+
+  /**
+   * @param {string} word
+   * @param {string} meaning
+   */
+  explained(word, meaning) {
+    const note = el("span", { class: "app-gloss-note", role: "note" }, meaning);
+    return el("dfn", { class: "app-gloss", tabindex: 0 }, word, note);
+  }
+
+  /**
+   * Return paragraphs and lists.
+   * @param {Block[]} blocks
+   */
+  blocks(blocks) {
+    /** @type {HTMLElement[]} */
+    const nodes = [];
+    for (const { kind, spans } of blocks) {
+      const last = nodes.at(-1);
+      if (kind === "p") nodes.push(el("p", {}, ...this.spans(spans)));
+      else if (last?.tagName === "UL") last.append(el("li", {}, ...this.spans(spans)));
+      else nodes.push(el("ul", {}, el("li", {}, ...this.spans(spans))));
+    }
+    return nodes;
+  }
+}
+
+/** @param {Span[]} spans */
+export const plainText = (spans) => spans.map(({ text }) => text).join("");

@@ -1,0 +1,51 @@
+"""The Learn page's calls: lessons in order, hostile names refused, and a broken file stops nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.learn import functions
+from app.state import AppState
+from app.store.lessons import Lessons
+from decoding.errors import TraceError
+from viz.lessons.lesson import FOLDER
+
+
+def test_lessons_are_listed_as_they_are_taught() -> None:
+    contents = Lessons().contents()
+    ids = [each["id"] for each in contents]
+    taught = ["slow", "verify", "law", "jacobi", "lookahead", "medusa", "eagle", "cost"]
+    assert [name for name in ids if name in taught] == taught
+    assert all(each["questions"] >= 2 and len(each["anchors"]) >= 6 for each in contents)
+
+
+@pytest.mark.parametrize(
+    "asked", ["", "nothing", "../slow", None, 3, ["slow"], {"id": "slow"}, "slow\x00", "x" * 10_000]
+)
+def test_a_name_that_is_no_lesson_is_refused(asked: object) -> None:
+    with pytest.raises(TraceError, match="there is no lesson"):
+        Lessons().lesson(asked)
+
+
+@pytest.mark.parametrize("run", ["../verify", "glossary", "", "slow.md", "/etc/passwd", "lesson-lookup-k1.jsonl"])
+def test_a_name_that_is_no_recording_has_no_file(run: str) -> None:
+    assert Lessons().packed(run) is None
+
+
+def test_a_lesson_arrives_whole_and_its_runs_open() -> None:
+    app_state = AppState()
+    call = next(function for function in functions(app_state) if function.__name__ == "learn_lesson")
+    lesson = call("verify")["lesson"]
+    assert lesson["id"] == "verify" and len(lesson["screens"]) == 7
+    assert "there is no lesson" in call("nope")["fault"].lower()
+    assert app_state.calls.open_run("lesson-lookup-k16")["lines"].count('"kind":"step"') == 5
+
+
+def test_a_broken_lesson_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "slow.md").write_text("broken", encoding="utf-8")
+    (tmp_path / "verify.md").write_text((FOLDER / "verify.md").read_text(encoding="utf-8"), encoding="utf-8")
+    lessons = Lessons(tmp_path)
+    assert [each["id"] for each in lessons.contents()] == ["verify"] and lessons.glossary == {}
+    assert "slow.md:1: " in caplog.text

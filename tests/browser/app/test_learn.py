@@ -1,0 +1,169 @@
+"""A lesson in a browser: predict, see, press real guesses, leave the rails and return; nothing is told beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.store.lessons import Lessons
+from tests.tiers import choose
+from viz.palette import Fate
+
+from .conftest import Served
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+PLAYER = "SpecscopeApp.shown.learn.player"
+VERDICTS = (Fate.REJECTED, Fate.MATCHED, Fate.CORRECTION, Fate.BONUS)
+FATES = ", ".join(f"#learn .ss-stage .ss-is-{int(fate)}, #learn .ss-ghosts .ss-fate-{int(fate)}" for fate in VERDICTS)
+LESSONS = [each["id"] for each in Lessons().contents()]
+
+
+def enter(page: Any, served: Served, query: str) -> Any:
+    """Open an address of a lesson, and wait until its screen and its player are there."""
+    page.goto(f"{served.address}?screen=learn&{query}")
+    page.wait_for_selector(".app-learn-foot")
+    settle(page)
+    return page
+
+
+def settle(page: Any) -> None:
+    """Wait until the player is where the lesson wants it."""
+    page.wait_for_function(
+        "(() => { const { placed, player } = SpecscopeApp.shown.learn; return placed && !player.request && "
+        "player.state.step === placed.step && player.record.last >= 0; })()"
+    )
+
+
+def test_a_lesson_is_walked_by_the_keyboard_alone(new_page: NewPage, served: Served) -> None:
+    """A clicker sends PageDown, a class answers with letters; an answer has its reply, and the score is kept."""
+    page = enter(new_page(), served, "lesson=slow")
+    assert page.locator(".app-learn-after").is_hidden()
+    page.keyboard.press("b")
+    assert "Not quite." in page.inner_text(".app-learn-reply") and "arithmetic" in page.inner_text(".app-learn-reply")
+    assert "269 MB" in page.inner_text(".app-learn-after") and page.locator(".app-learn-skip").count() == 0
+    settle(page)
+    assert page.evaluate(f"{PLAYER}.record.head.header.method") == "prompt_lookup"
+    page.keyboard.press("PageDown")
+    page.wait_for_function("new URLSearchParams(location.search).get('at') === 'prefill'")
+    page.keyboard.press("r")
+    assert page.locator(".app-learn-choice.app-right").get_attribute("data-choice") == "b"
+    page.keyboard.press("PageUp")
+    page.wait_for_function("new URLSearchParams(location.search).get('at') === 'one'")
+    page.go_back()
+    page.wait_for_function("document.querySelector('#app-learn-title').textContent === 'Reading is cheap'")
+    assert page.evaluate("SpecscopeApp.shown.learn.score.of('slow')") == {"answered": 1, "right": 0}
+    page.click(".app-learn-all")
+    assert "0 of 6 predicted" in page.inner_text(".app-learn-lessons")
+    page.reload()
+    page.wait_for_selector(".app-learn-lessons")
+    assert "0 of 6 predicted" in page.inner_text(".app-learn-lessons")
+    page.click("text=Forget my answers")
+    assert "6 questions" in page.inner_text(".app-learn-lessons")
+
+
+def test_a_guess_is_pressed_on_the_stage_itself(new_page: NewPage, served: Served) -> None:
+    """Nothing on the screen tells the answer before; a wrong guess gets its own reply, and the right one is taken."""
+    page = enter(new_page(), served, "lesson=verify&at=mistake")
+    assert page.evaluate(f"{PLAYER}.state.withheld") and page.locator(FATES).count() == 0
+    assert page.evaluate(f"{PLAYER}.state.phase") == "propose"
+    page.evaluate(f"{PLAYER}.togglePin(4, 3)")
+    page.wait_for_selector(".app-learn-reply.app-right")
+    assert "ming" in page.inner_text(".app-learn-after")
+    settle(page)
+    page.wait_for_function(f"{PLAYER}.state.phase === 'accept'")
+    assert not page.evaluate(f"{PLAYER}.state.withheld")
+    page = enter(page, served, "lesson=verify&at=mistake")
+    page.locator("#learn .ss-stage [data-node='1']:visible").first.click()
+    page.wait_for_selector(".app-learn-reply.app-wrong")
+    assert "The target writes this token too." in page.inner_text(".app-learn-reply")
+
+
+def test_the_rails_are_left_and_found_again(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "lesson=verify&at=silence")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(".app-learn-away:visible")
+    assert "You are at step 4" in page.inner_text(".app-learn-away")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '4'")
+    page.keyboard.press("Backspace")
+    page.wait_for_selector(".app-learn-away", state="hidden")
+    assert page.evaluate(f"{PLAYER}.state.step") == 5
+    page.goto(f"{served.address}?screen=learn&lesson=verify&at=silence&step=2&phase=verify")
+    page.wait_for_function(f"globalThis.SpecscopeApp?.shown.learn && {PLAYER}.state.step === 2")
+
+
+def test_a_number_an_order_and_several_presses_are_judged(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "lesson=law&at=letters")
+    page.click("text=Predict")
+    assert "Give a number from 0 to 90." in page.inner_text("#learn .app-learn-ask")
+    page.fill("#learn .app-learn-numbers input", "58")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".app-learn-reply.app-right")
+    page = enter(page, served, "lesson=cost&at=order")
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.wait_for_selector(".app-learn-reply.app-wrong")
+    order = page.evaluate("[...document.querySelectorAll('.app-learn-order li')].map((row) => row.dataset.key)")
+    assert order != ["re", "ea", "la"]  # or the question would answer itself
+    page = enter(page, served, "lesson=medusa&at=mask")
+    for node in (0, 2):
+        page.evaluate(f"{PLAYER}.togglePin(3, {node})")
+        page.wait_for_function(f"SpecscopeApp.shown.learn.column.question.pressed.has('n{node}')")
+    page.get_by_role("button", name="Check", exact=True).click()
+    page.wait_for_selector(".app-learn-reply.app-right")
+
+
+def test_a_slider_opens_the_runs_that_it_shows(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "lesson=verify&at=predict")
+    assert page.locator(".app-learn-slider").is_hidden()  # it would answer the question
+    page.keyboard.press("r")
+    page.click(".app-learn-mark >> nth=0")
+    page.wait_for_function(f"{PLAYER}.record.steps.length === 17")
+    assert "17" in page.inner_text(".app-learn-value")
+
+
+@pytest.mark.parametrize("query", ["lesson=nothing", "lesson=../../etc", "lesson=verify&at=nothing", "lesson=%00"])
+def test_a_wrong_address_shows_a_sentence_or_the_beginning(new_page: NewPage, served: Served, query: str) -> None:
+    page = new_page()
+    page.goto(f"{served.address}?screen=learn&{query}")
+    if "verify" in query:
+        page.wait_for_selector("text=A machine that only copies")
+    else:
+        page.wait_for_selector(".app-learn-lessons")
+        assert "There is no lesson" in page.inner_text(".app-learn-notice")
+
+
+def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "lesson=verify&at=copier")
+    page.keyboard.press("f")
+    page.wait_for_selector("body.app-presenting")
+    assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('.app-learn-question')).fontSize)") >= 28
+    assert page.locator(".app-learn-notes").is_hidden()
+    page.keyboard.press("m")
+    assert "landing page" in page.inner_text(".app-learn-notes")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("body:not(.app-presenting)")
+
+
+@pytest.mark.parametrize("width", choose([1440, 1280, 390], [390]))
+@pytest.mark.parametrize("lesson", choose(LESSONS, ["slow"]))
+def test_every_screen_fits_and_opens_from_its_address(
+    new_page: NewPage, served: Served, lesson: str, width: int
+) -> None:
+    """Before and after its answer no screen scrolls sideways, and every control has a name."""
+    page = enter(new_page(width=width, height=844), served, f"lesson={lesson}")
+    anchors = page.evaluate("SpecscopeApp.shown.learn.lesson.screens.map(({ anchor }) => anchor)")
+    for anchor in anchors:
+        page.evaluate(f"SpecscopeApp.shown.learn.enter({anchors.index(anchor)}, true)")
+        settle(page)
+        assert page.evaluate("new URLSearchParams(location.search).get('at')") == anchor
+        for _ in range(2):
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), anchor
+            nameless = page.evaluate(
+                "[...document.querySelectorAll('.app-learn-column :is(button, input, select)')].filter((each) =>"
+                " !each.textContent.trim() && !each.getAttribute('aria-label')).length"
+            )
+            assert nameless == 0, anchor
+            page.evaluate("SpecscopeApp.shown.learn.column.reveal()")
+            settle(page)
