@@ -4,9 +4,11 @@ import { Race } from "../player/race/race.js";
 import { slowing } from "../player/race/pace.js";
 import { outcome } from "../player/race/results.js";
 import { plural } from "../player/text/words.js";
-import { asked } from "./address.js";
+import { addressOf, asked, write as writeAddress } from "./address.js";
 import { landed, opened } from "./first_run.js";
+import { shown } from "./shown.js";
 import { factsIn, linesIn } from "./streams.js";
+import { turnTo } from "./tabs.js";
 
 /** @import { Viewer } from "./viewer.js" */
 /** @import { RaceFacts } from "./types.d.ts" */
@@ -49,13 +51,14 @@ export class Opening {
     this.stage = el("div", {});
     const step = button("app-first", "Step through it", () => this.stepping());
     const again = button("", "Watch again", () => this.watch());
+    const learn = button("app-quiet", "Learn it in ten minutes", () => beginLessons());
     const recorded = button("app-quiet", "Recorded runs", () => viewer.gallery.showModal());
     this.live = button("app-quiet", "Back to your run", () => viewer.showLive());
     const own = viewer.props.live ? [button("app-quiet", "Your own prompt", () => this.writing())] : [];
     this.node = el("section", { class: "app-opening", "aria-label": "A recorded race" },
       this.asks, this.stage, this.why);
     this.race = new OpeningRace(this.stage);
-    this.race.headline.after(el("div", { class: "app-tools" }, step, again, recorded, ...own, this.live));
+    this.race.headline.after(el("div", { class: "app-tools" }, step, again, learn, recorded, ...own, this.live));
     /** Resolves when it has been painted, or could not be. */
     this.painted = this.begin();
   }
@@ -138,6 +141,12 @@ export class Opening {
     this.race.destroy();
   }
 }
+
+const beginLessons = () => {
+  writeAddress(addressOf("screen=learn&lesson=slow", {}), true);
+  turnTo("learn");
+  shown.learn?.returned(); // it follows the address by itself where it has not been drawn yet
+};
 
 /**
  * @param {string} kind
