@@ -132,6 +132,17 @@ def faster(run: Trace, plain: Trace) -> float:
     return total_ms(plain) / total_ms(run)
 
 
+def is_faster(run: Trace, plain: Trace) -> bool:
+    """Return whether a run took less time than another."""
+    return total_ms(run) < total_ms(plain)
+
+
+def gaining(runs: RunNames) -> int:
+    """Count the runs that took less time than the first of them."""
+    (_, plain), *others = runs
+    return sum(is_faster(run, plain) for _, run in others)
+
+
 def text_same(run: Trace, other: Trace) -> bool:
     """Return whether two runs wrote the same tokens."""
     return run.ids == other.ids

@@ -120,6 +120,8 @@ class LessonWriter:
 
 def answers(value: Value) -> list[str] | float:
     """Return a right answer as the page compares it: the names of what is pressed, or a number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    if isinstance(value, int | float):
         return value
     return list(value) if isinstance(value, tuple) else [str(value)]

@@ -184,7 +184,9 @@ export class Learn {
     const { entered } = this;
     if (!place) return;
     const [first, ...others] = run ? [run] : place.runs;
+    this.stages.classList.add("app-learn-loading"); // until then it shows another place
     const texts = await Promise.all([first, ...others].map((id) => this.linesOf(id)));
+    if (entered === this.entered) this.stages.classList.remove("app-learn-loading");
     if (entered !== this.entered || texts.includes("")) return;
     this.placed = place;
     this.wandered = false;
@@ -198,6 +200,7 @@ export class Learn {
     const { step, phase, view, node, focus, zoom } = place;
     this.pinned = node;
     this.withhold(this.player);
+    this.player.change({ open: new Set(), view: null }); // of the screen before
     this.player.goto({ step, phase, view, node, focus, zoom });
     this.beside(others, texts.slice(1));
   }
