@@ -38,7 +38,8 @@ from .controls import (
     without_surrogates,
 )
 from .examples import EXAMPLES
-from .models.catalog import CatalogEntry, choose
+from .models.catalog import choose
+from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .store.trace_store import ID
 

@@ -15,7 +15,8 @@ from decoding.types import Trace
 
 from .address import Fork, parse
 from .controls import BranchOrigin, Order, runnable
-from .models.catalog import CatalogEntry, entry_of
+from .models.catalog import entry_of
+from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .state import AppState
 

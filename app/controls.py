@@ -16,7 +16,8 @@ from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON, Trace
 
-from .models.catalog import CatalogEntry, choose
+from .models.catalog import choose
+from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .server.machine import device_of
 

@@ -19,7 +19,8 @@ from .controls import CheckedPrompt, Order, check_prompt, check_reference, order
 from .conversation import conversation_of
 from .examples import EXAMPLES
 from .jobs.streaming import as_sentence
-from .models.catalog import CatalogEntry, entry_of
+from .models.catalog import entry_of
+from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .state import AppState
 

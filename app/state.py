@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .models.catalog import EMBEDDED, POCKET, CatalogEntry, choose, entry_of
+from .models.catalog import EMBEDDED, POCKET, choose, entry_of
+from .models.entry import CatalogEntry
 from .models.own_models import OwnModels
 from .models.tokenizers import Tokenizers
 from .pages.server_calls import ServerCalls

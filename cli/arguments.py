@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +14,7 @@ from decoding.default_model import BEST, named_model
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.loader import load
-from decoding.parts.base import NAMED_PARTS
+from decoding.parts import NAMED_PARTS
 
 from .progress import ProgressBar
 
@@ -64,8 +65,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
     """Load the engine that the flags ask for."""
     name = clean(model or arguments.model)
     threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
-    if threads is not None:
-        torch.set_num_threads(whole("--threads", threads, 1, 1024))
+    set_threads(threads)
     if name != "toy":
         import transformers
 
@@ -85,6 +85,17 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
         )
 
 
+def device_of(arguments: argparse.Namespace) -> str:
+    """Return the device that the flags name, or the usual one."""
+    return clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def set_threads(threads: str | None) -> None:
+    """Set the number of CPU threads, if a flag names it."""
+    if threads is not None:
+        torch.set_num_threads(whole("--threads", threads, 1, 1024))
+
+
 def whole(flag: str, text: str, low: int, high: int) -> int:
     """Parse a flag's whole number."""
     try:
@@ -94,6 +105,24 @@ def whole(flag: str, text: str, low: int, high: int) -> int:
     if not low <= number <= high:
         raise ParamError(f"{flag} must be from {low} to {high}, not {clean(text)[:40]}")
     return number
+
+
+def real(flag: str, text: str, low: float, high: float) -> float:
+    """Parse a flag's number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high:
+        raise ParamError(f"{flag} must be a number from {low:g} to {high:g}, not {clean(text)[:40]!r}")
+    return number
+
+
+def choice(flag: str, text: str, choices: Collection[str]) -> str:
+    """Check a flag that names one of several."""
+    if text not in choices:
+        raise ParamError(f"{flag} must be one of {', '.join(choices)}, not {clean(text)[:40]!r}")
+    return text
 
 
 def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from decoding.embedded import FOLDERS, SMOLLM2
 from decoding.errors import ParamError
 from decoding.methods import METHODS
-from decoding.parts.base import NAMED_PARTS
+from decoding.parts import NAMED_PARTS
 from decoding.trace import read_trace
 from decoding.trace.file import write_trace
 from decoding.types import JSON, Trace

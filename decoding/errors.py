@@ -2,7 +2,7 @@
 
 SpecscopeError (a ValueError)
 ├── ParamError            a method parameter, sampling setting, prompt or flag cannot be used
-│   └── OptionError       a keyword that `decode` and `generate` do not have (a TypeError too)
+│   └── OptionError       a keyword that `decode`, `generate` or `load` do not have (a TypeError too)
 ├── ModelError            a model folder, id or pair of models cannot be used
 │   ├── ModelMissingError a model that this machine neither holds nor may fetch
 │   └── UnfitError        a drafter's files do not fit its model or each other

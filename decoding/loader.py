@@ -12,10 +12,10 @@ from .codec import Codec
 from .default_model import BEST, named_model
 from .embedded import DTYPE, FOLDERS, drafter_of
 from .engine import Engine
-from .errors import ModelError
+from .errors import ModelError, OptionError
 from .model.resized import Resized
 from .model.session import Model, ProgressCallback
-from .parts import Parts
+from .parts import NAMED_PARTS, Parts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -29,23 +29,21 @@ def load(
     name: str = BEST,
     *,
     draft: str | None = None,
-    medusa: str | None = None,
-    kangaroo: str | None = None,
-    eagle: str | None = None,
-    datastore: str | None = None,
     device: str | None = None,
     draft_device: str | None = None,
     dtype: str | None = None,
     progress: ProgressCallback | None = None,
     download: bool = True,
+    **parts: str | None,
 ) -> Engine:
     """Load "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
     "best", the default, is smollm2 if its weights are on this machine, else pocket.
 
-    `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` the folder of an
-    adapter, `eagle` the folder of an EAGLE-3 drafter, `datastore` a file to retrieve from; each may be a hub id as
-    well. pocket and smollm2 bring all of them, the toy brings a drafter. "org/name@revision" is a hub id at a revision.
+    `draft` names a smaller model with the same tokenizer. `parts` are what methods need beside a model: `medusa` is a
+    folder of heads, `kangaroo` the folder of an adapter, `eagle` the folder of an EAGLE-3 drafter, `datastore` a file
+    to retrieve from; each may be a hub id as well. pocket and smollm2 bring all of them, the toy brings a drafter.
+    "org/name@revision" is a hub id at a revision.
 
     The default device is CUDA if there is any. "cuda" is the first CUDA device if the model fits into it, else all of
     them; "cuda:0,cuda:1" splits the layers over these two. The drafter is on `draft_device`, by default on the last
@@ -55,11 +53,12 @@ def load(
     it, else float32. "int8" rounds the weights, also the drafter's, to eight bits and computes in the default dtype;
     "int8+float32" names the dtype. Such a model writes other texts. Without `download` nothing is fetched from the hub.
     """
-    named = {"medusa": medusa, "kangaroo": kangaroo, "eagle": eagle, "datastore": datastore}
-    _check_names({"model": name, "draft": draft, **named})
+    if unknown := sorted(parts.keys() - NAMED_PARTS.keys()):
+        raise OptionError(f"there is no option {unknown[0][:40]!r}; the parts are {', '.join(NAMED_PARTS)}")
+    _check_names({"model": name, "draft": draft, **parts})
     name = named_model(name)
     if name == "toy":
-        return _load_toy({"draft": draft, **named}, device or draft_device, dtype)
+        return _load_toy({"draft": draft, **parts}, device or draft_device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
     draft = draft or drafter_of(name)
@@ -70,16 +69,14 @@ def load(
     from .parts.places import find_part
 
     report = progress or (lambda what, share: None)
-    named = {
-        part: None if path is None else find_part(part, path, report, download=download) for part, path in named.items()
-    }
+    named = {part: find_part(part, path, report, download=download) for part, path in parts.items() if path is not None}
     target, codec = load_model(name, where, dtype, progress, download)
-    parts = Parts(makers(name, target, codec, named))
+    available = Parts(makers(name, target, codec, named))
     if draft is None:
-        return Engine(target, codec, parts=parts)
+        return Engine(target, codec, parts=available)
     where, width = draft_device or str(target.device), target.card.vocabulary
     drafter, draft_codec = load_draft(draft, where, dtype, progress, download, width)
-    return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
+    return Engine(target, codec, match(target, codec, drafter, draft_codec), available)
 
 
 def _check_names(names: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from app.controls import order
-from app.models.catalog import CatalogEntry
+from app.models.entry import CatalogEntry
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.ui import build

@@ -18,7 +18,7 @@ from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import runnable
-from ..models.catalog import CatalogEntry
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from .doctor_chart import figures
 from .runner import StartedJob
@@ -110,7 +110,7 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
     if method == "draft_model":
         return open_draft(engine)
     part = FLAGS[method]
-    folder = getattr(entry, part) or str(PARTS[entry.model][part])
+    folder = entry.part_places.get(part) or str(PARTS[entry.model][part])
     return open_drafter(engine, part, folder, lambda what, share: None, download=False)
 
 

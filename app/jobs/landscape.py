@@ -24,7 +24,8 @@ from viz.wording import count
 
 from ..address import parse
 from ..controls import runnable
-from ..models.catalog import CatalogEntry, entry_of
+from ..models.catalog import entry_of
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..state import AppState
 from .runner import StartedJob

@@ -12,7 +12,7 @@ from viz.stream import play as player
 from viz.stream.play import Play
 
 from ..controls import Order
-from ..models.catalog import CatalogEntry
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun
 from .opening_step import opening_step

@@ -15,7 +15,7 @@ from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import Order
-from ..models.catalog import CatalogEntry
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun, new_id
 from .live_run import decode

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from viz.stream import play as player
 
-from ..models.catalog import CatalogEntry
+from ..models.entry import CatalogEntry
 from ..models.model_pool import Loading, ModelPool
 from ..server.limits import LIMITS
 from ..server.middleware.session_tracker import SessionTracker

@@ -5,7 +5,7 @@ name = "smol"                          # the page and its addresses use this nam
 model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
 draft = "org/small@0123..."            # the same in one; or draft_revision; optional, as all that follow
-medusa = "path"                        # also kangaroo, eagle and datastore: folders, files, and hub ids with @commit
+medusa = "path"                        # or any part of `NAMED_PARTS`: a folder, a file, or a hub id with @commit
 device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
 """
@@ -14,178 +14,58 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decoding import smollm2
 from decoding.default_model import best_model
-from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
-from decoding.errors import ModelError, ModelMissingError, ParamError
-from decoding.hub import HubId, fetch, fetched, parse_id
-from decoding.parts import CAPABILITIES
+from decoding.embedded import FOLDERS, MEDUSA_2, TARGET
+from decoding.errors import ParamError
+from decoding.hub import HubId, fetched
+from decoding.parts import NAMED_PARTS
 
-from ..server.limits import LIMITS
+from .entry import CatalogEntry, hub_id_of
 
 if TYPE_CHECKING:
-    from decoding.codec import Codec
-    from decoding.engine import Engine
-    from decoding.model.session import ProgressCallback
     from decoding.types import Header
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
-_QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
-_PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
 _LARGEST_FILE = 2**20
-_TRYING = threading.Lock()  # one at a time: each takes a core
-_PARTS = ("medusa", "kangaroo", "eagle", "datastore")
-_SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
-    """A model of the catalog."""
-
-    name: str
-    model: str
-    revision: str | None = None
-    draft: str | None = None
-    draft_revision: str | None = None
-    medusa: str | None = None
-    kangaroo: str | None = None
-    eagle: str | None = None
-    datastore: str | None = None
-    device: str | None = None
-    draft_device: str | None = None
-    dtype: str | None = None
-    download: bool = True  # whether the hub may be asked; a file's entries always may
-    own: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
-
-    @property
-    def parts(self) -> frozenset[str]:
-        """The parts that methods find beside the target, by the names in their `needs`."""
-        named = {part for part in _PARTS if getattr(self, part) is not None}
-        embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
-        drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
-        return frozenset({"tables"} | CAPABILITIES | named | embedded | drafter)
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether its weights are on this machine, or may be fetched."""
-        return self.download or self.model != smollm2.NAME or smollm2.here() is not None
-
-    def load(self, report: ProgressCallback) -> Engine:
-        """Load the engine; only this method imports torch."""
-        import torch
-        import transformers
-
-        from decoding.loader import load
-
-        # One core is left to the page: where it shares a core with torch, all of torch's threads wait for that one.
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
-
-        transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
-        draft = None if self.draft is None else self._place(self.draft, self.draft_revision, report)
-        where = self._place(self.model, self.revision, report)
-        self._try_tokenizers(report, where, draft)
-        engine = load(
-            where,
-            draft=draft,
-            medusa=self.medusa,
-            kangaroo=self.kangaroo,
-            eagle=self.eagle,
-            datastore=self.datastore,
-            device=self.device,
-            draft_device=self.draft_device,
-            dtype=self.dtype,
-            download=self.download,
-            progress=report,
-        )
-        self._name(engine)
-        return engine
-
-    def codec(self) -> Codec:
-        """Load the tokenizer alone. Raises ModelError unless its files are on this machine."""
-        from decoding.loader import find_codec
-
-        def report(what: str, share: float) -> None:
-            pass
-
-        where = replace(self, download=False)._place(self.model, self.revision, report)
-        self._try_tokenizers(report, where)
-        return find_codec(where, report, download=False)
-
-    def _place(self, place: str, revision: str | None, report: ProgressCallback) -> str:
-        """Return a folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
-        if place in _SHIPPED or _is_local(place):
-            return place
-        if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
-            raise ModelError(
-                f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
-            )
-        if self.download:
-            return str(fetch(place, report, revision=revision))
-        folder = fetched(place, revision=revision)
-        if folder is None:
-            raise ModelMissingError(
-                f"{self.name} is not on this machine, and the hub does not send {place!r} now: try again later"
-            )
-        return str(folder)
-
-    def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
-        """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
-        if not self.own:
-            return
-        from .tokenizer_apart import try_tokenizer
-
-        for place in places:
-            if place is not None and place not in _SHIPPED:
-                report("trying the tokenizer", 0.0)
-                limits = LIMITS.tokenizer_seconds, LIMITS.tokenizer_memory, LIMITS.prompt_characters
-                with _TRYING:
-                    try_tokenizer(Path(place), *limits)
-
-    def _name(self, engine: Engine) -> None:
-        """Replace the names on the models' cards, which are folders of this machine, by public names.
-
-        Visitors see the cards: in every trace, download and footer.
-        """
-        models = ((engine.model, self.model, self.name), (engine.draft, self.draft, f"{self.name} (draft)"))
-        for model, place, name in models:
-            if model is not None and place is not None and place not in _SHIPPED:
-                model.card = replace(model.card, name=place if _hub_id(place) else name)
-        for part in _PARTS:
-            if getattr(self, part) is not None:
-                made = engine.part(part)
-                made.about = f"{self.name} {made.about.rpartition(' ')[2]}"  # its hash stays
-
+_NO_KEYS = ("part_places", "download", "own")  # fields of an entry that a file does not name
 
 POCKET = CatalogEntry(TARGET, TARGET)
 _WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)
 EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
 SMOLLM2 = CatalogEntry("SmolLM2 135M", smollm2.NAME)
 # For machines that can hold them; their drafters speak the same tokens.
-_LARGE = {
-    CatalogEntry(
-        "SmolLM2 1.7B",
-        "HuggingFaceTB/SmolLM2-1.7B-Instruct",
-        "31b70e2e869a7173562077fd711b654946d38674",
-        draft=smollm2.NAME,
-    ): 3.4e9,
-    CatalogEntry(
-        "Mistral 7B", "mistralai/Mistral-7B-Instruct-v0.1", "73068f3702d050a2fd5aa2ca1e612e5036429398"
-    ): 14.5e9,
-    CatalogEntry(
-        "Qwen3 8B",
-        "Qwen/Qwen3-8B",
-        "b968826d9c46dd6066d109eabc6255188de91218",
-        draft="Qwen/Qwen3-0.6B",
-        draft_revision="c1899de289a04d12100db370d81485cdf75e47ca",
-    ): 18e9,
-}  # bytes of weights in bfloat16, the drafter's included
+_LARGE = (  # each with the bytes of its weights in bfloat16, the drafter's included
+    (
+        3.4e9,
+        CatalogEntry(
+            "SmolLM2 1.7B",
+            "HuggingFaceTB/SmolLM2-1.7B-Instruct",
+            "31b70e2e869a7173562077fd711b654946d38674",
+            draft=smollm2.NAME,
+        ),
+    ),
+    (
+        14.5e9,
+        CatalogEntry("Mistral 7B", "mistralai/Mistral-7B-Instruct-v0.1", "73068f3702d050a2fd5aa2ca1e612e5036429398"),
+    ),
+    (
+        18e9,
+        CatalogEntry(
+            "Qwen3 8B",
+            "Qwen/Qwen3-8B",
+            "b968826d9c46dd6066d109eabc6255188de91218",
+            draft="Qwen/Qwen3-0.6B",
+            draft_revision="c1899de289a04d12100db370d81485cdf75e47ca",
+        ),
+    ),
+)
 _ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
 
 
@@ -196,7 +76,7 @@ def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
     a large model is offered only where its files have been fetched already, and no visitor's click makes the machine
     fetch any.
     """
-    held = [entry for entry, size in _LARGE.items() if _ROOM * size <= _memory()]
+    held = [entry for size, entry in _LARGE if _ROOM * size <= _memory()]
     held = [entry for entry in held if download or fetched(entry.model, revision=entry.revision) is not None]
     smol, *large = (replace(entry, download=download) for entry in (SMOLLM2, *held))
     shipped = list(EMBEDDED.values())
@@ -244,14 +124,9 @@ def choose(catalog: Mapping[str, CatalogEntry], name: object) -> CatalogEntry:
     return catalog[name]
 
 
-def without_paths(sentence: str) -> str:
-    """Return a sentence with nothing of this machine's folders: of a path only the last part stays."""
-    return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
-
-
 def _entry(row: object, number: int) -> CatalogEntry:
     where = f"model {number} of the catalog"
-    keys = [field.name for field in fields(CatalogEntry) if field.name not in ("download", "own")]
+    keys = [*(field.name for field in fields(CatalogEntry) if field.name not in _NO_KEYS), *NAMED_PARTS]
     if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
         raise ParamError(f"{where} must be a table of texts")
     if unknown := sorted(set(row) - set(keys)):
@@ -264,10 +139,10 @@ def _entry(row: object, number: int) -> CatalogEntry:
 
 
 def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
-    """Return the row with the commits of its models apart; ParamError where a hub id names none."""
+    """Return an entry's fields, with the commits of its models apart; ParamError where a hub id names none."""
     pinned: dict[str, Any] = dict(row)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
-        hub_id = _hub_id(row.get(part))
+        hub_id = hub_id_of(row.get(part))
         if hub_id is None:
             continue
         if hub_id.revision is not None and revision in row:
@@ -276,29 +151,15 @@ def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
         if not one.pinned:
             raise ParamError(f"{where}: {part} is a hub id, so {revision} must name its commit by 40 hex digits")
         pinned |= {part: one.name, revision: str(one.revision)}
-    for part in _PARTS:
-        hub_id = _hub_id(row.get(part))
+    places = {part: pinned.pop(part) for part in NAMED_PARTS if part in row}
+    for part, place in places.items():
+        hub_id = hub_id_of(place)
         if hub_id is not None and not hub_id.pinned:
             raise ParamError(
                 f"{where}: {part} is nothing on this machine, and as a hub id it must name its commit after an @, "
                 "by 40 hex digits"
             )
-    return pinned
-
-
-def _hub_id(place: str | None) -> HubId | None:
-    """Return what a place means on the hub; None if it is on this machine."""
-    if place is None or place in _SHIPPED or _is_local(place):
-        return None
-    return parse_id(place, owned=True)
-
-
-def _is_local(place: str) -> bool:
-    """Return True if it is a folder or a file, as of a GGUF model or a datastore."""
-    try:
-        return Path(place).exists()
-    except OSError:  # a name that no file system takes, or in a folder that may not be read
-        return False
+    return pinned | {"part_places": places}
 
 
 def entry_of(catalog: Mapping[str, CatalogEntry], header: Header) -> CatalogEntry | None:

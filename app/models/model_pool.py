@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING
 from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
 from ..server.limits import LIMITS
-from .catalog import CatalogEntry, without_paths
+from .entry import CatalogEntry
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
 
+_QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
+_PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
 _log = logging.getLogger(__name__)
 
 
@@ -117,3 +120,8 @@ class ModelPool:
             if loading is None or loading.failed:
                 loading = self._parts[entry.name, method] = Loading(entry, engine, method)
             return loading
+
+
+def without_paths(sentence: str) -> str:
+    """Return a sentence with nothing of this machine's folders: of a path only the last part stays."""
+    return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))

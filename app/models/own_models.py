@@ -14,20 +14,18 @@ from typing import Any
 
 from decoding.errors import ParamError
 from decoding.hub import parse_id
+from decoding.parts import NAMED_PARTS
 
 from ..server.limits import LIMITS
-from .catalog import CatalogEntry
+from .entry import CatalogEntry
 
-PARTS = {  # fields of an entry, and how the page calls them
-    "model": "Target",
-    "draft": "Drafter",
-    "medusa": "Medusa heads",
-    "kangaroo": "Kangaroo adapter",
-    "eagle": "EAGLE-3 drafter",
-    "datastore": "Datastore",
-}
 LONGEST = 200  # characters of a place
 _MOST_FILES = 10_000  # of a model's folder
+
+
+def labels() -> dict[str, str]:
+    """Return what visitors may name, and how the page calls each."""
+    return {"model": "Target", "draft": "Drafter"} | {name: part.label for name, part in NAMED_PARTS.items()}
 
 
 class OwnModels:
@@ -44,8 +42,8 @@ class OwnModels:
         self._catalog, self._lock, self._added = catalog, threading.Lock(), 0
 
     def add(self, given: Mapping[str, object]) -> CatalogEntry:
-        """Put a model into the catalog; `given` says by the names of `PARTS` what of it is where. Raises ParamError."""
-        places = {part: self._place(part, given.get(part)) for part in PARTS}
+        """Put a model into the catalog; `given` has what its visitor named, by the keys of `labels`."""
+        places = {part: self._place(part, label.lower(), given.get(part)) for part, label in labels().items()}
         named = {part: place for part, place in places.items() if place is not None}
         target = given.get("model")
         listed = self._catalog.get(target) if isinstance(target, str) else None
@@ -56,9 +54,10 @@ class OwnModels:
                 raise ParamError(f"this page holds {LIMITS.own_models} models of its visitors: start it again")
             self._added += 1
             name = f"own {self._added} {_short(named['model'])}"[:64].rstrip(" .")
-            fields = _revisions(named) | {"name": name, "own": True, "download": True}
+            fields = _fields(named) | {"name": name, "own": True, "download": True}
             if listed is not None:  # other parts for a model of the page
                 fields |= {"model": listed.model, "revision": listed.revision}
+                fields["part_places"] = {**listed.part_places, **fields["part_places"]}
             entry = CatalogEntry(**fields) if listed is None else replace(listed, **fields)
             self._catalog[name] = entry
             return entry
@@ -72,9 +71,8 @@ class OwnModels:
     def _held(self) -> int:
         return sum(entry.own for entry in self._catalog.values())
 
-    def _place(self, part: str, text: object) -> str | None:
+    def _place(self, part: str, what: str, text: object) -> str | None:
         """Return the path or hub id that a field means; None for an empty one."""
-        what = PARTS[part].lower()
         if text is None or text == "":
             return None
         if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable() or not text.strip():
@@ -132,11 +130,12 @@ def _short(place: str) -> str:
     return re.sub(r"[^A-Za-z0-9._ -]", "-", last)
 
 
-def _revisions(named: Mapping[str, str]) -> dict[str, Any]:
+def _fields(named: Mapping[str, str]) -> dict[str, Any]:
     """Return an entry's fields, the commits of its models apart."""
-    fields: dict[str, Any] = dict(named)
+    fields: dict[str, Any] = {"part_places": {part: place for part, place in named.items() if part in NAMED_PARTS}}
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
         if part in named:
             hub_id = parse_id(named[part], owned=True)  # no path is one: all begin with a slash
-            fields |= {revision: None} if hub_id is None else {part: hub_id.name, revision: hub_id.revision}
+            model, commit = (named[part], None) if hub_id is None else hub_id
+            fields |= {part: model, revision: commit}
     return fields

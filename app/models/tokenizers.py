@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from decoding.errors import SpecscopeError
 
-from .catalog import CatalogEntry
+from .entry import CatalogEntry
 
 if TYPE_CHECKING:
     from decoding.codec import Codec

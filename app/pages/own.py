@@ -10,7 +10,7 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 
 from ..jobs.streaming import as_sentence
-from ..models.own_models import LONGEST, PARTS, OwnModels
+from ..models.own_models import LONGEST, OwnModels, labels
 from ..state import AppState
 from .events import DECODES
 
@@ -30,7 +30,7 @@ class OwnForm:
             gr.Markdown(_HELP, elem_classes="app-hint")
             self._fields = {
                 part: gr.Textbox(label=label, max_lines=1, max_length=LONGEST, elem_id=f"own-{part}")
-                for part, label in PARTS.items()
+                for part, label in labels().items()
             }
             self._button = gr.Button("Load", elem_id="own-go")
             self._status = gr.Markdown("", visible=False, elem_classes="app-hint", elem_id="own-said")

@@ -16,7 +16,7 @@ from decoding.sampling import Sampling
 from ..address import PageState
 from ..controls import CheckedPrompt
 from ..examples import EXAMPLES, Example, examples_for
-from ..models.catalog import CatalogEntry
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, tolerant

@@ -1,5 +1,6 @@
 """What methods need in addition to the target."""
 
-from .base import CAPABILITIES, MethodPart, Parts
+from .base import CAPABILITIES, Parts
+from .named import NAMED_PARTS, MethodPart
 
-__all__ = ["CAPABILITIES", "MethodPart", "Parts"]
+__all__ = ["CAPABILITIES", "NAMED_PARTS", "MethodPart", "Parts"]

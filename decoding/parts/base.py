@@ -4,49 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import NamedTuple, Protocol
 
 from ..model.session import ProgressCallback
+from .named import NAMED_PARTS, MethodPart
 
 TAPPING = frozenset({"early_exit", "features"})  # what reads along between the target's layers
 CAPABILITIES = TAPPING | {"hidden"}  # what every model of ours can do
-
-
-class NamedPart(NamedTuple):
-    """A part that users name, by a flag and by an argument of `load`."""
-
-    method: str  # that needs it
-    title: str  # in a sentence
-    example: str  # of a hub id
-    source: str  # what to name
-    is_file: bool = False
-
-
-NAMED_PARTS = {
-    "medusa": NamedPart("medusa", "Medusa heads", "org/heads", "a folder or hub id, trained for the model"),
-    "kangaroo": NamedPart("kangaroo", "a Kangaroo adapter", "org/adapter", "a folder or hub id, trained for the model"),
-    "eagle": NamedPart("eagle3", "an EAGLE-3 drafter", "org/drafter", "a folder or hub id, trained for the model"),
-    "datastore": NamedPart(
-        "rest", "a datastore", "org/datastore", "a file or hub id, made by `datastore build`", is_file=True
-    ),
-}
-# What to do about a part that is missing, as the end of a sentence.
-_ADVICE = {
+_ADVICE = {  # what to do about a missing part that is no named one, as the end of a sentence
     "draft_model": "a drafter: load the engine with draft= (--draft), a model with the same tokenizer",
     "tables": "n-gram tables: load the engine with load(), which can build them for a network",
-    **{
-        name: f"{part.title}: load the engine with {name}= (--{name}), {part.source}"
-        for name, part in NAMED_PARTS.items()
-    },
 }
-
-
-class MethodPart(Protocol):
-    """Anything that an engine was loaded with for one method."""
-
-    about: str  # name and hash, for the record
-
-
 Maker = Callable[[ProgressCallback], MethodPart]
 
 
@@ -62,7 +29,7 @@ class Parts:
         """Return what an engine with these parts lacks for a method, and how to get it; None: nothing."""
         for need in sorted(needs - CAPABILITIES):
             if not (has_draft if need == "draft_model" else need in self._makers):
-                return _ADVICE.get(need, f"an unknown part, {need[:40]!r}")
+                return _advice(need)
         return None
 
     def take(self, needs: frozenset[str], progress: ProgressCallback) -> dict[str, MethodPart]:
@@ -73,3 +40,10 @@ class Parts:
                 if need not in self._made:
                     self._made[need] = self._makers[need](progress)
         return {need: self._made[need] for need in wanted}
+
+
+def _advice(need: str) -> str:
+    """Say what a missing part is and how to get it."""
+    if (part := NAMED_PARTS.get(need)) is not None:
+        return f"{part.title}: load the engine with {need}= (--{need}), {part.source}"
+    return _ADVICE.get(need, f"an unknown part, {need[:40]!r}")

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from ..codec import Codec
 from ..embedded import PARTS
-from ..errors import ModelError
 from ..model.session import ProgressCallback
-from ..model.split import AnyDecoder
 from ..model.transformers_model import AnyModel
-from .base import Maker, MethodPart
+from .base import Maker
+from .named import NAMED_PARTS, MethodPart, ReadPart
 
-ReadPart = Callable[[str, AnyModel, Codec], MethodPart]
 _MARKS = 16  # before a text, at most
 
 
-def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
+def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str]) -> dict[str, Maker]:
     """Return a maker for every part available. What the user named is read now, so that a mistake shows at once."""
     embedded = PARTS.get(name, {})
     makers: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
-    for part, read in _READERS.items():
-        path = named.get(part)
-        if path is not None:
-            makers[part] = partial(lambda part, _: part, read(path, target, codec))
+    readers: dict[str, ReadPart] = {name: part.read for name, part in NAMED_PARTS.items()}
+    for part, read in (readers | {"tables": _shipped_tables}).items():
+        if part in named:
+            makers[part] = partial(lambda part, _: part, read(named[part], target, codec))
         elif part in embedded and embedded[part].exists():
             makers[part] = partial(lambda read, path, _: read(path, target, codec), read, str(embedded[part]))
     return makers
@@ -51,45 +49,3 @@ def head_of(codec: Codec, vocabulary: int) -> list[int]:
     if not marks and type(bos) is int:
         marks = [bos]
     return [token for token in marks if token < vocabulary][:_MARKS]
-
-
-def _heads(path: str, target: AnyModel, codec: Codec) -> MethodPart:
-    from .heads import load_heads
-
-    return load_heads(path, target)
-
-
-def _adapter(path: str, target: AnyModel, codec: Codec) -> MethodPart:
-    from .adapter_files import load_adapter
-
-    return load_adapter(path, _decoder(target))
-
-
-def _eagle(path: str, target: AnyModel, codec: Codec) -> MethodPart:
-    from .eagle_files import load_eagle
-
-    return load_eagle(path, target)
-
-
-def _decoder(target: AnyModel) -> AnyDecoder:
-    if not isinstance(target, AnyDecoder):
-        raise ModelError(
-            f"{target.card.name[:80]} runs in transformers' own modules, whose first layers no adapter can use: "
-            "leave the adapter out"
-        )
-    return target
-
-
-def _store(path: str, target: AnyModel, codec: Codec) -> MethodPart:
-    from .datastore import fingerprint, load_store
-
-    return load_store(path, fingerprint(codec), target.card.vocabulary)
-
-
-_READERS: Mapping[str, ReadPart] = {
-    "medusa": _heads,
-    "kangaroo": _adapter,
-    "eagle": _eagle,
-    "datastore": _store,
-    "tables": _shipped_tables,
-}

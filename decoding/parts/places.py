@@ -7,24 +7,24 @@ from pathlib import Path
 from ..errors import ModelError
 from ..hub import find, parse_id
 from ..model.session import ProgressCallback
-from .base import NAMED_PARTS
+from .named import NAMED_PARTS
 
 
 def find_part(part: str, name: str, progress: ProgressCallback, *, download: bool = True) -> str:
     """Return the folder or file itself, or the copy of a hub repository; ModelError if it is neither."""
-    _, what, example, _, is_file = NAMED_PARTS[part]
-    place, kind = Path(name), "file" if is_file else "folder"
+    row = NAMED_PARTS[part]
+    place, what, kind = Path(name), row.title, "file" if row.is_file else "folder"
     try:
-        if place.is_file() if is_file else place.is_dir():
+        if place.is_file() if row.is_file else place.is_dir():
             return name
         exists = place.exists()
     except OSError:  # a name too long for the file system
         exists = True
     hub_id = None if exists else parse_id(name, owned=True)
     if hub_id is None:
-        raise ModelError(f"{name[:200]!r} is no {kind}: name one of {what}, or a hub id such as {example}@revision")
+        raise ModelError(f"{name[:200]!r} is no {kind}: name one of {what}, or a hub id such as {row.example}@revision")
     folder = find(hub_id, what, progress, download=download)
-    if not is_file:
+    if not row.is_file:
         return str(folder)
     files = sorted(folder.glob("*.safetensors"))
     if len(files) != 1:

@@ -9,7 +9,7 @@ import pytest
 
 from app.controls import Order, order
 from app.jobs.runner import JobRunner
-from app.models.catalog import CatalogEntry
+from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.state import AppState
 from app.store.trace_store import TraceStore

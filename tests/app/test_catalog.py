@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.models import catalog
-from app.models.catalog import CatalogEntry, default_catalog
+from app.models import catalog, entry
+from app.models.catalog import default_catalog
+from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from decoding import load, smollm2
 from decoding.errors import ModelError, ModelMissingError
@@ -22,6 +23,7 @@ QUIET = lambda what, share: None  # noqa: E731
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend a machine that has fetched nothing."""
     monkeypatch.setattr(catalog, "fetched", lambda *arguments, **options: None)
+    monkeypatch.setattr(entry, "fetched", lambda *arguments, **options: None)
     monkeypatch.setattr(smollm2, "fetched", lambda *arguments, **options: None)
 
 
@@ -47,10 +49,10 @@ def test_no_click_of_a_visitor_fetches_what_the_owner_did_not_allow(monkeypatch:
 
     monkeypatch.setattr(smollm2, "packaged", lambda: None)
     monkeypatch.setattr(smollm2, "fetch", refuse)
-    monkeypatch.setattr(catalog, "fetch", refuse)
-    entry = default_catalog()["SmolLM2 135M"]
+    monkeypatch.setattr(entry, "fetch", refuse)
+    smol = default_catalog()["SmolLM2 135M"]
     with pytest.raises(ModelMissingError, match="^SmolLM2 135M is not on this machine: get it with `make real`"):
-        ModelPool({entry.name: entry}).request(entry).wait(60)
+        ModelPool({smol.name: smol}).request(smol).wait(60)
     large = CatalogEntry("ours", "org/model", "0123456789" * 4, download=False)
     with pytest.raises(ModelMissingError, match="ours is not on this machine"):
         large.load(QUIET)
@@ -62,8 +64,7 @@ def test_a_gguf_file_stands_in_a_catalog(tmp_path: Path, monkeypatch: pytest.Mon
     path = write(tiny("llama"), tmp_path / "secret-place.gguf")
     listed = tmp_path / "models.toml"
     listed.write_text(f"[[model]]\nname = 'ours'\nmodel = '{path}'\ndtype = 'float32'\n")
-    entry = catalog.read_catalog(listed)["ours"]
-    engine = entry.load(QUIET)
+    engine = catalog.read_catalog(listed)["ours"].load(QUIET)
     assert engine.model.card.name == "ours"
     header = engine.generate([3, 4], max_new_tokens=2).trace.header
     assert header.model.name == "ours" and "secret" not in str(header)
@@ -80,7 +81,7 @@ def test_models_of_folders_are_named_without_them(tmp_path: Path) -> None:
 def test_a_file_that_is_no_model_is_refused_in_the_log_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What the owner must mend is in the owner's log."""
     (tmp_path / "bad.gguf").write_bytes(b"nonsense")
-    entry = CatalogEntry("ours", str(tmp_path / "bad.gguf"))
+    bad = CatalogEntry("ours", str(tmp_path / "bad.gguf"))
     with pytest.raises(ModelError, match="ours cannot be loaded on this server now"):
-        ModelPool({"ours": entry}).request(entry).wait(60)
+        ModelPool({"ours": bad}).request(bad).wait(60)
     assert "is no GGUF file" in caplog.text

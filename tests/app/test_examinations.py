@@ -12,7 +12,8 @@ import pytest
 from app.jobs import examination
 from app.jobs.examination import Examination
 from app.jobs.runner import JobRunner
-from app.models.catalog import POCKET, CatalogEntry
+from app.models.catalog import POCKET
+from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
@@ -49,7 +50,7 @@ def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str)
 def test_a_broken_one_has_both_curves_and_no_folder_is_named(tmp_path: Path) -> None:
     """A visitor must not see where the host keeps its files."""
     folder = broken("eagle", tmp_path / "drafter", entry(norm_before_residual=False))
-    ill = replace(POCKET, name="ill", eagle=str(folder))
+    ill = replace(POCKET, name="ill", part_places={"eagle": str(folder)})
     [*_, last] = got = examined(JobRunner(ModelPool({"ill": ill}), TraceStore()), ill, "eagle3")
     assert [fault["flag"] for fault in last["report"]["faults"]] == ["norm_before_residual"]
     given, mended = last["report"]["charts"]["light"]["data"]

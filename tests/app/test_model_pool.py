@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.models.catalog import CatalogEntry
+from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from decoding.engine import Engine
 from decoding.model import memory

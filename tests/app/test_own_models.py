@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.models.catalog import POCKET, CatalogEntry, without_paths
-from app.models.model_pool import ModelPool
+from app.models.catalog import POCKET
+from app.models.entry import CatalogEntry
+from app.models.model_pool import ModelPool, without_paths
 from app.models.own_models import OwnModels
 from app.pages.own import OwnForm
 from app.server.limits import LIMITS
@@ -43,7 +44,11 @@ def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None
     folder = str((root / "mine" / "llama").resolve())
     assert first == CatalogEntry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, own=True)
     second = models.add({"model": f"org/model@{COMMIT}", "eagle": f"org/drafter@{COMMIT}"})
-    assert (second.model, second.revision, second.eagle) == ("org/model", COMMIT, f"org/drafter@{COMMIT}")
+    assert (second.model, second.revision, second.part_places) == (
+        "org/model",
+        COMMIT,
+        {"eagle": f"org/drafter@{COMMIT}"},
+    )
     third = models.add({"model": "pocket", "draft": "mine/llama"})
     assert (third.name, third.model, third.draft) == ("own 3 pocket", "pocket", folder)
     assert list(catalog) == ["pocket", first.name, second.name, third.name] and catalog["pocket"] is POCKET

@@ -16,7 +16,8 @@ import pytest
 
 from app.controls import order
 from app.jobs.live_run import LiveRun
-from app.models.catalog import CatalogEntry, read_catalog
+from app.models.catalog import read_catalog
+from app.models.entry import CatalogEntry
 from app.state import AppState
 from app.store.trace_store import StoredRun
 from decoding import load
@@ -43,15 +44,14 @@ def cellar(tmp_path: Path) -> Path:
     return home
 
 
-def entry(cellar: Path, **changes: Any) -> CatalogEntry:
-    places = {part: str(cellar / f"{SECRET}-{part}") for part in ("medusa", "kangaroo")}
+def entry(cellar: Path, heads: str = f"{SECRET}-medusa", **changes: Any) -> CatalogEntry:
+    places = {"medusa": heads, "kangaroo": f"{SECRET}-kangaroo", "datastore": f"{SECRET}.safetensors.packed"}
     got = {
         "model": str(cellar / f"{SECRET}-target"),
         "draft": str(cellar / f"{SECRET}-drafter"),
-        "datastore": str(cellar / f"{SECRET}.safetensors.packed"),
+        "part_places": {part: str(cellar / place) for part, place in places.items()},
         "device": "cpu",
         "dtype": "float32",
-        **places,
     }
     return CatalogEntry("ours", **(got | changes))
 
@@ -154,7 +154,7 @@ BROKEN: dict[str, Callable[[Path], CatalogEntry]] = {
     ),
     "broken tokenizer": spoilt(f"{TARGET_FOLDER}/tokenizer.json", lambda path: path.write_text("{}")),
     "other tokens": spoilt(f"{SECRET}-drafter/tokenizer.json", other_tokens),
-    "no heads": lambda cellar: entry(cellar, medusa=str(cellar / "gone")),
+    "no heads": lambda cellar: entry(cellar, heads="gone"),
     "another's adapter": spoilt(
         f"{SECRET}-kangaroo/config.json",
         lambda path: path.write_text(

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.tuned import CPU
 from app.address import PageState
-from app.models.catalog import CatalogEntry
+from app.models.entry import CatalogEntry
 from app.pages.race import RaceForm, build
 from app.state import AppState
 from tests.event_loops import discard_event_loops

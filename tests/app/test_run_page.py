@@ -11,7 +11,8 @@ from analysis.tuned import CPU
 from analysis.tuned import POCKET as POCKET_ON_CPU
 from app.address import PageState
 from app.examples import EXAMPLES, examples_for
-from app.models.catalog import POCKET, SMOLLM2, CatalogEntry
+from app.models.catalog import POCKET, SMOLLM2
+from app.models.entry import CatalogEntry
 from app.pages.prompt_controls import RAW
 from app.pages.run import RunForm, build
 from app.pages.viewer import viewer

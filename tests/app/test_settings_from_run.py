@@ -11,7 +11,8 @@ from analysis.store.folder import RunFolder
 from analysis.store.folder_traces import trace_of
 from analysis.store.tables import tables_of
 from app.examples import EXAMPLES
-from app.models.catalog import POCKET, SMOLLM2, CatalogEntry
+from app.models.catalog import POCKET, SMOLLM2
+from app.models.entry import CatalogEntry
 from app.server.limits import LIMITS
 from app.settings_from_run import order_of, settings_from_run
 from app.state import AppState

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.models.catalog import CatalogEntry, read_catalog
+from app.models.catalog import read_catalog
+from app.models.entry import CatalogEntry
 from app.server.serving import check_free
 from app.ui import LaunchOptions, build, make_state
 from decoding.errors import ParamError
@@ -93,7 +94,7 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
     catalog = read_catalog(path)
     assert catalog["small"] == CatalogEntry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
     assert catalog["small"].parts == {"tables", *CAPABILITIES}
-    short = CatalogEntry("short", "org/model", "0123456789" * 4, kangaroo=f"org/adapter@{'a' * 40}")
+    short = CatalogEntry("short", "org/model", "0123456789" * 4, part_places={"kangaroo": f"org/adapter@{'a' * 40}"})
     assert catalog["short"] == short and "kangaroo" in short.parts
     assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
 

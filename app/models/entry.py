@@ -1,0 +1,151 @@
+"""A model that visitors can choose: where it and its parts are, and how its engine is loaded."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decoding import smollm2
+from decoding.embedded import FOLDERS, PARTS, drafter_of
+from decoding.errors import ModelError, ModelMissingError
+from decoding.hub import HubId, fetch, fetched, parse_id
+from decoding.parts import CAPABILITIES
+
+from ..server.limits import LIMITS
+
+if TYPE_CHECKING:
+    from decoding.codec import Codec
+    from decoding.engine import Engine
+    from decoding.model.session import ProgressCallback
+
+_TRYING = threading.Lock()  # one at a time: each takes a core
+_SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A model of the catalog."""
+
+    name: str
+    model: str
+    revision: str | None = None
+    draft: str | None = None
+    draft_revision: str | None = None
+    part_places: Mapping[str, str] = field(default_factory=dict)  # folders, files and hub ids, by the parts' names
+    device: str | None = None
+    draft_device: str | None = None
+    dtype: str | None = None
+    download: bool = True  # whether the hub may be asked; a file's entries always may
+    own: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts that methods find beside the target, by the names in their `needs`."""
+        embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
+        drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
+        return frozenset({"tables"} | CAPABILITIES | {*self.part_places} | embedded | drafter)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether its weights are on this machine, or may be fetched."""
+        return self.download or self.model != smollm2.NAME or smollm2.here() is not None
+
+    def load(self, report: ProgressCallback) -> Engine:
+        """Load the engine; only this method imports torch."""
+        import torch
+        import transformers
+
+        from decoding.loader import load
+
+        # One core is left to the page: where it shares a core with torch, all of torch's threads wait for that one.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
+
+        transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
+        draft = None if self.draft is None else self._place(self.draft, self.draft_revision, report)
+        where = self._place(self.model, self.revision, report)
+        self._try_tokenizers(report, where, draft)
+        engine = load(
+            where,
+            draft=draft,
+            device=self.device,
+            draft_device=self.draft_device,
+            dtype=self.dtype,
+            download=self.download,
+            progress=report,
+            **self.part_places,
+        )
+        self._name(engine)
+        return engine
+
+    def codec(self) -> Codec:
+        """Load the tokenizer alone. Raises ModelError unless its files are on this machine."""
+        from decoding.loader import find_codec
+
+        def report(what: str, share: float) -> None:
+            pass
+
+        where = replace(self, download=False)._place(self.model, self.revision, report)
+        self._try_tokenizers(report, where)
+        return find_codec(where, report, download=False)
+
+    def _place(self, place: str, revision: str | None, report: ProgressCallback) -> str:
+        """Return a folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
+        if place in _SHIPPED or _is_local(place):
+            return place
+        if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
+            raise ModelError(
+                f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
+            )
+        if self.download:
+            return str(fetch(place, report, revision=revision))
+        folder = fetched(place, revision=revision)
+        if folder is None:
+            raise ModelMissingError(
+                f"{self.name} is not on this machine, and the hub does not send {place!r} now: try again later"
+            )
+        return str(folder)
+
+    def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
+        """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
+        if not self.own:
+            return
+        from .tokenizer_apart import try_tokenizer
+
+        for place in places:
+            if place is not None and place not in _SHIPPED:
+                report("trying the tokenizer", 0.0)
+                limits = LIMITS.tokenizer_seconds, LIMITS.tokenizer_memory, LIMITS.prompt_characters
+                with _TRYING:
+                    try_tokenizer(Path(place), *limits)
+
+    def _name(self, engine: Engine) -> None:
+        """Replace the names on the models' cards, which are folders of this machine, by public names.
+
+        Visitors see the cards: in every trace, download and footer.
+        """
+        models = ((engine.model, self.model, self.name), (engine.draft, self.draft, f"{self.name} (draft)"))
+        for model, place, name in models:
+            if model is not None and place is not None and place not in _SHIPPED:
+                model.card = replace(model.card, name=place if hub_id_of(place) else name)
+        for part in self.part_places:
+            made = engine.part(part)
+            made.about = f"{self.name} {made.about.rpartition(' ')[2]}"  # its hash stays
+
+
+def hub_id_of(place: str | None) -> HubId | None:
+    """Return what a place means on the hub; None if it is on this machine."""
+    if place is None or place in _SHIPPED or _is_local(place):
+        return None
+    return parse_id(place, owned=True)
+
+
+def _is_local(place: str) -> bool:
+    """Return True if it is a folder or a file, as of a GGUF model or a datastore."""
+    try:
+        return Path(place).exists()
+    except OSError:  # a name that no file system takes, or in a folder that may not be read
+        return False
