@@ -7,19 +7,17 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from analysis.tuned import tuned_preset
 from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
 
-from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, load_engine, whole
+from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, device_of, load_engine, real, whole
 from .bench import add_question_flags, columns_of, method_params, names_in, number, read_questions
 from .paint import Paint, one_line
-from .progress import ProgressBar
+from .progress import resumable
 
 if TYPE_CHECKING:
     from analysis.evaluate.evaluation import Answers
@@ -85,14 +83,10 @@ def main(arguments: argparse.Namespace) -> int:
         traces=arguments.traces,
         baseline=not arguments.no_baseline,
     )
-    about = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in MODEL_FLAGS}
-    answers = _answers(arguments)
-    try:
-        with ProgressBar() as progress:
-            report = evaluate(plan, out, answers, about, progress)
-    except KeyboardInterrupt:
-        sys.stderr.write("specscope: stopped; the same command resumes after the finished questions\n")
-        raise
+    flags = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in MODEL_FLAGS}
+    answers = _answers(arguments, flags)
+    with resumable("after the finished questions") as progress:
+        report = evaluate(plan, out, answers, flags, progress)
     if arguments.json:
         print(json.dumps(report))
     else:
@@ -100,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answers(arguments: argparse.Namespace) -> Answers:
+def _answers(arguments: argparse.Namespace, flags: Mapping[str, Any]) -> Answers:
     """Choose what runs the questions."""
     from analysis.evaluate.evaluation import in_this_process
 
@@ -113,26 +107,15 @@ def _answers(arguments: argparse.Namespace) -> Answers:
     cluster = Cluster(
         None if arguments.ray == _LOCAL else clean(arguments.ray),
         whole("--workers", arguments.workers or "2", 1, 10_000),
-        _gpus(arguments.num_gpus),
+        real("--num-gpus", arguments.num_gpus or "0", 0.0, 64.0),
         whole("--threads", arguments.threads or "1", 1, 1024),
     )
-    flags = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in MODEL_FLAGS}
-    return on_ray(cluster, flags.pop("model"), flags)
-
-
-def _gpus(text: str | None) -> float:
-    try:
-        gpus = float(text or 0)
-    except ValueError:
-        gpus = -1.0
-    if not 0.0 <= gpus <= 64.0:
-        raise ParamError(f"--num-gpus must be a number from 0 to 64, not {clean(str(text))[:40]!r}")
-    return gpus
+    return on_ray(cluster, flags["model"], {name: value for name, value in flags.items() if name != "model"})
 
 
 def _tuned(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, Mapping[str, JSON]]:
     """Return the fastest settings of the methods that have presets for this model and device."""
-    device = (arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")).partition(":")[0]
+    device = device_of(arguments).partition(":")[0]
     tuned = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
     return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in tuned}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -65,3 +67,14 @@ class ProgressBar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def resumable(where: str) -> Iterator[ProgressBar]:
+    """Show a bar during work that can be stopped, and say `where` the same command resumes it."""
+    try:
+        with ProgressBar() as progress:
+            yield progress
+    except KeyboardInterrupt:
+        sys.stderr.write(f"specscope: stopped; the same command resumes {where}\n")
+        raise

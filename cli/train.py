@@ -4,61 +4,37 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-import torch
-
 from decoding.errors import ParamError
 from decoding.types import JSON
 
-from .arguments import add_json_flag, clean, whole
-from .progress import ProgressBar
-from .train_parts import (
-    EXAMPLE_DRAFTER,
-    EXAMPLE_EAGLE3,
-    EXAMPLE_KANGAROO,
-    EXAMPLE_MEDUSA,
-    HELP_DRAFTER,
-    HELP_EAGLE3,
-    HELP_KANGAROO,
-    HELP_MEDUSA,
-    add_drafter_flags,
-    add_eagle3_flags,
-    add_kangaroo_flags,
-    add_medusa_flags,
-    train_drafter,
-    train_eagle3,
-    train_kangaroo,
-    train_medusa,
-)
+from .arguments import add_json_flag, choice, clean, device_of, set_threads, whole
+from .progress import ProgressBar, resumable
+from .train_parts import CHECKPOINT, TRAININGS
 
 _Plan = TypeVar("_Plan")
 HELP = "train the embedded family from scratch, or heads, an adapter or a drafter for any model"
 EXAMPLE = "python -m decoding train family --out family"
 _FAMILY = "train the embedded family: tokenizer, target, drafter, tasks and their cards"
 _SMOLLM2 = "make SmolLM2's parts from its own answers: corpus, datastore, Medusa heads, Kangaroo adapter"
-_EXAMPLE_SMOLLM2 = "python -m decoding train smollm2 --out assets/smollm2 --threads 2"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the commands below this one, and their flags."""
     trained = parser.add_subparsers(title="what to train", metavar="WHAT", required=True)
     for name, help_, example, add, train in (
-        ("family", _FAMILY, EXAMPLE, _add_family_flags, _train_family),
-        ("smollm2", _SMOLLM2, _EXAMPLE_SMOLLM2, _add_smollm2_flags, _train_smollm2),
-        ("medusa", HELP_MEDUSA, EXAMPLE_MEDUSA, add_medusa_flags, train_medusa),
-        ("kangaroo", HELP_KANGAROO, EXAMPLE_KANGAROO, add_kangaroo_flags, train_kangaroo),
-        ("eagle3", HELP_EAGLE3, EXAMPLE_EAGLE3, add_eagle3_flags, train_eagle3),
-        ("drafter", HELP_DRAFTER, EXAMPLE_DRAFTER, add_drafter_flags, train_drafter),
+        ("family", _FAMILY, "--out family", _add_family_flags, _train_family),
+        ("smollm2", _SMOLLM2, "--out assets/smollm2 --threads 2", _add_smollm2_flags, _train_smollm2),
+        *TRAININGS,
     ):
         sub = trained.add_parser(
             name,
             help=help_,
             description=help_[0].upper() + help_[1:] + ".",
-            epilog=f"example:\n  {example}",
+            epilog=f"example:\n  python -m decoding train {name} {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -121,21 +97,13 @@ def _train(
 
     transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
 
-    plan = plans.get(arguments.plan)
-    if plan is None:
-        raise ParamError(f"--plan must be one of {', '.join(plans)}, not {clean(arguments.plan)[:40]!r}")
+    plan = plans[choice("--plan", arguments.plan, plans)]
     if Path(arguments.out).is_file():
         raise ParamError(f"--out must name a folder, not the file {clean(arguments.out)[:200]!r}")
     out, seed = Path(clean(arguments.out)), whole("--seed", arguments.seed, 0, 2**31 - 1)
-    if arguments.threads is not None:
-        torch.set_num_threads(whole("--threads", arguments.threads, 1, 1024))
-    device = clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    try:
-        with ProgressBar() as progress:
-            measured = train(out, plan, seed, device, progress)
-    except KeyboardInterrupt:
-        sys.stderr.write("specscope: stopped; the same command resumes from the last checkpoint\n")
-        raise
+    set_threads(arguments.threads)
+    with resumable(CHECKPOINT) as progress:
+        measured = train(out, plan, seed, device_of(arguments), progress)
     if arguments.json:
         print(json.dumps({"out": str(out), **measured}))
     return out

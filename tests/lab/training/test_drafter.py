@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from cli.arguments import Parser
-from cli.train_parts import add_drafter_flags, train_drafter
+from cli.train_flags import add_drafter_flags
+from cli.train_parts import train_drafter
 from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.loader import load

@@ -12,14 +12,8 @@ import pytest
 import torch
 
 from cli.arguments import Parser
-from cli.train_parts import (
-    add_eagle3_flags,
-    add_kangaroo_flags,
-    add_medusa_flags,
-    train_eagle3,
-    train_kangaroo,
-    train_medusa,
-)
+from cli.train_flags import add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
+from cli.train_parts import train_eagle3, train_kangaroo, train_medusa
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError, SpecscopeError
 from decoding.model.loading import load_model
