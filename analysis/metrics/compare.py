@@ -19,10 +19,10 @@ from decoding.types import JSON
 from . import intervals
 from .acceptance import counted, judged_at, positions
 from .columns import Array
-from .cost import speed_sums
 from .groups import MOST_GROUPS
 from .result import Condition, MetricResult, UnknownError, listed, result, unknown
 from .selection import Selection
+from .step_costs import speed_sums
 from .times import later_sums
 
 Sums = tuple[
