@@ -83,8 +83,7 @@ def _claims() -> tuple[Claim, ...]:
             title="one drafter on features writes more than its rivals",
             found="EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
             measured=f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per "
-            "step by kind "
-            "of question; a rival whose part is missing is left out.",
+            "step by kind of question; a rival whose part is missing is left out.",
             rule="EAGLE-3's mean over the kinds is more than that of each rival.",
             take=_rates,
             judge=judge_rates,
@@ -101,10 +100,8 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Table 2",
             title="several tapped layers guess better than one",
-            found=(
-                "Features of a low, a middle and a high layer raise the accepted length above that of the top layer "
-                "alone."
-            ),
+            found="Features of a low, a middle and a high layer raise the accepted length above that of the top layer "
+            "alone.",
             measured=f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the tapped layers.",
             take=_ablate("tapped layers", "guesses learnt"),
@@ -113,10 +110,8 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Table 2",
             title="training-time test makes later guesses right",
-            found=(
-                "A drafter that has learnt on its own output accepts more than one that has learnt its first guess "
-                "alone."
-            ),
+            found="A drafter that has learnt on its own output accepts more than one that has learnt its first guess "
+            "alone.",
             measured=f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the guesses learnt.",
             take=_ablate("guesses learnt", "tapped layers"),

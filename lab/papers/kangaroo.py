@@ -147,11 +147,9 @@ PAPER = Paper(
             place="Table 1",
             title="one adapter compresses more than its rivals",
             found="Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged "
-            "over the "
-            "kinds of Spec-Bench.",
+            "over the kinds of Spec-Bench.",
             measured="Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, "
-            "15). "
-            "Tokens per step by kind of question; a rival whose part is missing is left out.",
+            "15). Tokens per step by kind of question; a rival whose part is missing is left out.",
             rule="Kangaroo's mean over the kinds is more than that of each rival.",
             take=_rates,
             judge=judge_rates,
@@ -160,11 +158,9 @@ PAPER = Paper(
             place="Figure 1a",
             title="guesses that know each other stay right for longer",
             found="On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, "
-            "and "
-            "Kangaroo's stays above that of Medusa's independent heads.",
+            "and Kangaroo's stays above that of Medusa's independent heads.",
             measured="Kangaroo with gamma 6 and eta 0, and Medusa's best guesses, on arithmetic: the share of steps "
-            "that wrote "
-            "more than w tokens, for w up to the number of Medusa's heads, which can accept no more.",
+            "that wrote more than w tokens, for w up to the number of Medusa's heads, which can accept no more.",
             rule="Kangaroo's CTAR falls with w, and is above Medusa's at every w.",
             take=_consistency,
             judge=judge_consistency,
@@ -199,9 +195,8 @@ PAPER = Paper(
         Claim(
             place="Table 2",
             title="attention alone, with the target's own head, is enough",
-            found="The adapter of one attention and two norms is faster than one with a head of its own, than a "
-            "whole layer, "
-            "and than an MLP.",
+            found="The adapter of one attention and two norms is faster than one with a head of its own, than a whole "
+            "layer, and than an MLP.",
             measured=f"Adapters of several architectures after one layer, {_TRAINED}, raced against autoregressive "
             "decoding.",
             rule="The paper's adapter is faster than each of the others.",

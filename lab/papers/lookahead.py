@@ -147,8 +147,7 @@ PAPER = Paper(
             place="Table 3",
             title="balanced branches beat tiny ones",
             found="Window and guesses of equal size save more steps than a window of one column, even one that the "
-            "prompt "
-            "helps, and than a single guess.",
+            "prompt helps, and than a single guess.",
             measured=f"{_IN_TABLE_3}.",
             rule=f"{_EVEN} gives more tokens per step than each of the others.",
             take=_table_3(_EVEN, _WIDE, _THIRTY, _SMALL, _MANY, _THIRTY_TOO),
@@ -167,8 +166,7 @@ PAPER = Paper(
             place="Table 3",
             title="prompt lookup uses the prompt better",
             found="Prompt lookup, which matches more than one token, surpasses a tiny window with the prompt as "
-            "reference; "
-            "in the paper's table it does at 3 and at 10 guesses, and not at 30.",
+            "reference; in the paper's table it does at 3 and at 10 guesses, and not at 30.",
             measured=f"{_IN_TABLE_3}; prompt lookup as in transformers.",
             rule="Prompt lookup gives more tokens per step than both.",
             take=_table_3(_LOOKUP, _SMALL, _MANY),
@@ -177,10 +175,8 @@ PAPER = Paper(
         Claim(
             place="Figure 4, section 4.2",
             title="steps fall with the logarithm of what is spent",
-            found=(
-                "Given a large enough gamma, S grows linearly with log b, and growing gamma and b together meets no "
-                "bound."
-            ),
+            found="Given a large enough gamma, S grows linearly with log b, and growing gamma and b together meets no "
+            "bound.",
             measured=_SCALE,
             rule=f"For the largest gamma S rises with b, a straight line over log b explains {_STRAIGHT:.0%} of its "
             "variance, and the largest gamma with the largest b gives more than either with the other's smallest.",
@@ -191,8 +187,7 @@ PAPER = Paper(
             place="Equations 4 to 7",
             title="one alpha and one f explain all of it",
             found="The measured trend follows S = (f - 1 + E) / f, with E the expected tokens of b guesses of gamma "
-            "tokens, "
-            "each token accepted with the chance alpha.",
+            "tokens, each token accepted with the chance alpha.",
             measured=f"{_SCALE} Alpha and f by least squares over all settings.",
             rule=f"The fit explains {_CLOSE:.0%} of the variance of S.",
             take=_figure_4,

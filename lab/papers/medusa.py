@@ -122,12 +122,10 @@ PAPER = Paper(
         Claim(
             place="Figure 6a",
             title="a sparse tree beats a much larger dense one",
-            found="A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate "
-            "than dense "
-            "trees of 256.",
+            found="A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate than "
+            "dense trees of 256.",
             measured="The default tree of 63 guesses against full products of 201 to 256, none of more heads than "
-            "there are: "
-            "that many guesses of each head.",
+            "there are: that many guesses of each head.",
             rule="The sparse tree gives more tokens per step than the dense ones' mean, and than the best of them.",
             take=_trees,
             judge=judge_trees,
@@ -146,13 +144,10 @@ PAPER = Paper(
             title="typical acceptance rises with the temperature",
             found="Rejection sampling accepts less at higher temperatures; typical acceptance accepts more.",
             measured=f"Medusa at temperatures {', '.join(map(str, _TEMPERATURES))}: tokens per step of typical "
-            "acceptance, with "
-            "epsilon 0.09 and delta 0.3, and of lossless acceptance. Both draw a step's last token, which the paper "
-            "takes greedily.",
-            rule=(
-                "With the temperature, tokens per step rise under typical acceptance, and fall under lossless "
-                "acceptance."
-            ),
+            "acceptance, with epsilon 0.09 and delta 0.3, and of lossless acceptance. Both draw a step's last token, "
+            "which the paper takes greedily.",
+            rule="With the temperature, tokens per step rise under typical acceptance, and fall under lossless "
+            "acceptance.",
             take=_temperatures,
             judge=judge_temperatures,
         ),

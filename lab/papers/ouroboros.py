@@ -157,9 +157,8 @@ PAPER = Paper(
             place="Table 1",
             title="much of a rejected draft is right",
             found="The target agrees with a draft at many more positions than in the common prefix alone.",
-            measured=f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes "
-            "on from the "
-            "draft, not from its own text.",
+            measured=f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes on "
+            "from the draft, not from its own text.",
             rule="More tokens match than the common prefix holds.",
             take=_agreement,
             judge=judge_agreement,
@@ -170,12 +169,10 @@ PAPER = Paper(
             found=(
                 "Ouroboros is faster than speculative and Lookahead decoding, and a warm start makes it faster still."
             ),
-            measured=f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative "
-            "decoding with "
-            "the same gamma; Lookahead (5, 15, 15); raced against autoregressive decoding.",
+            measured=f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative decoding "
+            "with the same gamma; Lookahead (5, 15, 15); raced against autoregressive decoding.",
             rule="Ouroboros gives more tokens per step than speculative decoding; it is faster than that, than "
-            "Lookahead "
-            "and than autoregressive decoding; and faster warm than cold.",
+            "Lookahead and than autoregressive decoding; and faster warm than cold.",
             take=_overall,
             judge=judge_overall,
         ),
@@ -184,11 +181,9 @@ PAPER = Paper(
             title="suffixes, inspiration and refinement all help",
             found="Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
             measured="Ouroboros without a warm start, its parts switched on one by one. Judged by tokens per step, "
-            "which no "
-            "clock blurs; without suffixes inspiration can save passes of the drafter only.",
-            rule="Suffixes give more tokens per step than drafting alone; inspiration and refinement add to "
-            "suffixes, each "
-            "with and without the other.",
+            "which no clock blurs; without suffixes inspiration can save passes of the drafter only.",
+            rule="Suffixes give more tokens per step than drafting alone; inspiration and refinement add to suffixes, "
+            "each with and without the other.",
             take=_ablation,
             judge=judge_ablation,
         ),
@@ -204,13 +199,11 @@ PAPER = Paper(
         Claim(
             place="Table 4",
             title="a warm start helps, whatever came before",
-            found="Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, "
-            "but the "
-            "order matters less than the warm start itself.",
+            found="Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, but "
+            "the order matters less than the warm start itself.",
             measured="Ouroboros cold, and warm over the same questions in three orders, each from an empty pool.",
             rule="Warm gives more tokens per step than cold in both orders, kind by kind more than shuffled, and the "
-            "order "
-            "changes less than the warm start does.",
+            "order changes less than the warm start does.",
             take=_locality,
             judge=judge_locality,
         ),

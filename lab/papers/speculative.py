@@ -78,10 +78,9 @@ PAPER = Paper(
             title="the expected tokens of a step",
             found="A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
             "(1 - alpha^(gamma+1)) / (1 - alpha) tokens per step.",
-            measured="Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over "
-            "both models' "
-            "distributions in front of every token that the target itself writes. The last prediction gives every "
-            "guess the chance of its own position in these texts.",
+            measured="Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over both "
+            "models' distributions in front of every token that the target itself writes. The last prediction gives "
+            "every guess the chance of its own position in these texts.",
             rule=f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
             take=_expected,
             judge=judge_expected,
@@ -90,9 +89,8 @@ PAPER = Paper(
             place="Table 2",
             title="sampling lowers acceptance",
             found="Drafts are accepted more often when both models decode greedily than at temperature 1.",
-            measured=f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which "
-            "greedily is how "
-            "often the likeliest tokens agree.",
+            measured=f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which greedily "
+            "is how often the likeliest tokens agree.",
             rule="Alpha and tokens per step are both lower at temperature 1.",
             take=_temperatures,
             judge=judge_temperatures,

@@ -55,8 +55,7 @@ PAPER = Paper(
             title="it grows with repetition",
             found="The more often the same is asked for, as by agents, the longer are the guesses that come true.",
             measured=f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} "
-            "and "
-            f"{_TIMES[2]} times in a row.",
+            f"and {_TIMES[2]} times in a row.",
             rule="Tokens per step rise with how often each question is asked.",
             take=_repetition,
             judge=judge_repetition,

@@ -48,10 +48,8 @@ PAPER = Paper(
             title="it guesses where nothing matches",
             found="Rows of likely tokens guess in every step, prompt lookup only where the text's ending occurred "
             "before: where answers do not copy from their prompts, recycling gives more.",
-            measured=(
-                "Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, by "
-                "kind."
-            ),
+            measured="Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, "
+            "by kind.",
             rule="On every kind whose answers do not copy, Token Recycling gives more tokens per step.",
             take=_without_match,
             judge=judge_without_match,
