@@ -132,12 +132,7 @@ def speed(
         rows.append([name, f"{rate:.1f}", share, f"{ratio(times, base):.2f}x"])
     host = host_ms(engines["as usual"], prompts.next())
     note = f"Host, outside the target's pass: {host:.2f} ms a step.{graphs_failed(engines['as usual'])}"
-    return f"{table(rows)}\n\n{note}", {
-        "tokens_per_second": rates,
-        "bytes": size,
-        "context": context,
-        "host_ms": host,
-    }
+    return f"{table(rows)}\n\n{note}", {"tokens_per_second": rates, "bytes": size, "context": context, "host_ms": host}
 
 
 def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence[int]) -> tuple[str, dict[str, Any]]:

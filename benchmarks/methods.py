@@ -88,11 +88,7 @@ def look_ups() -> list[list[str]]:
 def report() -> str:
     """Measure everything."""
     torch.set_num_threads(2)
-    rows = [
-        ["", "measured", "bar"],
-        ["n-gram tables of 4096 tokens, s", f"{tables_seconds():.1f}", "20"],
-        *look_ups(),
-    ]
+    rows = [["", "measured", "bar"], ["n-gram tables of 4096 tokens, s", f"{tables_seconds():.1f}", "20"], *look_ups()]
     where = conditions("pocket", "float32", "CPU", f"{torch.get_num_threads()} threads")
     return "\n\n".join([f"{where}.", own_work(load(embedded.TARGET, device="cpu")), table(rows)])
 

@@ -40,13 +40,7 @@ class Loop:
     """The state of a run between two steps."""
 
     def __init__(
-        self,
-        request: Request,
-        model: Model,
-        session: Session,
-        draft: Session | None,
-        drafts_on: Model,
-        codec: Codec,
+        self, request: Request, model: Model, session: Session, draft: Session | None, drafts_on: Model, codec: Codec
     ) -> None:
         self._request, self._device, self._session = request, model.device, session
         self._seam = Seam(session, len(request.prompt))

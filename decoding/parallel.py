@@ -45,13 +45,7 @@ class ParallelLoop(Loop):
     """The loop of one rank."""
 
     def __init__(
-        self,
-        request: Request,
-        model: Model,
-        session: Session,
-        draft: Session | None,
-        drafts_on: Model,
-        codec: Codec,
+        self, request: Request, model: Model, session: Session, draft: Session | None, drafts_on: Model, codec: Codec
     ) -> None:
         assert request.ranks is not None
         self._exchange = Exchange(request.ranks, super()._watch(request), sampling=not request.sampling.greedy)

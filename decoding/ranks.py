@@ -48,9 +48,7 @@ class Ranks:
         device = f"cuda:{local % devices}" if devices else device
         try:
             dist.init_process_group(
-                backend,
-                timeout=_PATIENCE,
-                device_id=torch.device(device) if backend == "nccl" and device else None,
+                backend, timeout=_PATIENCE, device_id=torch.device(device) if backend == "nccl" and device else None
             )
         except (RuntimeError, ValueError) as error:
             reason = " ".join(str(error).split())[:160]

@@ -35,11 +35,7 @@ class Sampling(Params):
     top_p: float = param(1.0, label="Top p", help="Keep the likeliest tokens up to this mass", min=0.0, max=1.0)
     min_p: float = param(0.0, label="Min p", help="Drop tokens below this share of the likeliest", min=0.0, max=1.0)
     repetition_penalty: float = param(
-        1.0,
-        label="Repetition penalty",
-        help="Above 1 makes tokens of the text so far less likely",
-        min=0.01,
-        max=100.0,
+        1.0, label="Repetition penalty", help="Above 1 makes tokens of the text so far less likely", min=0.01, max=100.0
     )
     seed: int = param(0, label="Seed", help="The same seed gives the same draws", min=0, max=2**63 - 1)
 

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["VIEWS", "animate", "figure", "landscape", "write_html"]
 
 # What brings plotly is imported when it is asked for: the page's server draws nothing itself.
-_LATER = {
-    "animate": ".notebook",
-    "figure": ".notebook",
-    "landscape": ".landscape_figure",
-    "write_html": ".page",
-}
+_LATER = {"animate": ".notebook", "figure": ".notebook", "landscape": ".landscape_figure", "write_html": ".page"}
 
 
 def __getattr__(name: str) -> Any:

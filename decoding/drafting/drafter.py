@@ -112,11 +112,7 @@ class Drafter(Writer):
         return Recordable((lead, passes.key), (passes.first, *missing, root), (), begin, done)
 
     def write(
-        self,
-        count: int,
-        guesses: Guesses,
-        window: Window | None,
-        harvest: Callable[[Sequence[int]], None],
+        self, count: int, guesses: Guesses, window: Window | None, harvest: Callable[[Sequence[int]], None]
     ) -> tuple[Chain, list[int]]:
         """Write up to `count` tokens by Lookahead decoding; return them and how many each pass wrote.
 

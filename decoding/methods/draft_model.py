@@ -41,9 +41,7 @@ class DraftModelParams(Params):
         0.0, label="Confidence threshold", help="Stop drafting after a token with less confidence (0: never)"
     )
 
-    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"gamma": 4, "threshold": 0.3},
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {"SmolLM2 on a CPU": {"gamma": 4, "threshold": 0.3}}
 
 
 class DraftModel(Method):

@@ -46,10 +46,7 @@ class JacobiParams(Params):
         choices=("prompt", "last", "zero"),
     )
 
-    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"n": 1},
-        "pocket on a CPU": {"n": 1},
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {"SmolLM2 on a CPU": {"n": 1}, "pocket on a CPU": {"n": 1}}
 
     @property
     def nodes(self) -> int:

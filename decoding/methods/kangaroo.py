@@ -53,9 +53,7 @@ class KangarooParams(Params):
         help="Stop drafting after a token with less confidence (0: never)",
     )
 
-    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"gamma": 3, "eta": 0.4},
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {"SmolLM2 on a CPU": {"gamma": 3, "eta": 0.4}}
 
 
 class Kangaroo(Method):

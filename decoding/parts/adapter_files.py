@@ -55,8 +55,7 @@ def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> St
         )
     if (layer := config.exit_layer) > shape.layers:
         raise UnfitError(
-            "exit_layer",
-            f"the adapter reads layer {layer} of a model of {shape.layers}: name one made for it",
+            "exit_layer", f"the adapter reads layer {layer} of a model of {shape.layers}: name one made for it"
         )
     weights = _read_weights(stored(where / "adapter.safetensors"), config.tensors(shape.hidden, shape.vocabulary))
     vocabulary = read_vocabulary(where, model)

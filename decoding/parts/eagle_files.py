@@ -100,12 +100,7 @@ def learnt_guesses(folder: Path) -> int:
 
 
 def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
-    proposal = {
-        "proposal_type": "greedy",
-        "speculative_tokens": steps,
-        "verifier_accept_k": 1,
-        "accept_tolerance": 0.0,
-    }
+    proposal = {"proposal_type": "greedy", "speculative_tokens": steps, "verifier_accept_k": 1, "accept_tolerance": 0.0}
     return {
         "architectures": ["Eagle3Speculator"],
         "speculators_model_type": "eagle3",
@@ -191,12 +186,7 @@ def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
 
 
 def _check_tensors(
-    config: EagleConfig,
-    taps: Sequence[int],
-    found: Mapping[str, tuple[int, ...]],
-    model: AnyModel,
-    *,
-    lenient: bool,
+    config: EagleConfig, taps: Sequence[int], found: Mapping[str, tuple[int, ...]], model: AnyModel, *, lenient: bool
 ) -> None:
     """Raise ModelError unless all weights are there in their sizes, and none too many."""
     hidden, draft, vocabulary = config.shape.hidden, config.draft_vocabulary, model.shape.vocabulary
@@ -211,14 +201,12 @@ def _check_tensors(
     for name in sorted(found.keys() ^ wanted.keys()):
         state = "missing" if name in wanted else "one too many"
         raise UnfitError(
-            "tensors",
-            f"the drafter's weight {name[:80]} is {state}: its files and config.json do not belong together",
+            "tensors", f"the drafter's weight {name[:80]} is {state}: its files and config.json do not belong together"
         )
     for name, size in wanted.items():
         if found[name] != size:
             raise UnfitError(
-                "shapes",
-                f"the drafter's {name} has shape {list(found[name])[:8]}, not {list(size)}: name another one",
+                "shapes", f"the drafter's {name} has shape {list(found[name])[:8]}, not {list(size)}: name another one"
             )
     for name, what in (("embed_tokens.weight", "embeddings"), ("lm_head.weight", "output layer")):
         if name not in found and hidden != model.shape.hidden:

@@ -180,11 +180,7 @@ def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: 
         for layer in range(blocks):
             tensors[f"{head}.{layer}.linear.weight"] = weights.weight[layer, head]
             tensors[f"{head}.{layer}.linear.bias"] = weights.bias[layer, head]
-    config: dict[str, JSON] = {
-        "medusa_num_heads": count,
-        "medusa_num_layers": blocks,
-        "base_model_name_or_path": base,
-    }
+    config: dict[str, JSON] = {"medusa_num_heads": count, "medusa_num_layers": blocks, "base_model_name_or_path": base}
     if accuracies is not None:
         config["accuracies"] = [list(row) for row in accuracies]
     save_part(Path(folder), _FILE, tensors, config)

@@ -126,10 +126,7 @@ def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
 
 
 SCREEN = Screen(
-    sources={
-        "eagle": "token {0} of the drafter",
-        "branch": "guess {0} after the root, ranked {1} by the drafter",
-    },
+    sources={"eagle": "token {0} of the drafter", "branch": "guess {0} after the root, ranked {1} by the drafter"},
     origin=_origin,
     learned=_learned,
     no_guess=lambda run, step: on_stage.why_nothing(step),

@@ -96,12 +96,7 @@ _COMMON = (
         first=1,
         **_PERCENT,
     ),
-    CounterRow(
-        "histogram",
-        "Acceptance histogram",
-        "How many steps accepted exactly 0, 1, 2, ... guesses.",
-        digits=0,
-    ),
+    CounterRow("histogram", "Acceptance histogram", "How many steps accepted exactly 0, 1, 2, ... guesses.", digits=0),
     CounterRow(
         "ctar", "CTAR(w)", "The share of steps that wrote more than w tokens, for w from 1 to 4.", first=1, **_PERCENT
     ),

@@ -111,12 +111,7 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
             scene.word(f"p {_short(step.p[node] or 0)}", ZoneCell(GUESSES, x, second), "middle", since="accept")
             scene.word(_short(chance), ZoneCell(GUESSES, x, third), "middle", loud=True, since="accept")
     if sampled and any(_chance(step, node) is not None for node in shown):
-        scene.word(
-            "chance: min(1, p/q)",
-            ZoneCell(GUESSES, _LABEL, third),
-            "left",
-            since="accept",
-        )
+        scene.word("chance: min(1, p/q)", ZoneCell(GUESSES, _LABEL, third), "left", since="accept")
 
 
 def _short(p: float) -> str:
