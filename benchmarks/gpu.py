@@ -30,8 +30,9 @@ from decoding import load
 from decoding.engine import Engine
 from decoding.gpu.choice import VARIABLE as FUSED
 from decoding.methods import METHODS
-from decoding.model.captured import SAME_ROWS, VARIABLE
+from decoding.model.captured import SAME_ROWS
 from decoding.model.decoder import Decoder
+from decoding.model.graphs import VARIABLE
 from decoding.model.loading import decoder_of
 
 from .gpu_probe import probe

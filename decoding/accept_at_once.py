@@ -25,7 +25,8 @@ from .tree import depths
 from .types import Draft, Role, Verdict
 
 if TYPE_CHECKING:
-    from .model.captured import Judged, Outputs, StepBuffer
+    from .model.captured import Judged, StepBuffer
+    from .model.graphs import Outputs
 
 _Test = tuple[int, int, torch.Tensor]  # a sampled guess, the node at which it is tested, and its q
 

@@ -31,8 +31,8 @@ from .window import Window, before_end
 from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
-    from ..model.captured import Outputs
     from ..model.draft_vocabulary import DraftVocabulary
+    from ..model.graphs import Outputs
     from ..model.replays import Replays
     from ..model.session import Reading, TreeSession
     from ..model.upload import Tokens

@@ -29,7 +29,7 @@ from .unread import Unread
 from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
-    from ..model.captured import Outputs
+    from ..model.graphs import Outputs
     from ..model.replays import Replayed, Replays
     from ..model.session import LayerStates
     from ..model.upload import Tokens

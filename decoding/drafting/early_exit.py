@@ -18,7 +18,7 @@ from .unread import Unread
 from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
-    from ..model.captured import Outputs
+    from ..model.graphs import Outputs
     from ..model.replays import Replays
     from ..model.session import FirstLayers
     from ..model.upload import Tokens

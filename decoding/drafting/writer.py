@@ -28,8 +28,8 @@ from .chain import Chain, Drawn, HostChain, OpenChain
 from .text_so_far import TextSoFar
 
 if TYPE_CHECKING:
-    from ..model.captured import Outputs
     from ..model.draft_vocabulary import DraftVocabulary
+    from ..model.graphs import Outputs
 
 CPU = torch.device("cpu")
 Reads = tuple[Callable[[Any], Any], ...]  # what a drafter can do in a method's loop

@@ -8,13 +8,10 @@ second time. Where that cannot be, the pass is run as usual.
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
-from weakref import WeakSet
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -24,6 +21,7 @@ from ..tree import closure, depths
 from .attention import BLOCK
 from .cache import Cache
 from .download import split
+from .graphs import Graphs, Outputs, RecordedGraph, Recorder
 from .queued_tree import Parents, QueuedTree
 from .upload import write
 
@@ -31,22 +29,10 @@ if TYPE_CHECKING:
     from .rope import RopeTables
     from .upload import Tokens
 
-VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 # The rows that every pass shall have. Products of one shape give a row the same numbers whatever the others are, so
 # that bfloat16 writes one text, by every method.
 SAME_ROWS = "SPECSCOPE_STEP_ROWS"
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
-ATTEMPTS = 3  # to record, in succession, before everything is run as usual
-_MOST = 8  # graphs of a session
-_REMEMBERED = 64  # keys that were met and have no graph yet
-
-
-def captures() -> bool:
-    """Return whether to capture steps; raise ModelError if the variable is set to anything but "off"."""
-    value = os.environ.get(VARIABLE, "")
-    if value not in ("", "off"):
-        raise ModelError(f'{VARIABLE} must be "off" or left out, not {value[:20]!r}')
-    return not value
 
 
 def step_rows() -> int | None:
@@ -64,137 +50,6 @@ def filled(rows: int) -> int:
     return next((each for each in ROWS if each >= rows), 0)
 
 
-class RecordedGraph(Protocol):
-    """Work that was recorded on a device."""
-
-    def replay(self) -> None:
-        """Have the device do it again, on the same addresses."""
-        ...
-
-
-_recording = threading.Lock()  # of all models: the caching allocator cannot serve two captures at once on a device
-
-
-@cache
-def _recording_stream(device: torch.device) -> torch.cuda.Stream:
-    """Return the one stream for recording: each further one would keep a workspace of cuBLAS of its own."""
-    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-
-
-class Recorder:
-    """Records the passes of one model as CUDA graphs, which share a pool of memory.
-
-    Other threads may go on using the device meanwhile, and may allocate memory there.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        # A graph's outputs are in the shared memory: before they are copied, no other graph may be queued.
-        self.lock = threading.RLock()
-        self._device = device
-        self._alive = WeakSet[Any]()  # graphs
-        self._shared_pool: Any = None
-        self._failures = dict[Hashable, list[str]]()  # why each attempt in succession failed, by what was recorded
-
-    @property
-    def failed(self) -> str | None:
-        """Return why something is not recorded that should be."""
-        return next((reasons[-1] for reasons in self._failures.values()), None)
-
-    def works(self, what: Hashable) -> bool:
-        """Return whether to try: one failure may be another thread's doing, several in succession are the work's."""
-        return len(self._failures.get(what, ())) < ATTEMPTS
-
-    def record(self, what: Hashable, work: Callable[[], None]) -> RecordedGraph | None:
-        """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
-        try:
-            graph = self._record(work)
-        except RuntimeError as error:
-            self._failures.setdefault(what, []).append(str(error))
-            return None
-        self._failures.pop(what, None)
-        return graph
-
-    def _pool(self) -> Any:
-        """Return the pool of the living graphs, or a new one where there is none: a pool dies with its last graph."""
-        if not self._alive:
-            self._shared_pool = torch.cuda.graph_pool_handle()
-        return self._shared_pool
-
-    def _record(self, work: Callable[[], None]) -> RecordedGraph:
-        """Record with `capture_begin`, since the context `torch.cuda.graph` has the host wait for the whole device."""
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.device(self._device), _recording:
-            stream, others = _recording_stream(self._device), torch.cuda.current_stream()
-            stream.wait_stream(others)
-            try:
-                with torch.cuda.stream(stream):
-                    work()  # kernels prepare things in their first call that no graph may hold
-                    graph.capture_begin(pool=self._pool(), capture_error_mode="thread_local")
-                    try:
-                        work()
-                    finally:  # a stream that goes on recording would fail all later work
-                        graph.capture_end()
-            finally:
-                others.wait_stream(stream)
-            self._alive.add(graph)
-        return graph
-
-
-class Recorded(Protocol):
-    """Work on fixed addresses."""
-
-    graph: RecordedGraph | None
-
-
-Work = TypeVar("Work", bound=Recorded)
-
-
-class Graphs(Generic[Work]):
-    """The recorded work of one session by its key; the least recently used is dropped first."""
-
-    def __init__(self, recorder: Recorder | None) -> None:
-        self._recorder = recorder
-        self._recorded = OrderedDict[Hashable, Work]()
-        self._met = OrderedDict[Hashable, None]()
-
-    def _replay(
-        self,
-        key: Hashable,
-        what: Hashable,
-        make: Callable[[], tuple[Work, Callable[[], None]]],
-        fill: Callable[[Work], None],
-    ) -> Work | None:
-        """Fill in the inputs of some work and replay it; None where it is to be done as usual.
-
-        It is made and recorded when its key is met for the second time. `what`: equal for work that fails alike.
-        """
-        recorder = self._recorder
-        if recorder is None or not recorder.works(what):
-            return None
-        if key not in self._recorded and key not in self._met:
-            self._met[key] = None
-            if len(self._met) > _REMEMBERED:
-                self._met.popitem(last=False)
-            return None
-        with recorder.lock:
-            work = self._recorded.get(key)
-            if work is not None:
-                self._recorded.move_to_end(key)
-                fill(work)
-            else:
-                if len(self._recorded) == _MOST:
-                    self._recorded.popitem(last=False)
-                work, run = make()
-                fill(work)
-                work.graph = recorder.record(what, run)
-                if work.graph is None:
-                    return None
-                self._recorded[key] = work
-            assert work.graph is not None
-            work.graph.replay()
-            return work
-
-
 @dataclass(frozen=True, slots=True)
 class PassSpec:
     """Which layers a pass runs, and what it returns."""
@@ -204,9 +59,6 @@ class PassSpec:
     taps: tuple[int, ...] = ()  # layers whose entering states are returned
     answers: bool = True  # whether the final norm and the head follow
     judge: Hashable = None  # the key of a judge, whose numbers are returned instead of the answers
-
-
-Outputs = tuple[torch.Tensor, ...]  # of a pass, (B, ...) each
 
 
 class PassJudge(Protocol):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from .captured import Outputs, PassSpec, StoredText
+from .captured import PassSpec, StoredText
 from .forward_inputs import ChainRows
+from .graphs import Outputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ from ..types import ModelCard
 from . import quiet
 from .attention import Attention
 from .cache import Cache
-from .captured import SAME_ROWS, Outputs, PassSpec, Recorder, StepBuffer, StoredText, captures, step_rows
+from .captured import SAME_ROWS, PassSpec, StepBuffer, StoredText, step_rows
 from .config import Shape
 from .decoder_session import DecoderSession
 from .draft_vocabulary import DraftVocabulary
 from .forward_inputs import ChainRows, ForwardInputs
 from .fused_layers import FEW, FusedLayers
+from .graphs import Outputs, Recorder, captures
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .pointwise import pointwise, total

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from .cached_session import CachedSession, requested
-from .captured import Captured, Judged, Outputs, PassJudge, PassRows, PassSpec, StepBuffer, StoredText
+from .captured import Captured, Judged, PassJudge, PassRows, PassSpec, StepBuffer, StoredText
 from .chain_pass import ChainPass
+from .graphs import Outputs
 from .pointwise import total
 from .replays import Outbox, Replays
 from .session import Reading

@@ -12,7 +12,7 @@ from functools import partial
 
 import torch
 
-from .captured import Graphs, Outputs, RecordedGraph
+from .graphs import Graphs, Outputs, RecordedGraph
 from .upload import write
 
 ReplayableWork = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must do the same if it is done twice

@@ -14,9 +14,9 @@ from torch.nn.functional import silu
 
 from ..model.attention import BLOCK
 from ..model.cache import Cache
-from ..model.captured import Recorder
 from ..model.decoder import Decoder
 from ..model.draft_vocabulary import DraftVocabulary
+from ..model.graphs import Recorder
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.replays import Replays

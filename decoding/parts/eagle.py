@@ -33,7 +33,7 @@ from .layer_math import attend, norm, rotated
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
-    from ..model.captured import Outputs, Recorder
+    from ..model.graphs import Outputs, Recorder
     from ..model.upload import Tokens
 
 MixQkv = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)

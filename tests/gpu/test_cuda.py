@@ -14,9 +14,10 @@ import torch
 from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
-from decoding.model import captured, kernels
-from decoding.model.captured import SAME_ROWS, PassRows, PassSpec, Recorder, StepBuffer
+from decoding.model import graphs, kernels
+from decoding.model.captured import SAME_ROWS, PassRows, PassSpec, StepBuffer
 from decoding.model.decoder import Decoder
+from decoding.model.graphs import Recorder
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.ranking import likeliest
 from tests import families
@@ -238,7 +239,7 @@ def test_graphs_are_recorded_after_all_others_have_gone() -> None:
     """The memory that the graphs of a model share is given back with the last of them."""
     model = engine("llama", torch.bfloat16)[0].model
     assert isinstance(model, Decoder) and model.recorder is not None
-    for _ in range(captured.ATTEMPTS + 2):
+    for _ in range(graphs.ATTEMPTS + 2):
         session = model.open(64, 8)
         session.reset(1)
         for token in (5, 6, 7):

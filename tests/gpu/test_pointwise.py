@@ -14,8 +14,8 @@ from benchmarks.gpu_kernels import copied, steps
 from benchmarks.kernel_cases import LayerSizes
 from decoding.gpu.choice import POINTWISE
 from decoding.model import attention, captured, decoder, kernels
-from decoding.model.captured import Recorder
 from decoding.model.decoder import Decoder
+from decoding.model.graphs import Recorder
 from tests import families
 from tests.gpu import DEVICE
 from tests.model.texts import random_tree

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from decoding.engine import Engine
-from decoding.model import captured, kernels
+from decoding.model import captured, graphs, kernels
 from decoding.model.captured import StepBuffer, filled
 from decoding.model.decoder import Decoder
 from decoding.model.replays import Replays
@@ -58,7 +58,7 @@ class Tape(TorchDispatchMode):
                     old.copy_(new)
 
 
-class Recorder(captured.Recorder):
+class Recorder(graphs.Recorder):
     """Notes operations where there is no device that could."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
     method: str, made: Callable[[str], Engine], plain: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the target's passes are replayed all the same."""
-    ours, attempts, record = made("llama"), Counter[Any](), captured.Recorder.record
+    ours, attempts, record = made("llama"), Counter[Any](), graphs.Recorder.record
 
     def fail(recorder: Recorder, what: Any, work: Callable[[], None]) -> Any:
         if isinstance(what[-1], captured.PassSpec):
@@ -207,12 +207,12 @@ def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
 
         return record(recorder, what, refuse)
 
-    monkeypatch.setattr(captured.Recorder, "record", fail)
+    monkeypatch.setattr(graphs.Recorder, "record", fail)
     with far_away(monkeypatch):
         recorder, _ = recording(ours)
         expected, got = (each.generate(words(40), method, memory={}, **OPTIONS) for each in (plain("llama"), ours))
     assert said(got) == said(expected)
-    assert max(attempts.values()) == captured.ATTEMPTS, "each takes as long as drafting does"
+    assert max(attempts.values()) == graphs.ATTEMPTS, "each takes as long as drafting does"
     assert sum(tape.replays for tape in recorder.tapes) > len(recorder.tapes)
 
 
@@ -292,7 +292,7 @@ def test_where_nothing_can_be_recorded_passes_are_run(made: Callable[[str], Engi
     assert recorder.failed is not None and "not permitted" in recorder.failed
     header = ours.generate(words(5), max_new_tokens=1).trace.header
     assert "some steps not captured in CUDA graphs (operation not permitted" in header.attention
-    assert len(attempts) < 3 * captured.ATTEMPTS, "or every step pays for an attempt"
+    assert len(attempts) < 3 * graphs.ATTEMPTS, "or every step pays for an attempt"
 
 
 def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> None:

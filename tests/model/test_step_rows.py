@@ -11,7 +11,7 @@ import torch
 
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
-from decoding.model import captured, decoder
+from decoding.model import captured, decoder, graphs
 from decoding.model.loading import decoder_of
 from tests.families import machine, tiny
 from tests.test_lossless_models import prompt_for
@@ -85,7 +85,7 @@ def test_other_numbers_are_refused(value: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_graphs_are_off_or_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who writes "0" or "false" would measure graphs, and believe to have measured none."""
-    monkeypatch.setenv(captured.VARIABLE, "0")
+    monkeypatch.setenv(graphs.VARIABLE, "0")
     with pytest.raises(ModelError, match='SPECSCOPE_GRAPHS must be "off" or left out'):
         decoder_of(tiny("llama"))
 

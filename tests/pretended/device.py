@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from decoding.gpu import choice
-from decoding.model import captured, download
+from decoding.model import download, graphs
 
 _aten = torch.ops.aten
 _COPIES = (_aten._to_copy.default, _aten.copy_.default)
@@ -200,7 +200,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
         if find_spec("triton") is not None:
             kernels = importlib.import_module("triton.runtime.jit").KernelInterface
             monkeypatch.setattr(kernels, "__getitem__", lambda kernel, grid: device.launch)
-        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, what, work: _Again(device, work))
+        monkeypatch.setattr(graphs.Recorder, "record", lambda recorder, what, work: _Again(device, work))
         monkeypatch.setattr(_Event, "device", device)
         monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])
         monkeypatch.setattr(
