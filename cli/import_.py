@@ -120,23 +120,23 @@ def _place(number: int) -> str:
     return f"{TRACES}/{number:05}.jsonl.gz"
 
 
-def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:
+def _restored(arguments: argparse.Namespace, imported: Imported) -> Imported:
     """Draft the guesses of the records again, with the engine of the flags."""
     from analysis.restoring.restore import restore
 
-    named = {model for model in found.runs["model"].to_pylist() if model}
+    named = {model for model in imported.runs["model"].to_pylist() if model}
     model = arguments.model or (named.pop() if len(named) == 1 and named <= {"toy", SMOLLM2, *FOLDERS} else None)
     if model is None:  # what a file names must not make this machine fetch anything
         raise ParamError("--restore needs the model that wrote the records: name it with --model")
     method = arguments.method or next((name for flag, name in _METHODS.items() if getattr(arguments, flag)), None)
-    unknown = {name for name in found.runs["method"].to_pylist() if name not in METHODS}
+    unknown = {name for name in imported.runs["method"].to_pylist() if name not in METHODS}
     if method is None and unknown:
         raise ParamError(
             f"the records call their method {min(unknown)[:40]!r}: say with --method which of ours that is"
         )
     engine = load_engine(arguments, model)
     with ProgressBar() as progress:
-        return restore(found, engine, method, pairs(arguments.param) or None, progress)
+        return restore(imported, engine, method, pairs(arguments.param) or None, progress)
 
 
 def _show(report: dict[str, JSON]) -> None:

@@ -66,12 +66,12 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _keys(text: str | None, known: list[str]) -> list[str]:
-    keys = [key.strip() for key in clean(text).split(",") if key.strip()] if text is not None else known
-    unknown = [key for key in keys if key not in known]
+def _keys(text: str | None, available: list[str]) -> list[str]:
+    keys = [key.strip() for key in clean(text).split(",") if key.strip()] if text is not None else available
+    unknown = [key for key in keys if key not in available]
     if unknown or not keys:
-        raise ParamError(f"--only must name metrics of {', '.join(known)}, not {', '.join(unknown)[:80]!r}")
-    return [key for key in known if key in keys]
+        raise ParamError(f"--only must name metrics of {', '.join(available)}, not {', '.join(unknown)[:80]!r}")
+    return [key for key in available if key in keys]
 
 
 def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:

@@ -45,25 +45,25 @@ class LandscapeRow:
     words: list[str]
 
 
-def columns(found: Landscape) -> list[Column]:
+def columns(landscape: Landscape) -> list[Column]:
     """Return the tokens that were measured."""
-    tokens, first, choices = found["tokens"], found["first"], found["choices"]
+    tokens, first, choices = landscape["tokens"], landscape["first"], landscape["choices"]
     shown = list[Column]()
     for place, token in enumerate(tokens[first:], start=first):
-        words = f"token {place - first + 1} of {len(tokens) - first}, {_quoted(found, [token])}"
+        words = f"token {place - first + 1} of {len(tokens) - first}, {_quoted(landscape, [token])}"
         chosen = token == choices[place - 1]
         if not chosen:
-            words += f" where the target chooses {_quoted(found, [choices[place - 1]])}"
-        shown.append(Column(token_text.shown(_text(found, token)), chosen, words))
+            words += f" where the target chooses {_quoted(landscape, [choices[place - 1]])}"
+        shown.append(Column(token_text.shown(_text(landscape, token)), chosen, words))
     return shown
 
 
-def rows(found: Landscape) -> list[LandscapeRow]:
+def rows(landscape: Landscape) -> list[LandscapeRow]:
     """Return the methods that were measured."""
-    return [_row(found, method) for method in found["methods"]]
+    return [_row(landscape, method) for method in landscape["methods"]]
 
 
-def _row(found: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
+def _row(landscape: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
     cells = list(zip(*(method[name] for name in ("accepted", "drafted", "guesses", "written")), strict=True))
     return LandscapeRow(
         label=method["label"],
@@ -71,18 +71,20 @@ def _row(found: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
         mean="–" if method["mean_accepted"] is None else f"{method['mean_accepted']:.2f}",
         accepted=[*method["accepted"]],
         signs=["" if accepted is None else str(accepted) if drafted else NO_GUESS for accepted, drafted, *_ in cells],
-        words=[_words(found, *cell) for cell in cells],
+        words=[_words(landscape, *cell) for cell in cells],
     )
 
 
-def _words(found: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]) -> str:
+def _words(
+    landscape: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]
+) -> str:
     """Say what a step would have done there."""
     if accepted is None:
         return "the text before this token is too short for a step"
-    writes = f"the step writes {_quoted(found, written)}"
+    writes = f"the step writes {_quoted(landscape, written)}"
     if not drafted:
         return f"no guess; {writes}"
-    named = ", ".join(_quoted(found, [token]) for token in guesses[:_NAMED])
+    named = ", ".join(_quoted(landscape, [token]) for token in guesses[:_NAMED])
     more = ", …" if len(guesses) > _NAMED else ""
     first = "first guess" if len(guesses) == 1 else "first guesses"
     return f"{first} {named}{more}; {accepted} of {count(drafted, 'guess', 'guesses')} accepted; {writes}"
@@ -112,9 +114,9 @@ def listed(labels: Sequence[str]) -> str:
     return " and ".join([*([", ".join(labels[:-1])] if labels[1:] else []), *labels[-1:]])
 
 
-def _quoted(found: Landscape, tokens: Sequence[int]) -> str:
-    return token_text.quoted(token_text.joined(_text(found, token) for token in tokens))
+def _quoted(landscape: Landscape, tokens: Sequence[int]) -> str:
+    return token_text.quoted(token_text.joined(_text(landscape, token) for token in tokens))
 
 
-def _text(found: Landscape, token: int) -> str:
-    return str(found["texts"].get(str(token), f"#{token}"))
+def _text(landscape: Landscape, token: int) -> str:
+    return str(landscape["texts"].get(str(token), f"#{token}"))

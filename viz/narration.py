@@ -95,14 +95,14 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
     return f"{agreed}, {verb} {quote(run, [chosen])} instead of {instead}{_odds(run, step, chosen, rejected[0])}"
 
 
-def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:
+def _odds(run: RunState, step: Step, chosen: int, rejected: int) -> str:
     """Return the probabilities that decided against a guess, where they are known."""
     p = step.p[rejected] if step.p else None
     if p is None:
         return ""
     if not run.header.sampling.get("temperature"):
-        p_own = dict(step.top[step.path[-1]]).get(own) if step.top else None
-        return "" if p_own is None else f" ({odds(p_own, p)})"
+        p_chosen = dict(step.top[step.path[-1]]).get(chosen) if step.top else None
+        return "" if p_chosen is None else f" ({odds(p_chosen, p)})"
     if not run.header.lossless:
         return f" (p {share(p)})"
     q = step.q[rejected] if step.q else None

@@ -43,16 +43,16 @@ def join(entry: Path) -> str:
     return "\n".join(['"use strict";', "(() => {", f"const {_TABLE} = [];", *parts, "})();", ""])
 
 
-def _visit(path: Path, known: dict[Path, _Module], above: tuple[Path, ...], order: list[_Module]) -> None:
+def _visit(path: Path, modules: dict[Path, _Module], above: tuple[Path, ...], order: list[_Module]) -> None:
     """Append a module to `order`, after everything that it imports."""
     if path in above:
         circle = [*above[above.index(path) :], path]
         raise JoinError("modules import each other in a circle: " + " -> ".join(map(_label, circle)))
-    if path in known:
+    if path in modules:
         return
-    module = known[path] = _parsed(path)
+    module = modules[path] = _parsed(path)
     for file, _ in module.imports:
-        _visit(file, known, (*above, path), order)
+        _visit(file, modules, (*above, path), order)
     order.append(module)
 
 
@@ -62,7 +62,7 @@ def _parsed(path: Path) -> _Module:
     text = path.read_text(encoding="utf-8")
     if _TABLE in text:
         raise JoinError(f"{_label(path)} uses the name {_TABLE}, which belongs to the joiner")
-    imports = tuple(((path.parent / found[2]).resolve(), _names(found[1], path)) for found in _IMPORT.finditer(text))
+    imports = tuple(((path.parent / line[2]).resolve(), _names(line[1], path)) for line in _IMPORT.finditer(text))
     exports = _EXPORT.findall(text)
     body = _EXPORT.sub("", _IMPORT.sub("", text))
     for line in body.splitlines():

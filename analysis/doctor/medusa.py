@@ -48,7 +48,7 @@ class ExaminedHeads:
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
         mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
-        outputs = f"{len(weights.own)} of {self.depth} heads have their own output layer"
+        outputs = f"{len(weights.with_output)} of {self.depth} heads have their own output layer"
         return [
             check_verifier(self._named, name),
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),

@@ -246,13 +246,13 @@ def _index(values: Array) -> Array:
     return values.astype(np.int64)
 
 
-def _places(known: Array, asked: Array, what: str) -> Array:
+def _places(listed: Array, asked: Array, what: str) -> Array:
     """Find each key among the sorted ones; raise TraceError where one is missing."""
-    order = np.argsort(known, kind="stable")
-    places = np.searchsorted(known, asked, sorter=order)
-    indices = order[np.minimum(places, max(0, len(known) - 1))] if len(known) else np.zeros(len(asked), np.int64)
-    if len(asked) and (not len(known) or (known[indices] != asked).any()):
+    order = np.argsort(listed, kind="stable")
+    places = np.searchsorted(listed, asked, sorter=order)
+    indices = order[np.minimum(places, max(0, len(listed) - 1))] if len(listed) else np.zeros(len(asked), np.int64)
+    if len(asked) and (not len(listed) or (listed[indices] != asked).any()):
         raise TraceError(f"a row belongs to a {what} that the record lacks: this record is damaged")
-    if len(known) > 1 and (np.diff(known[order]) == 0).any():
+    if len(listed) > 1 and (np.diff(listed[order]) == 0).any():
         raise TraceError(f"two rows describe the same {what}: this record is damaged")
     return indices.astype(np.int64)

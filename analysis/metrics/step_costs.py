@@ -118,8 +118,8 @@ class _Step(NamedTuple):
 
     @classmethod
     def of(cls, sums: Array) -> _Step:
-        count, tokens, ms, draft, drafts, forward, passes, rows, known = np.moveaxis(sums, -1, 0)
-        return cls(tokens / count, ms / count, draft / drafts, forward / passes, rows / known)
+        count, tokens, ms, draft, drafts, forward, passes, rows, fed = np.moveaxis(sums, -1, 0)
+        return cls(tokens / count, ms / count, draft / drafts, forward / passes, rows / fed)
 
 
 def _costs(drafting: Array, plain: Array) -> Costs:

@@ -146,11 +146,11 @@ def _is_missing(key: str, tables: Mapping[str, pa.Table]) -> bool:
     return bool(rows.null_count == len(rows))
 
 
-def _report(engine: Engine, found: Sequence[Comparison], method: str) -> dict[str, JSON]:
+def _report(engine: Engine, comparisons: Sequence[Comparison], method: str) -> dict[str, JSON]:
     """Describe the restored guesses for the summary."""
-    findings = [each for made in found for each in made.findings]
-    steps, lengths = sum(made.compared for made in found), sum(made.other_lengths for made in found)
-    others, left = sum(made.other_choices for made in found), sum(made.left for made in found)
+    findings = [each for made in comparisons for each in made.findings]
+    steps, lengths = sum(made.compared for made in comparisons), sum(made.other_lengths for made in comparisons)
+    others, left = sum(made.other_choices for made in comparisons), sum(made.left for made in comparisons)
     sentence = f"Of {steps} steps with guesses, {steps - len(findings)} accept as many as recorded"
     if findings:
         first = findings[0]

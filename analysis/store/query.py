@@ -149,11 +149,11 @@ def answer(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResu
     return QueryResult(result.table.slice(0, SHOWN.rows), result.more or len(result.table) > SHOWN.rows)
 
 
-def _steps_in(found: QueryResult) -> ChosenSteps:
-    names = found.table.column_names
+def _steps_in(answer: QueryResult) -> ChosenSteps:
+    names = answer.table.column_names
     if names.count("run") != 1 or names.count("step") != 1:
         raise ParamError("a query that chooses steps has one column run and one column step: select both")
-    columns = [found.table.column(name) for name in ("run", "step")]
+    columns = [answer.table.column(name) for name in ("run", "step")]
     if any(not pa.types.is_integer(column.type) or column.null_count for column in columns):
         raise ParamError("the columns run and step of a query must be whole numbers, as in the table steps")
     run_ids, steps = (column.cast(pa.int64()).to_numpy() for column in columns)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _LARGEST_FILE = 2**20
-_NO_KEYS = ("part_places", "download", "own")  # fields of an entry that a file does not name
+_NO_KEYS = ("part_places", "download", "brought")  # fields of an entry that a file does not name
 
 POCKET = CatalogEntry(TARGET, TARGET)
 _WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)

@@ -40,7 +40,7 @@ class CatalogEntry:
     draft_device: str | None = None
     dtype: str | None = None
     download: bool = True  # whether the hub may be asked; a file's entries always may
-    own: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
+    brought: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
 
     @property
     def parts(self) -> frozenset[str]:
@@ -111,7 +111,7 @@ class CatalogEntry:
 
     def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
         """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
-        if not self.own:
+        if not self.brought:
             return
         from .tokenizer_apart import try_tokenizer
 

@@ -71,7 +71,7 @@ class Loading:
 
         Who brought a model can.
         """
-        if self._entry.own and reason is not None:
+        if self._entry.brought and reason is not None:
             return ModelError(without_paths(str(reason)))
         if self._method is None:
             return ModelError(f"{self._entry.name} cannot be loaded on this server now: choose another model")

@@ -54,7 +54,7 @@ class OwnModels:
                 raise ParamError(f"this page holds {LIMITS.own_models} models of its visitors: start it again")
             self._added += 1
             name = f"own {self._added} {_short(named['model'])}"[:64].rstrip(" .")
-            fields = _fields(named) | {"name": name, "own": True, "download": True}
+            fields = _fields(named) | {"name": name, "brought": True, "download": True}
             if listed is not None:  # other parts for a model of the page
                 fields |= {"model": listed.model, "revision": listed.revision}
                 fields["part_places"] = {**listed.part_places, **fields["part_places"]}
@@ -69,7 +69,7 @@ class OwnModels:
 
     @property
     def _held(self) -> int:
-        return sum(entry.own for entry in self._catalog.values())
+        return sum(entry.brought for entry in self._catalog.values())
 
     def _place(self, part: str, what: str, text: object) -> str | None:
         """Return the path or hub id that a field means; None for an empty one."""

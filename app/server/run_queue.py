@@ -48,10 +48,10 @@ class RunQueue:
             self._serve_next()
             return ticket
 
-    def wait(self, ticket: Ticket, known: int, timeout: float) -> int:
-        """Wait up to `timeout` seconds until the ticket's position is 0 or less than `known`; returns the position."""
+    def wait(self, ticket: Ticket, last: int, timeout: float) -> int:
+        """Wait up to `timeout` seconds until the ticket's position is 0 or less than `last`; returns the position."""
         with self._changed:
-            self._changed.wait_for(lambda: self._order().index(ticket) in {0, *range(known)}, timeout)
+            self._changed.wait_for(lambda: self._order().index(ticket) in {0, *range(last)}, timeout)
             return self._order().index(ticket)
 
     def leave(self, ticket: Ticket) -> None:

@@ -66,7 +66,7 @@ class FeatureDrafter(Writer):
         """Draft with it on a text of up to `capacity` tokens, reading at most `rows` guesses in a step."""
         self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
         self.vocabulary = eagle.vocabulary
-        self.sayable = None if eagle.vocabulary is None else eagle.vocabulary.known
+        self.sayable = None if eagle.vocabulary is None else eagle.vocabulary.members
         self.session.tap(*self.layers)
 
     @property

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import RLock
 
 from ..types import JSON
-from .suffix_automaton import GrowingText, SuffixAutomaton
+from .suffix_automaton import Ending, GrowingText, SuffixAutomaton
 
 _OCCURRENCES, _FOLLOWS = 4, 8  # of an ending that are listed, and tokens after each
 
@@ -58,6 +58,26 @@ class EarlierAnswers:
             size -= len(self._held.popleft())
         self._automaton = SuffixAutomaton(self._depth)
         self._entries = [GrowingText(self._automaton) for _ in self._held]
+
+
+class NextAnswer:
+    """The answer that a run writes, and where the text's ending is in those before it."""
+
+    def __init__(self, earlier: EarlierAnswers, text: Sequence[int]) -> None:
+        self.before, self.automaton, self.tokens = earlier.begin()
+        self.ending = Ending()
+        self._earlier, self._read = earlier, max(0, len(text) - self.automaton.depth)
+
+    def follow(self, text: Sequence[int]) -> None:
+        """Find the ending of a text that has grown."""
+        for token in text[self._read :]:
+            self.automaton.advance(self.ending, token)
+        self._read = len(text)
+
+    def others(self) -> dict[int, Sequence[int]]:
+        """Number the answers held besides this one, the latest first."""
+        others = (answer for answer in reversed(self._earlier.answers()) if answer is not self.tokens)
+        return dict(enumerate(others, start=1))
 
 
 def occurrences(texts: Mapping[int, Sequence[int]], ending: Sequence[int]) -> list[dict[str, JSON]]:

@@ -28,12 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from ..params import Params, param, share
-from ..parts.medusa_tree import RANKS, TreeShape, default, from_paths, given, sizes_in
+from ..parts.medusa_tree import RANKS, TreeShape, cartesian, default, given, sizes_in
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
@@ -43,12 +41,6 @@ if TYPE_CHECKING:
     import torch
 
     from ..parts.heads import Guesser
-
-
-@lru_cache(maxsize=16)
-def cartesian(sizes: Sequence[int]) -> TreeShape:
-    """Combine the best sizes[0] guesses of head 1 with the best sizes[1] of head 2, and so on."""
-    return from_paths(path for heads in range(len(sizes)) for path in product(*map(range, sizes[: heads + 1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +117,8 @@ class Medusa(Method):
         self._shape = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
         self._ranks = max(self._shape.ranks, default=0) + 1
         self._lists = list[Sequence[int]]()  # of every head, its likeliest tokens
-        self._draft, self._verdict = Builder(0).draft(), Verdict((), (), ())  # L2
+        self._places = list[tuple[int, int]]()  # head and rank of every guess
+        self._verdict = Verdict((), (), ())  # L2
 
     def propose(self) -> Draft:
         """Propose the root and the heads' guesses, combined as in the tree."""
@@ -133,15 +126,15 @@ class Medusa(Method):
         tree, nodes, deepest = Builder(context.text[-1]), {0: 0}, min(self._count, context.room)
         ranks = len(guesses) // self._heads.count  # a small vocabulary has fewer tokens than were asked for
         heads = range(self._count if ranks and deepest > 0 else 0)
-        self._lists = [guesses[head * ranks : (head + 1) * ranks] for head in heads]
+        self._lists, self._places = [guesses[head * ranks : (head + 1) * ranks] for head in heads], []
         for node, parent, head, rank in self._shape.rows:
             if parent in nodes and head <= deepest and rank < ranks and len(tree) < context.largest_step:
                 token = self._lists[head - 1][rank]  # L4
                 child = tree.add(token, nodes[parent], f"medusa:{head},{rank}")
+                self._places.append((head, rank))
                 if token not in context.end_tokens:
                     nodes[node] = child
-        self._draft = tree.draft()
-        return self._draft  # L5
+        return tree.draft()  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Keep the guesses that were made for the next step."""
@@ -159,10 +152,7 @@ class Medusa(Method):
     def panel(self) -> MedusaPanel:
         """Return head, rank and fate of every guess, and the rank at which its head had each token written."""
         params, verdict = self._params, self._verdict
-        places = [source.removeprefix("medusa:").split(",") for source in self._draft.sources[1:]]
-        nodes: JSON = [
-            [int(head), int(rank), node in verdict.path] for node, (head, rank) in enumerate(places, start=1)
-        ]
+        nodes: JSON = [[*place, node in verdict.path] for node, place in enumerate(self._places, start=1)]
         pairs = zip(self._lists, verdict.emitted, strict=False)
         hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
         panel: MedusaPanel = {"tree": params.tree, "heads": self._count, "nodes": nodes, "hits": hits}

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import ClassVar, Literal
 
-from ..drafting.earlier_answers import EarlierAnswers, occurrences
+from ..drafting.earlier_answers import EarlierAnswers, NextAnswer, occurrences
 from ..drafting.suffix_automaton import Ending, GrowingText, SuffixAutomaton
 from ..params import Params, param, share
 from ..tree import Builder
@@ -103,40 +103,31 @@ class Suffix(Method):
         self._context, self._params = context, params
         self._local = SuffixAutomaton(params.depth)
         self._text = GrowingText(self._local)
-        name, depth, answers = f"answers depth={params.depth} most={params.answers}", params.depth, params.answers
-        earlier = None if params.look_in == LOCAL else context.remember(name, lambda: EarlierAnswers(depth, answers))
+        name, depth, most = f"answers depth={params.depth} most={params.answers}", params.depth, params.answers
+        earlier = None if params.look_in == LOCAL else context.remember(name, lambda: EarlierAnswers(depth, most))
         self._earlier = earlier
-        self._global, self._answer = SuffixAutomaton(params.depth), list[int]()
-        self._ending, self._read = Ending(), 0  # of the text in the global tree, and tokens read so far
-        self._answers = 0  # in the global tree
+        self._answer: NextAnswer | None = None  # from the first step on
+        self._read = 0  # tokens of the text at the last proposal
         self._matches: dict[Literal["local", "global"], Match] = {}
         self._chosen: Literal["local", "global"] = LOCAL
 
     def propose(self) -> Draft:
         """Propose the root, and below it the better of two trees of guesses."""
-        self._follow()
-        self._matches = {}
+        text = self._context.text
+        self._text.update(text)  # L1
+        self._matches, self._read = {}, len(text)
         if self._params.look_in != GLOBAL:
             self._matches[LOCAL] = self._best(self._local, self._text.ending, here=1)
         if self._earlier is not None:
+            self._answer = self._answer or NextAnswer(self._earlier, text)
+            self._answer.follow(text)
             with self._earlier.reading():
-                self._matches[GLOBAL] = self._best(self._global, self._ending, here=0)
+                self._matches[GLOBAL] = self._best(self._answer.automaton, self._answer.ending, here=0)
         self._chosen = max(self._matches, key=lambda name: self._matches[name].score)  # L5
-        tree, nodes = Builder(self._context.text[-1]), [0]
+        tree, nodes = Builder(text[-1]), [0]
         for guess in self._matches[self._chosen].guesses:
             nodes.append(tree.add(guess.token, nodes[guess.parent + 1], f"{self._chosen}:{guess.count}"))
         return tree.draft()
-
-    def _follow(self) -> None:
-        """Append what is new of the text to the local tree, and find its ending in the global one."""
-        text = self._context.text
-        if self._earlier is not None and not self._read:
-            self._answers, self._global, self._answer = self._earlier.begin()
-            self._read = max(0, len(text) - self._params.depth)
-        self._text.update(text)  # L1
-        for token in text[self._read :]:
-            self._global.advance(self._ending, token)
-        self._read = len(text)
 
     def _best(self, automaton: SuffixAutomaton, ending: Ending, here: int) -> Match:
         """Find the best match in one tree; `here` is 1 if the text's own end is in it."""
@@ -178,21 +169,20 @@ class Suffix(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Remember what is written."""
-        self._answer.extend(verdict.emitted)
+        if self._answer is not None:
+            self._answer.tokens.extend(verdict.emitted)
 
     def panel(self) -> SuffixPanel:
         """Return what both trees offered, and the latest occurrences of the ending in the chosen one."""
-        panel: SuffixPanel = {"answers": self._answers}
+        panel: SuffixPanel = {"answers": 0 if self._answer is None else self._answer.before}
         if LOCAL in self._matches:
             panel["local"] = self._matches[LOCAL].summary()
         if GLOBAL in self._matches:
             panel["earlier"] = self._matches[GLOBAL].summary()
         best, text = self._matches[self._chosen], self._context.text[: self._read]
         if best.guesses:
-            ending, texts = text[len(text) - best.p :], {0: text}
-            if self._chosen == GLOBAL and self._earlier is not None:
-                answers = (answer for answer in reversed(self._earlier.answers()) if answer is not self._answer)
-                texts = dict(enumerate(answers, start=1))
-            places: JSON = occurrences(texts, ending)
+            ending = text[len(text) - best.p :]
+            other = self._answer if self._chosen == GLOBAL else None
+            places: JSON = occurrences({0: text} if other is None else other.others(), ending)
             panel |= {"chosen": self._chosen, "ending": ending, "places": places}
         return panel

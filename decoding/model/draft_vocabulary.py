@@ -21,7 +21,7 @@ class DraftVocabulary:
 
     def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
         self.listed: list[int] = ids.tolist()
-        self.ids, self.size, self.known = ids.to(device), size, frozenset(self.listed)
+        self.ids, self.size, self.members = ids.to(device), size, frozenset(self.listed)
         digest = hashlib.sha256(np.array(self.listed, np.int64).tobytes())
         self.about = f"{len(self.listed)} tokens {digest.hexdigest()[:12]}"
 

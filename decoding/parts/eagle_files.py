@@ -130,14 +130,14 @@ def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, 
             f"the drafter is for {shown(config.verifier)}, not for {name}: name one made for this model, or empty "
             "name_or_path in its config.json if only the names differ",
         )
-    for flag, what, own, theirs in (
+    for flag, what, expected, actual in (
         ("vocab_size", "a vocabulary of {} tokens", config.shape.vocabulary, shape.vocabulary),
         ("target_hidden_size", "hidden states of size {}", config.target_hidden, shape.hidden),
     ):
-        if own != theirs:
+        if expected != actual:
             raise UnfitError(
                 flag,
-                f"the drafter was made for a model with {what.format(own)}, but {name} has {theirs}: "
+                f"the drafter was made for a model with {what.format(expected)}, but {name} has {actual}: "
                 "name one made for this model",
             )
     if taps[-1] > shape.layers:
@@ -186,32 +186,32 @@ def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
 
 
 def _check_tensors(
-    config: EagleConfig, taps: Sequence[int], found: Mapping[str, tuple[int, ...]], model: AnyModel, *, lenient: bool
+    config: EagleConfig, taps: Sequence[int], shapes: Mapping[str, tuple[int, ...]], model: AnyModel, *, lenient: bool
 ) -> None:
     """Raise ModelError unless all weights are there in their sizes, and none too many."""
     hidden, draft, vocabulary = config.shape.hidden, config.draft_vocabulary, model.shape.vocabulary
     wanted = config.tensors(len(taps))
     sizes = ((draft, hidden), (vocabulary, hidden), (draft,), (vocabulary,))
     for name, size in zip(_OPTIONAL, sizes, strict=True):
-        if name in found:
+        if name in shapes:
             wanted[name] = size
     if lenient:
-        norms = {name: size for name, size in fc_norms(config, len(taps)).items() if name in found}
+        norms = {name: size for name, size in fc_norms(config, len(taps)).items() if name in shapes}
         wanted = {name: size for name, size in wanted.items() if not name.startswith(_FC_NORMS)} | norms
-    for name in sorted(found.keys() ^ wanted.keys()):
+    for name in sorted(shapes.keys() ^ wanted.keys()):
         state = "missing" if name in wanted else "one too many"
         raise UnfitError(
             "tensors", f"the drafter's weight {name[:80]} is {state}: its files and config.json do not belong together"
         )
     for name, size in wanted.items():
-        if found[name] != size:
+        if shapes[name] != size:
             raise UnfitError(
-                "shapes", f"the drafter's {name} has shape {list(found[name])[:8]}, not {list(size)}: name another one"
+                "shapes", f"the drafter's {name} has shape {list(shapes[name])[:8]}, not {list(size)}: name another one"
             )
     for name, what in (("embed_tokens.weight", "embeddings"), ("lm_head.weight", "output layer")):
-        if name not in found and hidden != model.shape.hidden:
+        if name not in shapes and hidden != model.shape.hidden:
             raise UnfitError("shapes", f"the drafter has no {what}, and the target's have another size: fetch it again")
-    if draft != vocabulary and not found.keys() & {"d2t", "t2d"}:
+    if draft != vocabulary and not shapes.keys() & {"d2t", "t2d"}:
         raise UnfitError(
             "vocabulary_map",
             f"the drafter drafts {draft} of {vocabulary} tokens, but no d2t says which: fetch it again",

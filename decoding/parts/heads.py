@@ -66,8 +66,8 @@ class HeadWeights:
 
     weight: torch.Tensor  # (n, K, H, H)
     bias: torch.Tensor  # (n, K, H)
-    output: torch.Tensor  # (len(own), V, H)
-    own: tuple[int, ...]  # the heads that have an output layer of their own; the others share the model's
+    output: torch.Tensor  # (len(with_output), V, H)
+    with_output: tuple[int, ...]  # the heads that have an output layer of their own; the others share the model's
 
 
 def features(weights: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:  # (R, H) -> (K, R, H)
@@ -95,8 +95,8 @@ class Heads:
         self._head = head
         self._blocks = _native_blocks(weights)
         # A list as an index would be copied to the device at every step.
-        self._own = torch.tensor(weights.own, dtype=torch.long, device=weights.weight.device)
-        self._all_own = weights.own == tuple(range(self.count))
+        self._with_output = torch.tensor(weights.with_output, dtype=torch.long, device=weights.weight.device)
+        self._all_have_output = weights.with_output == tuple(range(self.count))
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) after the final norm -> (K, V)
         """Return every head's logits."""
@@ -120,11 +120,11 @@ class Heads:
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
         weights = self.weights
         x = self._features(hidden[None])
-        if not weights.own:
+        if not weights.with_output:
             return self._head(x)
-        asked = x if self._all_own else x.index_select(0, self._own)
+        asked = x if self._all_have_output else x.index_select(0, self._with_output)
         logits = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
-        return logits if self._all_own else self._head(x).index_copy_(0, self._own, logits)
+        return logits if self._all_have_output else self._head(x).index_copy_(0, self._with_output, logits)
 
 
 def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
@@ -175,7 +175,7 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
 def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:
     """Write heads for `load_heads` and for other programs; `base` names the model that they were trained for."""
     blocks, count = weights.weight.shape[:2]
-    tensors = {f"{head}.{blocks}.weight": weights.output[at] for at, head in enumerate(weights.own)}
+    tensors = {f"{head}.{blocks}.weight": weights.output[at] for at, head in enumerate(weights.with_output)}
     for head in range(count):
         for layer in range(blocks):
             tensors[f"{head}.{layer}.linear.weight"] = weights.weight[layer, head]

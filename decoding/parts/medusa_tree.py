@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, product
 from operator import mul
 
 from ..errors import ParamError
@@ -83,6 +83,12 @@ def sizes_in(text: str) -> tuple[int, ...]:
     if sum(accumulate(sizes, mul)) > _MOST:
         raise ParamError(f"this Cartesian tree has more than {_MOST} guesses: lower its sizes")
     return sizes
+
+
+@lru_cache(maxsize=16)
+def cartesian(sizes: Sequence[int]) -> TreeShape:
+    """Combine the best sizes[0] guesses of head 1 with the best sizes[1] of head 2, and so on."""
+    return from_paths(path for heads in range(len(sizes)) for path in product(*map(range, sizes[: heads + 1])))
 
 
 @lru_cache(maxsize=16)

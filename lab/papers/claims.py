@@ -49,7 +49,7 @@ class Claim:
 
     place: str  # table, figure, equation or section
     title: str
-    found: str  # by the paper
+    finding: str  # of the paper
     measured: str  # here
     rule: str  # by which `judge` decides
     take: Callable[[Experiment], ResultTable]

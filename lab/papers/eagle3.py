@@ -81,7 +81,7 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Table 1",
             title="one drafter on features writes more than its rivals",
-            found="EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
+            finding="EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
             measured=f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per "
             "step by kind of question; a rival whose part is missing is left out.",
             rule="EAGLE-3's mean over the kinds is more than that of each rival.",
@@ -91,7 +91,7 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Figure 6 of EAGLE-2",
             title="a dynamic tree accepts more than a chain",
-            found="Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
+            finding="Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
             measured=f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 after a token, 6 deep, and a chain of 6.",
             rule=f"Tokens per step rise with the guesses, and the tree of {_SIZES[-1]} writes more than the chain.",
             take=_forms,
@@ -100,8 +100,8 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Table 2",
             title="several tapped layers guess better than one",
-            found="Features of a low, a middle and a high layer raise the accepted length above that of the top layer "
-            "alone.",
+            finding="Features of a low, a middle and a high layer raise the accepted length above that of the top "
+            "layer alone.",
             measured=f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the tapped layers.",
             take=_ablate("tapped layers", "guesses learnt"),
@@ -110,7 +110,7 @@ def _claims() -> tuple[Claim, ...]:
         Claim(
             place="Table 2",
             title="training-time test makes later guesses right",
-            found="A drafter that has learnt on its own output accepts more than one that has learnt its first guess "
+            finding="A drafter that has learnt on its own output accepts more than one that has learnt its first guess "
             "alone.",
             measured=f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the guesses learnt.",

@@ -35,7 +35,7 @@ PAPER = Paper(
         Claim(
             place="Section 2 of Lookahead",
             title="it hardly saves steps",
-            found="Jacobi decoding hardly reduces the number of steps: right tokens come up at wrong positions, and "
+            finding="Jacobi decoding hardly reduces the number of steps: right tokens come up at wrong positions, and "
             "those at the right ones are overwritten.",
             measured="Jacobi with blocks of 4 to 32 guesses, and Lookahead with W=15, N=5, G=15.",
             rule=f"No block gives more than {_LITTLE} tokens per step, and Lookahead gives more than the best of them.",

@@ -94,7 +94,7 @@ def _depths(experiment: Experiment) -> ResultTable:
     for name, variant in _adapters(experiment).items():
         setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
         by_architecture[variant.facts["architecture"]].setdefault(variant.facts["exit_layer"], setting)
-    architecture, layers = max(by_architecture.items(), key=lambda found: len(found[1]))
+    architecture, layers = max(by_architecture.items(), key=lambda item: len(item[1]))
     if len(layers) < 2:
         raise UnmeasuredError(f"this needs adapters of one architecture after several layers: {_MORE}")
     return compare_speeds(
@@ -146,7 +146,7 @@ PAPER = Paper(
         Claim(
             place="Table 1",
             title="one adapter compresses more than its rivals",
-            found="Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged "
+            finding="Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged "
             "over the kinds of Spec-Bench.",
             measured="Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, "
             "15). Tokens per step by kind of question; a rival whose part is missing is left out.",
@@ -157,7 +157,7 @@ PAPER = Paper(
         Claim(
             place="Figure 1a",
             title="guesses that know each other stay right for longer",
-            found="On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, "
+            finding="On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, "
             "and Kangaroo's stays above that of Medusa's independent heads.",
             measured="Kangaroo with gamma 6 and eta 0, and Medusa's best guesses, on arithmetic: the share of steps "
             "that wrote more than w tokens, for w up to the number of Medusa's heads, which can accept no more.",
@@ -168,7 +168,7 @@ PAPER = Paper(
         Claim(
             place="Figure 3b",
             title="stopping when unsure costs tokens per step and gains speed",
-            found="Fixed steps, eta 0, reach the highest compression rate, but a threshold is faster.",
+            finding="Fixed steps, eta 0, reach the highest compression rate, but a threshold is faster.",
             measured=f"Kangaroo with {_GRID}; judged at gamma {_GAMMA}.",
             rule="Tokens per step fall as eta rises, and some eta above 0 is faster than eta 0.",
             take=_etas,
@@ -177,7 +177,7 @@ PAPER = Paper(
         Claim(
             place="Figure 3b",
             title="one threshold fits every number of steps",
-            found="The best eta is the same for different maximum numbers of drafting steps.",
+            finding="The best eta is the same for different maximum numbers of drafting steps.",
             measured=f"Kangaroo with {_GRID}.",
             rule="The fastest eta is the same for every gamma; in part, where they are neighbours on the grid.",
             take=_etas,
@@ -186,7 +186,7 @@ PAPER = Paper(
         Claim(
             place="Figure 3a",
             title="a shallow exit is the best bargain",
-            found="A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
+            finding="A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
             measured=f"An adapter after each of several layers, {_TRAINED}, raced against autoregressive decoding.",
             rule="Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
             take=_depths,
@@ -195,8 +195,8 @@ PAPER = Paper(
         Claim(
             place="Table 2",
             title="attention alone, with the target's own head, is enough",
-            found="The adapter of one attention and two norms is faster than one with a head of its own, than a whole "
-            "layer, and than an MLP.",
+            finding="The adapter of one attention and two norms is faster than one with a head of its own, than a "
+            "whole layer, and than an MLP.",
             measured=f"Adapters of several architectures after one layer, {_TRAINED}, raced against autoregressive "
             "decoding.",
             rule="The paper's adapter is faster than each of the others.",

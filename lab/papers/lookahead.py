@@ -64,8 +64,8 @@ def _figure_4(experiment: Experiment) -> ResultTable:
     return ResultTable(("setting", "gamma", "b", TOKENS, _FITTED), rows, facts)
 
 
-def _fitted(found: Fit | None, point: ScalingPoint) -> float:
-    return 1.0 if found is None else compression(found.alpha, found.f, point.gamma, point.b)
+def _fitted(fit: Fit | None, point: ScalingPoint) -> float:
+    return 1.0 if fit is None else compression(fit.alpha, fit.f, point.gamma, point.b)
 
 
 def _points(table: ResultTable) -> list[ScalingPoint]:
@@ -146,7 +146,7 @@ PAPER = Paper(
         Claim(
             place="Table 3",
             title="balanced branches beat tiny ones",
-            found="Window and guesses of equal size save more steps than a window of one column, even one that the "
+            finding="Window and guesses of equal size save more steps than a window of one column, even one that the "
             "prompt helps, and than a single guess.",
             measured=f"{_IN_TABLE_3}.",
             rule=f"{_EVEN} gives more tokens per step than each of the others.",
@@ -156,7 +156,7 @@ PAPER = Paper(
         Claim(
             place="Table 3",
             title="the prompt as reference adds",
-            found="Pooling the prompt's n-grams saves further steps, with a large window and with a tiny one.",
+            finding="Pooling the prompt's n-grams saves further steps, with a large window and with a tiny one.",
             measured=f"{_IN_TABLE_3}.",
             rule="Both settings give more tokens per step with the prompt than without.",
             take=_table_3(_EVEN, _EVEN_TOO, _THIRTY, _THIRTY_TOO),
@@ -165,7 +165,7 @@ PAPER = Paper(
         Claim(
             place="Table 3",
             title="prompt lookup uses the prompt better",
-            found="Prompt lookup, which matches more than one token, surpasses a tiny window with the prompt as "
+            finding="Prompt lookup, which matches more than one token, surpasses a tiny window with the prompt as "
             "reference; in the paper's table it does at 3 and at 10 guesses, and not at 30.",
             measured=f"{_IN_TABLE_3}; prompt lookup as in transformers.",
             rule="Prompt lookup gives more tokens per step than both.",
@@ -175,8 +175,8 @@ PAPER = Paper(
         Claim(
             place="Figure 4, section 4.2",
             title="steps fall with the logarithm of what is spent",
-            found="Given a large enough gamma, S grows linearly with log b, and growing gamma and b together meets no "
-            "bound.",
+            finding="Given a large enough gamma, S grows linearly with log b, and growing gamma and b together meets "
+            "no bound.",
             measured=_SCALE,
             rule=f"For the largest gamma S rises with b, a straight line over log b explains {_STRAIGHT:.0%} of its "
             "variance, and the largest gamma with the largest b gives more than either with the other's smallest.",
@@ -186,7 +186,7 @@ PAPER = Paper(
         Claim(
             place="Equations 4 to 7",
             title="one alpha and one f explain all of it",
-            found="The measured trend follows S = (f - 1 + E) / f, with E the expected tokens of b guesses of gamma "
+            finding="The measured trend follows S = (f - 1 + E) / f, with E the expected tokens of b guesses of gamma "
             "tokens, each token accepted with the chance alpha.",
             measured=f"{_SCALE} Alpha and f by least squares over all settings.",
             rule=f"The fit explains {_CLOSE:.0%} of the variance of S.",
@@ -196,7 +196,7 @@ PAPER = Paper(
         Claim(
             place="Table 2",
             title="sampling saves fewer steps",
-            found="At temperature 1 Lookahead still saves steps, but fewer than greedily.",
+            finding="At temperature 1 Lookahead still saves steps, but fewer than greedily.",
             measured=f"{_EVEN}, greedily and at temperature 1.",
             rule="Temperature 1 gives more than 1 token per step and less than greedy decoding.",
             take=_sampled,
@@ -205,7 +205,7 @@ PAPER = Paper(
         Claim(
             place="Figure 5",
             title="code gains most",
-            found="Code repeats itself more than other texts, so Lookahead does best on it.",
+            finding="Code repeats itself more than other texts, so Lookahead does best on it.",
             measured=f"{_EVEN}, by kind of question.",
             rule="Code gives more tokens per step than the mean of the other kinds, and than each of them.",
             take=_kinds,

@@ -122,8 +122,8 @@ PAPER = Paper(
         Claim(
             place="Figure 6a",
             title="a sparse tree beats a much larger dense one",
-            found="A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate than "
-            "dense trees of 256.",
+            finding="A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate "
+            "than dense trees of 256.",
             measured="The default tree of 63 guesses against full products of 201 to 256, none of more heads than "
             "there are: that many guesses of each head.",
             rule="The sparse tree gives more tokens per step than the dense ones' mean, and than the best of them.",
@@ -133,7 +133,7 @@ PAPER = Paper(
         Claim(
             place="Figure 6b",
             title="larger trees are slower",
-            found="With more nodes the acceleration rate stays about the same, and the speed falls.",
+            finding="With more nodes the acceleration rate stays about the same, and the speed falls.",
             measured=f"Sparse trees of {', '.join(map(str, _GROWN))} guesses, raced against autoregressive decoding.",
             rule=f"From {_GROWN[1]} guesses on, tokens per step do not fall, and the speed does.",
             take=_sizes,
@@ -142,7 +142,7 @@ PAPER = Paper(
         Claim(
             place="Section 3.3.1",
             title="typical acceptance rises with the temperature",
-            found="Rejection sampling accepts less at higher temperatures; typical acceptance accepts more.",
+            finding="Rejection sampling accepts less at higher temperatures; typical acceptance accepts more.",
             measured=f"Medusa at temperatures {', '.join(map(str, _TEMPERATURES))}: tokens per step of typical "
             "acceptance, with epsilon 0.09 and delta 0.3, and of lossless acceptance. Both draw a step's last token, "
             "which the paper takes greedily.",
@@ -154,7 +154,7 @@ PAPER = Paper(
         Claim(
             place="Figure 7",
             title="a higher epsilon accepts less",
-            found="As epsilon rises from 0.01 to 0.25, quality rises and the acceleration rate falls.",
+            finding="As epsilon rises from 0.01 to 0.25, quality rises and the acceleration rate falls.",
             measured=f"Medusa at temperature {_USUAL_TEMPERATURE}, delta the root of epsilon. Quality is not judged "
             "here.",
             rule="Tokens per step fall with epsilon, and the lowest epsilon gives more than lossless sampling.",
@@ -164,7 +164,7 @@ PAPER = Paper(
         Claim(
             place="Figure 4a, Table 2",
             title="training heads and model together guesses better",
-            found="Medusa-2, whose model learns with the heads, is faster than Medusa-1, whose model is frozen.",
+            finding="Medusa-2, whose model learns with the heads, is faster than Medusa-1, whose model is frozen.",
             measured="Both on the same questions, each with its own model and its own sparse tree.",
             rule="Medusa-2 gives more tokens per step than Medusa-1.",
             take=_joint,

@@ -170,8 +170,8 @@ PAPER = Paper(
         Claim(
             place="Figure 2",
             title="the model's own n-grams are worth verifying many at once",
-            found="Tokens per call grow with the ranks k that are tried; the bigram beats the unigram; a second token "
-            "along the bigram adds to it, a third little more.",
+            finding="Tokens per call grow with the ranks k that are tried; the bigram beats the unigram; a second "
+            "token along the bigram adds to it, a third little more.",
             measured="Unigram, bigram, and the bigram extended to 2 and 3 tokens, with k "
             f"{', '.join(map(str, _RANKS))}.",
             rule=f"The bigram rises with k; at k={_RANKS[-1]} it beats the unigram, w=2 beats it, and the third token "
@@ -182,7 +182,7 @@ PAPER = Paper(
         Claim(
             place="Figures 3 and 5",
             title="the largest batch is not the fastest",
-            found="Tokens per call grow with k and with w, but so does the cost of a call: the fastest setting lies "
+            finding="Tokens per call grow with k and with w, but so does the cost of a call: the fastest setting lies "
             "between.",
             measured=f"The mixed strategy with k {', '.join(map(str, _KS))} and w {', '.join(map(str, _WS))}, raced "
             "against autoregressive decoding.",
@@ -194,8 +194,8 @@ PAPER = Paper(
         Claim(
             place="Figure 4",
             title="context rows reach far, bigram rows are robust",
-            found="Bigram rows bring one or two tokens, from ranks far down as well; context rows reach further, whole "
-            "rows of ten tokens on every task.",
+            finding="Bigram rows bring one or two tokens, from ranks far down as well; context rows reach further, "
+            "whole rows of ten tokens on every task.",
             measured="The mixed strategy with (k, w) = (10, 10): the longest accepted row of every step, the source it "
             "came from, and its rank among the rows of that source.",
             rule="Won context rows are longer; at least half of the won bigram rows are of 1 or 2 tokens; more of them "
@@ -206,8 +206,8 @@ PAPER = Paper(
         Claim(
             place="Table 1",
             title="without training, more than Lookahead and REST",
-            found="With (k, w) = (10, 10) a 7B model runs faster than with Lookahead and REST on chat and mathematics, "
-            "and a little slower on code.",
+            finding="With (k, w) = (10, 10) a 7B model runs faster than with Lookahead and REST on chat and "
+            "mathematics, and a little slower on code.",
             measured="Tokens per step of N-Grammys, Lookahead and REST by kind of question; REST is left out where "
             "there is no datastore.",
             rule="N-Grammys' mean over the kinds is more than that of each rival.",
@@ -217,7 +217,7 @@ PAPER = Paper(
         Claim(
             place="Footnote 2",
             title="a query of one token is best",
-            found="Queries of two and three tokens give fewer tokens per call for all models.",
+            finding="Queries of two and three tokens give fewer tokens per call for all models.",
             measured="The mixed strategy with (k, w) = (10, 10) and queries of 1, 2 and 3 tokens.",
             rule="One token gives more tokens per step than two and than three.",
             take=_queries,

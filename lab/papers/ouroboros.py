@@ -156,7 +156,7 @@ PAPER = Paper(
         Claim(
             place="Table 1",
             title="much of a rejected draft is right",
-            found="The target agrees with a draft at many more positions than in the common prefix alone.",
+            finding="The target agrees with a draft at many more positions than in the common prefix alone.",
             measured=f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes on "
             "from the draft, not from its own text.",
             rule="More tokens match than the common prefix holds.",
@@ -166,7 +166,7 @@ PAPER = Paper(
         Claim(
             place="Table 2, Figure 4",
             title="drafting by phrases is faster",
-            found=(
+            finding=(
                 "Ouroboros is faster than speculative and Lookahead decoding, and a warm start makes it faster still."
             ),
             measured=f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative decoding "
@@ -179,7 +179,7 @@ PAPER = Paper(
         Claim(
             place="Table 3",
             title="suffixes, inspiration and refinement all help",
-            found="Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
+            finding="Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
             measured="Ouroboros without a warm start, its parts switched on one by one. Judged by tokens per step, "
             "which no clock blurs; without suffixes inspiration can save passes of the drafter only.",
             rule="Suffixes give more tokens per step than drafting alone; inspiration and refinement add to suffixes, "
@@ -190,7 +190,7 @@ PAPER = Paper(
         Claim(
             place="Figure 5",
             title="there is a best number of suffixes",
-            found="Fewer or more suffixes than the best number are slower.",
+            finding="Fewer or more suffixes than the best number are slower.",
             measured=f"Ouroboros with K {', '.join(map(str, _KS))}, raced against autoregressive decoding.",
             rule="Tokens per step rise with K, and the fastest K is neither the smallest nor the largest.",
             take=_suffixes,
@@ -199,8 +199,8 @@ PAPER = Paper(
         Claim(
             place="Table 4",
             title="a warm start helps, whatever came before",
-            found="Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, but "
-            "the order matters less than the warm start itself.",
+            finding="Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, "
+            "but the order matters less than the warm start itself.",
             measured="Ouroboros cold, and warm over the same questions in three orders, each from an empty pool.",
             rule="Warm gives more tokens per step than cold in both orders, kind by kind more than shuffled, and the "
             "order changes less than the warm start does.",

@@ -130,7 +130,7 @@ def _summary(findings: Sequence[CheckedClaim]) -> str:
 def _section(finding: CheckedClaim, shown: bool) -> list[str]:
     """Write a claim; `shown` if its table is on the page already."""
     claim, judgement = finding.claim, finding.judgement
-    blocks = [f"### {claim.place}: {claim.title}", f"The paper: {claim.found}", f"Here: {claim.measured}"]
+    blocks = [f"### {claim.place}: {claim.title}", f"The paper: {claim.finding}", f"Here: {claim.measured}"]
     if shown:
         blocks.append("The numbers are those above.")
     elif finding.table is not None:
@@ -180,7 +180,7 @@ def _entry(finding: CheckedClaim) -> dict[str, JSON]:
         "paper": finding.paper.name,
         "place": claim.place,
         "title": claim.title,
-        "found": claim.found,
+        "found": claim.finding,
         "measured": claim.measured,
         "rule": claim.rule,
         "table": None

@@ -58,7 +58,7 @@ PAPER = Paper(
         Claim(
             place="ablation of the datastore",
             title="a larger datastore gives more",
-            found="The mean generated length grows with the size of the datastore.",
+            finding="The mean generated length grows with the size of the datastore.",
             measured="REST on a sixteenth, a quarter and all of pocket's text for retrieval.",
             rule="Tokens per step rise with the store.",
             take=_stores,
@@ -67,7 +67,7 @@ PAPER = Paper(
         Claim(
             place="ablation of n_max",
             title="a longer suffix helps at first",
-            found=(
+            finding=(
                 "Looking for a longer end of the text gives better guesses at first, and no more from a few tokens on."
             ),
             measured=f"REST with n_max {', '.join(map(str, _LONGEST))} and n_min 1.",
@@ -79,7 +79,7 @@ PAPER = Paper(
         Claim(
             place="Table 1 of N-Grammys",
             title="code is retrieved better than chat",
-            found="Code gains more from retrieval than chat does: 2.12 against 1.69 times the speed.",
+            finding="Code gains more from retrieval than chat does: 2.12 against 1.69 times the speed.",
             measured="REST, by kind of question.",
             rule="Code gives more tokens per step than chat.",
             take=_kinds,

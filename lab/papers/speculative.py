@@ -76,7 +76,7 @@ PAPER = Paper(
         Claim(
             place="Equation 1, and equation 4 of Lookahead",
             title="the expected tokens of a step",
-            found="A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
+            finding="A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
             "(1 - alpha^(gamma+1)) / (1 - alpha) tokens per step.",
             measured="Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over both "
             "models' distributions in front of every token that the target itself writes. The last prediction gives "
@@ -88,7 +88,7 @@ PAPER = Paper(
         Claim(
             place="Table 2",
             title="sampling lowers acceptance",
-            found="Drafts are accepted more often when both models decode greedily than at temperature 1.",
+            finding="Drafts are accepted more often when both models decode greedily than at temperature 1.",
             measured=f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which greedily "
             "is how often the likeliest tokens agree.",
             rule="Alpha and tokens per step are both lower at temperature 1.",

@@ -53,7 +53,7 @@ PAPER = Paper(
         Claim(
             place="agentic workloads",
             title="it grows with repetition",
-            found="The more often the same is asked for, as by agents, the longer are the guesses that come true.",
+            finding="The more often the same is asked for, as by agents, the longer are the guesses that come true.",
             measured=f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} "
             f"and {_TIMES[2]} times in a row.",
             rule="Tokens per step rise with how often each question is asked.",
@@ -63,7 +63,7 @@ PAPER = Paper(
         Claim(
             place="ablation of the trees",
             title="both trees together are best",
-            found="A tree over this text and one over earlier answers find different repetitions.",
+            finding="A tree over this text and one over earlier answers find different repetitions.",
             measured="SuffixDecoding with either tree and with both.",
             rule="Both trees give more tokens per step than each alone.",
             take=_trees,

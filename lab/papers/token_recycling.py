@@ -46,7 +46,7 @@ PAPER = Paper(
         Claim(
             place="main results",
             title="it guesses where nothing matches",
-            found="Rows of likely tokens guess in every step, prompt lookup only where the text's ending occurred "
+            finding="Rows of likely tokens guess in every step, prompt lookup only where the text's ending occurred "
             "before: where answers do not copy from their prompts, recycling gives more.",
             measured="Token Recycling with the paper's tree and a table kept from answer to answer, and prompt lookup, "
             "by kind.",
@@ -57,7 +57,7 @@ PAPER = Paper(
         Claim(
             place="hot start",
             title="what earlier answers left is of use",
-            found="The table is kept from one text to the next, so that guessing need not begin anew.",
+            finding="The table is kept from one text to the next, so that guessing need not begin anew.",
             measured="Token Recycling with the paper's tree, its table emptied before every answer or not.",
             rule="The kept table gives more tokens per step.",
             take=_starts,

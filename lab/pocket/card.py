@@ -83,9 +83,9 @@ def write_cards(
     return measured
 
 
-def quality_table(found: Mapping[str, Quality], dtype: str) -> str:
+def quality_table(qualities: Mapping[str, Quality], dtype: str) -> str:
     """Format right answers and entropies by kind, as measured in that dtype."""
-    code = found["code"]
+    code = qualities["code"]
     lines = [
         "## Quality",
         "",
@@ -95,9 +95,9 @@ def quality_table(found: Mapping[str, Quality], dtype: str) -> str:
         "| kind | right | of | share | bits per token |",
         "|---|---:|---:|---:|---:|",
     ]
-    for kind, quality in found.items():
+    for kind, quality in qualities.items():
         lines.append(f"| {kind} | {quality.right} | {quality.turns} | {quality.share:.0%} | {quality.entropy:.2f} |")
-    every = total(found)
+    every = total(qualities)
     lines.append(f"| all | {every.right} | {every.turns} | {every.share:.0%} | {every.entropy:.2f} |")
     return "\n".join([*lines, ""])
 

@@ -53,14 +53,14 @@ def measure(engine: Engine, tasks: Sequence[Task], progress: ProgressCallback) -
     return {kind: quality for kind, quality in by_kind.items() if quality.turns}
 
 
-def total(found: Mapping[str, Quality]) -> Quality:
+def total(qualities: Mapping[str, Quality]) -> Quality:
     """Sum all kinds."""
     return Quality(
-        turns=sum(quality.turns for quality in found.values()),
-        right=sum(quality.right for quality in found.values()),
-        parseable=sum(quality.parseable for quality in found.values()),
-        tokens=sum(quality.tokens for quality in found.values()),
-        bits=sum(quality.bits for quality in found.values()),
+        turns=sum(quality.turns for quality in qualities.values()),
+        right=sum(quality.right for quality in qualities.values()),
+        parseable=sum(quality.parseable for quality in qualities.values()),
+        tokens=sum(quality.tokens for quality in qualities.values()),
+        bits=sum(quality.bits for quality in qualities.values()),
     )
 
 

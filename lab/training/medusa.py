@@ -143,7 +143,7 @@ class MedusaLearner:
             return features(self._weights, hidden)
 
     def _logits(self, k: int, inner: Tensor) -> Tensor:  # of head k, (N, H) -> (N, V)
-        if not self._weights.own:
+        if not self._weights.with_output:
             return self.backbone.logits(inner)
         with self.backbone.cast():
             return functional.linear(inner, self._output[k - 1]).float()
@@ -208,7 +208,7 @@ class MedusaLearner:
         """Write the heads as they are published, in the model's dtype."""
         parts = (self._weight, self._bias, self._output)
         weight, bias, output = (part.detach().to(self.backbone.dtype) for part in parts)
-        save_heads(folder, HeadWeights(weight, bias, output, self._weights.own), base, accuracies)
+        save_heads(folder, HeadWeights(weight, bias, output, self._weights.with_output), base, accuracies)
 
 
 def _cumulated(accuracies: Sequence[float]) -> list[float]:

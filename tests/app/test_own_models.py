@@ -42,7 +42,7 @@ def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None
     models = OwnModels(root, catalog)
     first = models.add({"model": "mine/llama", "draft": f"org/small@{COMMIT}", "medusa": "", "eagle": None})
     folder = str((root / "mine" / "llama").resolve())
-    assert first == CatalogEntry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, own=True)
+    assert first == CatalogEntry("own 1 llama", folder, draft="org/small", draft_revision=COMMIT, brought=True)
     second = models.add({"model": f"org/model@{COMMIT}", "eagle": f"org/drafter@{COMMIT}"})
     assert (second.model, second.revision, second.part_places) == (
         "org/model",

@@ -52,8 +52,8 @@ def one_by_one(model: Decoder, held: HeadWeights, hidden: torch.Tensor) -> torch
         x = hidden
         for layer in range(len(held.weight)):
             x = x + functional.silu(functional.linear(x, held.weight[layer, head], held.bias[layer, head]))
-        if head in held.own:
-            rows.append(functional.linear(x, held.output[held.own.index(head)]))
+        if head in held.with_output:
+            rows.append(functional.linear(x, held.output[held.with_output.index(head)]))
         else:
             rows.append(model.head(x[None])[0])
     return torch.stack(rows)
@@ -140,7 +140,7 @@ def test_what_is_saved_is_loaded(model: Decoder, tmp_path: Path, blocks: int, ow
     loaded = load_heads(str(tmp_path / "mine"), model)
     for name in ("weight", "bias", "output"):
         assert torch.equal(getattr(loaded.weights, name), getattr(held, name))
-    assert (loaded.count, loaded.weights.own, loaded.accuracies) == (3, own, table)
+    assert (loaded.count, loaded.weights.with_output, loaded.accuracies) == (3, own, table)
     assert loaded.about.startswith("mine ") and len(loaded.about) == len("mine ") + 12
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {FILE, "config.json"}
     again = load_heads(str(tmp_path / "mine"), decoder_of(tiny("llama"), torch.float32))
@@ -169,7 +169,7 @@ def test_the_published_layout(model: Decoder, tmp_path: Path) -> None:
     """Published files hold five heads where their configurations speak of two: the file is right."""
     folder = write(tmp_path, published(), medusa_num_heads=2, medusa_num_layers=1, base_model_name_or_path="org/base")
     heads = load_heads(folder, model)
-    assert (heads.count, heads.weights.own, heads.accuracies) == (5, (0, 1, 2, 3, 4), None)
+    assert (heads.count, heads.weights.with_output, heads.accuracies) == (5, (0, 1, 2, 3, 4), None)
     assert torch.equal(heads.weights.output[3], published()["3.1.weight"].double())
     assert torch.equal(heads.weights.weight[0, 4], published()["4.0.linear.weight"].double())
     assert len(heads.top(torch.ones(SIZE, dtype=torch.float64), 7)) == 5
@@ -180,7 +180,7 @@ def test_heads_that_were_saved_together_with_their_model(model: Decoder, tmp_pat
     tensors = {f"medusa_head.{name}": tensor for name, tensor in published(3, own=False).items()}
     folder = write(tmp_path, {**tensors, "model.norm.weight": torch.ones(SIZE)}, "model.safetensors")
     heads = load_heads(folder, model)
-    assert (heads.count, heads.weights.own) == (3, ())
+    assert (heads.count, heads.weights.with_output) == (3, ())
     plain = write(tmp_path, published(3, own=False))
     assert torch.equal(load_heads(plain, model).weights.weight, heads.weights.weight)
 

@@ -12,11 +12,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from decoding.errors import ParamError
-from decoding.methods.medusa import cartesian
 from decoding.parts.medusa_tree import (
     Path,
     TreeShape,
     assumed,
+    cartesian,
     default,
     expected,
     from_paths,

@@ -57,10 +57,10 @@ def frame(run: RunState, k: int) -> Patch:
 def rows(run: RunState, k: int) -> Table:
     """Return the same as a table: of a row the nodes that no row above it has, and the depth from which they go on."""
     step, listed = run.steps[k], {-1}
-    nodes, found = NodeIndex(step), list[TableRow]()
+    nodes, table_rows = NodeIndex(step), list[TableRow]()
     if step.tokens:
         cells = (texts_of(run, step.tokens[:1]), None, None, fates_of(step, [0]), _found(run, step))
-        found.append(TableRow(cells, 0))
+        table_rows.append(TableRow(cells, 0))
     for row, chain in _chains(run, step, nodes):
         new = [(depth, node) for depth, node in enumerate(chain, start=1) if node not in listed]
         if not new:
@@ -68,8 +68,8 @@ def rows(run: RunState, k: int) -> Table:
         new_nodes = [node for _, node in new]
         listed |= {*new_nodes}
         words, right = texts_of(run, (step.tokens[node] for node in new_nodes)), outcome_of(nodes.accepted(chain))
-        found.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, new_nodes), right), new_nodes[0]))
-    return Table(("Tokens", "Strategy", "From depth", "Fates", "Outcome"), found)
+        table_rows.append(TableRow((words, _strategy(row), new[0][0], fates_of(step, new_nodes), right), new_nodes[0]))
+    return Table(("Tokens", "Strategy", "From depth", "Fates", "Outcome"), table_rows)
 
 
 def _chains(run: RunState, step: Step, nodes: NodeIndex) -> list[tuple[NGrammysRow, list[int]]]:

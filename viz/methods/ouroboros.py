@@ -194,12 +194,12 @@ def _learned(run: RunState, step: Step) -> str:
 
 def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int, str]]:
     """Return the number of every phrase, after its last node."""
-    parents, found = set(step.parents), list[tuple[int, str]]()
+    parents, notes = set(step.parents), list[tuple[int, str]]()
     for node in guesses:
         kind, numbers = parse(step.sources[node])
         if kind == "pool" and numbers and node not in parents:
-            found.append((node, f"suffix {numbers[0] + 1}"))
-    return found
+            notes.append((node, f"suffix {numbers[0] + 1}"))
+    return notes
 
 
 SCREEN = Screen(

@@ -101,10 +101,10 @@ class StepScene(Scene):
             slot: Slot = ("verify" if position >= last - self.step.pending else "propose", None)
             self.add(StagePiece(position_name(position), self.run.ids[position], place, fate, node, slot=slot))
 
-    def draw_text(self, *, own: str = "", answers: str = "the target's answers") -> None:
+    def draw_text(self, *, source: str = "", answers: str = "the target's answers") -> None:
         """Draw the end of the text, and the target's answers along the accepted path, the last of them its own token.
 
-        `own` names the piece that the target's own token comes out of, where it is not the last one of the text;
+        `source` names the piece that the target's own token comes out of, where it is not the last one of the text;
         `answers` are the words beside the answers.
         """
         self.draw_end()
@@ -120,7 +120,7 @@ class StepScene(Scene):
                 if place.x < COLUMNS:
                     self.add(StagePiece(name, token, place, Fate.PROMPT, node, since="accept", faint=True))
                 continue
-            name, origin = position_name(step.start + i), own or position_name(last)
+            name, origin = position_name(step.start + i), source or position_name(last)
             self.add(StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=origin))
             self.land(name, self.landing(1 + i))
         self.word(answers, ZoneCell(TEXT, root + 0.9, 1), "left", since="accept")

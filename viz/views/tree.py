@@ -145,13 +145,13 @@ def _own(step: Step) -> dict[str, Any]:
     """Return the token that the target wrote itself, after the accepted path; none where the run was cut before it."""
     if len(step.emitted) <= step.accepted:
         return {}
-    end, known, fate = step.path[-1], rows(step), emitted_fates(step)[-1]
-    depth, row = len(step.path) - 1, known[end] or 0
-    followed = any(parent == end and row is not None for parent, row in zip(step.parents, known, strict=True))
+    end, node_rows, fate = step.path[-1], rows(step), emitted_fates(step)[-1]
+    depth, row = len(step.path) - 1, node_rows[end] or 0
+    followed = any(parent == end and row is not None for parent, row in zip(step.parents, node_rows, strict=True))
     meaning = MEANINGS[fate]
     return {
         "x": [depth, depth + 1],
-        "y": [row, row - (0.5 if row else round(_lift(known), 1)) if followed else row],
+        "y": [row, row - (0.5 if row else round(_lift(node_rows), 1)) if followed else row],
         "text": encode.tokens([-1, step.emitted[-1]]),
     } | ({} if fate is Fate.CORRECTION else {"marker": {"color": meaning.colour, "symbol": meaning.symbol}})
 
@@ -197,15 +197,15 @@ def _edges(step: Step, nodes: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _lift(known: Sequence[int | None]) -> float:
+def _lift(node_rows: Sequence[int | None]) -> float:
     """Return how many rows above the first one the target's own token is clear of the texts below it."""
-    return max(0.75, 0.08 * max(row for row in known if row is not None))
+    return max(0.75, 0.08 * max(row for row in node_rows if row is not None))
 
 
-def _room(known: Sequence[int | None]) -> list[float]:
-    last = max(row for row in known if row is not None)
+def _room(node_rows: Sequence[int | None]) -> list[float]:
+    last = max(row for row in node_rows if row is not None)
     spare = max(0, _LEAST - 1 - last) / 2
-    return [round(last + 0.9 + spare, 1), round(-max(0.6, 0.07 * last) - spare - _lift(known), 1)]
+    return [round(last + 0.9 + spare, 1), round(-max(0.6, 0.07 * last) - spare - _lift(node_rows), 1)]
 
 
 def _deepest(header: Header) -> int:
@@ -228,21 +228,21 @@ def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, flo
 
 def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> dict[str, Any]:
     """Return the method's words beside nodes."""
-    screen, known, depths = screen_of(run.header), rows(step), tree.depths(step.parents)
+    screen, node_rows, depths = screen_of(run.header), rows(step), tree.depths(step.parents)
     right, down = (0.25, 0) if screen.notes_follow else (0, 0.5)
     notes = screen.notes(run, step, guesses)
     if not notes:
         return {}
-    x, y = [depths[node] + right for node, _ in notes], [(known[node] or 0) + down for node, _ in notes]
+    x, y = [depths[node] + right for node, _ in notes], [(node_rows[node] or 0) + down for node, _ in notes]
     return {"x": x, "y": y, "text": [words for _, words in notes]}
 
 
-def _row_names(header: Header, step: Step, known: Sequence[int | None]) -> list[tuple[int, str]]:
+def _row_names(header: Header, step: Step, node_rows: Sequence[int | None]) -> list[tuple[int, str]]:
     """Return what the branches of the root are called."""
     name = screen_of(header).row_name
     if name is None:
         return []
-    begins = [(row, node) for node, row in enumerate(known) if row is not None and step.parents[node] == 0]
+    begins = [(row, node) for node, row in enumerate(node_rows) if row is not None and step.parents[node] == 0]
     named = ((row, name(step, node)) for row, node in begins)
     return _thinned([(row, words) for row, words in named if words])
 

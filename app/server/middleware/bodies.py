@@ -103,11 +103,11 @@ def replayed(body: bytes) -> Receive:
     return receive
 
 
-def check_event(body: bytes, known: Mapping[int, Event], derive: Callable[[str], str]) -> tuple[bytes, str]:
+def check_event(body: bytes, events: Mapping[int, Event], derive: Callable[[str], str]) -> tuple[bytes, str]:
     """Check an event; returns its canonical body and its session, whose id is derived from the browser's."""
     parsed = _parse(body)
     number, data = parsed.get("fn_index"), parsed.get("data")
-    event = known.get(number) if type(number) is int else None
+    event = events.get(number) if type(number) is int else None
     if event is None or not isinstance(data, list) or len(data) != event.inputs or not all(map(_is_value, data)):
         raise RequestError(422, _MISFIT)
     session, target = derive(_session(parsed)), parsed.get("trigger_id")

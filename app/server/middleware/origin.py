@@ -49,8 +49,8 @@ class Owner:
                 raise ParamError(f"--allow-host takes a name such as specscope.example.org, not {host[:60]!r}")
         space = "SPACE_ID" in environment
         names = {host.lower() for host in hosts}
-        if space and (own := environment.get("SPACE_HOST", "").lower()):
-            names.add(own)
+        if space and (host := environment.get("SPACE_HOST", "").lower()):
+            names.add(host)
         return cls(frozenset(names), any_host=space and not hosts, proxied=proxied or space)
 
     def read(self, scope: Scope, headers: Headers) -> Origin:

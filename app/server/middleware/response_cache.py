@@ -91,7 +91,7 @@ def _encoding(headers: _Pairs) -> str:
     return Headers(raw=headers).get("accept-encoding", "")
 
 
-def encoding(headers: Headers, known: Sequence[str] = ENCODINGS) -> str:
+def encoding(headers: Headers, encodings: Sequence[str] = ENCODINGS) -> str:
     """Return the best content encoding that a browser accepts."""
     offered = {part.split(";")[0].strip() for part in headers.get("accept-encoding", "").lower().split(",")}
-    return next((name for name in known if name in offered), "identity")
+    return next((name for name in encodings if name in offered), "identity")

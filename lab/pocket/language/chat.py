@@ -139,9 +139,9 @@ def _recall(topic: str) -> Template:
     return Concatenation((opening, RULES[f"fact_{topic}"], " ", _aside(1.0, 2.0), RULES["end_recall"]))
 
 
-def _aside(said: float, unsaid: float) -> Choice:
+def _aside(thought: float, none: float) -> Choice:
     """Draw a thought of the assistant's own, or none, by these weights."""
-    return Choice((Concatenation((RULES["aside"], " ")), ""), (said, said + unsaid))
+    return Choice((Concatenation((RULES["aside"], " ")), ""), (thought, thought + none))
 
 
 def _related(values: Mapping[str, tuple[str, ...]]) -> _Values:

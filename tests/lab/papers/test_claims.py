@@ -311,7 +311,7 @@ def test_a_sentence_tells_the_numbers(key: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=[title for _, title in CLAIMS])
 def test_a_claim_is_told_in_whole_sentences(claim: Claim) -> None:
-    for text in (claim.found, claim.measured, claim.rule):
+    for text in (claim.finding, claim.measured, claim.rule):
         assert text.endswith(".") and text[0] == text[0].upper()
         assert "  " not in text and "!" not in text
 
@@ -392,7 +392,7 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
     got: list[tuple[str, float]] = []
     paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
     claims = [
-        Claim(claim.place, claim.title, claim.found, claim.measured, claim.rule, take, claim.judge)
+        Claim(claim.place, claim.title, claim.finding, claim.measured, claim.rule, take, claim.judge)
         for take in (missing, broken, lambda experiment: CASES["jacobi", claim.title][0])
     ]
     findings = check_claims(

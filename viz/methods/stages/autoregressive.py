@@ -30,7 +30,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """Return the scene of step k."""
     step, scene, name = run.steps[k], StepScene.begin(base(run), run, k, _ROOM), f"r{k}"
-    scene.draw_text(own=name, answers="")
+    scene.draw_text(source=name, answers="")
     whole = ZoneCell(TARGET, 0, 0)
     scene.frame(whole, _WIDE, _HIGH)
     scene.frame(whole, _WIDE, _HIGH, loud=True, since="verify", until="accept")

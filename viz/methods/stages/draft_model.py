@@ -160,12 +160,12 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
     )
 
 
-def _odds(run: RunState, step: Step, own: int, wrong: int) -> str:
+def _odds(run: RunState, step: Step, chosen: int, wrong: int) -> str:
     """Return the probabilities that decided, of a greedy run."""
     p, top = step.p[wrong] if step.p else None, step.top[step.path[-1]] if step.top else ()
-    if _sampled(run.header) or p is None or own not in dict(top):
+    if _sampled(run.header) or p is None or chosen not in dict(top):
         return ""
-    return f": {odds(dict(top)[own], p)}"
+    return f": {odds(dict(top)[chosen], p)}"
 
 
 STAGE = StagePicture(base, frame)

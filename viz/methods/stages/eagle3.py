@@ -99,10 +99,10 @@ def unsayable(step: Step) -> list[int]:
 
 def unsayable_words(run: RunState, step: Step) -> str:
     """Say what the step wrote that the drafter cannot say."""
-    tokens, known = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
+    tokens, vocabulary = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
     if not tokens:
         return ""
-    size = f" of {count(known, 'token')}" if known else ""
+    size = f" of {count(vocabulary, 'token')}" if vocabulary else ""
     return f"The drafter's vocabulary{size} lacks {quote(run, tokens[:1])}"
 
 

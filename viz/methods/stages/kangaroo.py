@@ -82,7 +82,7 @@ def frame(run: RunState, k: int) -> Patch:
     step, room = run.steps[k], _room(run.header)
     scene = StepScene.begin(base(run), run, k, room)
     chain = [node for node, role in enumerate(step.roles) if role is not Role.EXPLORE]
-    scene.draw_text(own=_passed(step, step.path[-1]) if step.path else "")
+    scene.draw_text(source=_passed(step, step.path[-1]) if step.path else "")
     names = scene.draw_guesses(lambda node: _read(step, step.parents[node]), one_by_one=True)
     _draw_layers(scene, step, room, chain[: room.depth + 1], names)
     _draw_confidence(scene, run.header, step, room)

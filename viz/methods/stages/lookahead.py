@@ -202,12 +202,12 @@ def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...
     lines, new = panel.get("rows", []), panel.get("new", [])
     if len(lines) != N - 1:
         return {}
-    chain, found = [first, *lines[0]], dict[tuple[int, ...], list[int]]()
+    chain, harvested = [first, *lines[0]], dict[tuple[int, ...], list[int]]()
     for i, answer in enumerate(new):
         column = [line[i] for line in lines[1:] if i < len(line)]
         if i < len(chain) and len(column) == N - 2:
-            found.setdefault((chain[i], *column, answer), []).append(i)
-    return found
+            harvested.setdefault((chain[i], *column, answer), []).append(i)
+    return harvested
 
 
 STAGE = StagePicture(base, frame)

@@ -64,7 +64,7 @@ def frame(run: RunState, k: int) -> Patch:
     scene = StepScene.begin(base(run), run, k, plan.room)
     scene.draw_text()
     hits, read = _hits(step), panel_of(step).get("read", 0)
-    share = {node: min(1.0, found / read) for node, found in hits.items()} if read else None
+    share = {node: min(1.0, hit_count / read) for node, hit_count in hits.items()} if read else None
     names = scene.draw_guesses(lambda node: f"s{k}.{node}", share=share)
     _draw_ending(scene, run, step, plan)
     _draw_passages(scene, step, plan, names, hits)

@@ -69,7 +69,7 @@ def since(row: RecycledRow) -> str:
 
 def paid_off(run: RunState, step: Step) -> list[str]:
     """Comment on accepted tokens that the target had ranked below another, or named after a rejected guess."""
-    rows, said = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
+    rows, comments = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
     for node in step.path[1:]:
         row, rank = rows.get(step.tokens[step.parents[node]]), parse(step.sources[node])[1][:1]
         if row is None or not rank or row["behind"] == "prompt":
@@ -78,10 +78,10 @@ def paid_off(run: RunState, step: Step) -> list[str]:
         if row["ago"]:
             when = f"{count(row['ago'], 'step')} ago"
         if rank[0] and row["entries"]:
-            said.append(f"{token} paid off: {when} {quote(run, row['entries'][:1])} was likelier")
+            comments.append(f"{token} paid off: {when} {quote(run, row['entries'][:1])} was likelier")
         elif row["behind"] == "rejected":
-            said.append(f"{token} paid off: it followed a rejected guess {when}")
-    return said
+            comments.append(f"{token} paid off: it followed a rejected guess {when}")
+    return comments
 
 
 def base(run: RunState) -> Figure:
