@@ -66,7 +66,7 @@ def load(
         dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     from .parts.makers import makers
-    from .parts.places import find_part
+    from .parts.named import find_part
 
     report = progress or (lambda what, share: None)
     named = {part: find_part(part, path, report, download=download) for part, path in parts.items() if path is not None}

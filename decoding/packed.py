@@ -20,6 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .errors import ModelError
+
 if TYPE_CHECKING:
     import torch
 
@@ -38,15 +40,23 @@ def stored(path: Path) -> Path:
 
 
 @contextmanager
-def open_tensors(path: Path) -> Iterator[Any]:
-    """Open a safetensors file, packed or not, as `safe_open` does, and with the errors of `safe_open`."""
-    from safetensors import safe_open
+def open_tensors(path: Path, refusal: str | None = None) -> Iterator[Any]:
+    """Open a safetensors file, packed or not, as `safe_open` does.
 
-    if path.suffix == SUFFIX:
-        yield _Tensors(unpack(path))
-    else:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            yield file
+    What is wrong with its bytes is a ModelError that says `refusal`, or without one an error of `safe_open`.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        if path.suffix == SUFFIX:
+            yield _Tensors(unpack(path))
+        else:
+            with safe_open(path, framework="pt", device="cpu") as file:
+                yield file
+    except (OSError, SafetensorError):
+        if refusal is None:
+            raise
+        raise ModelError(refusal) from None
 
 
 def unpack(path: Path, *, is_base: bool = False) -> bytes:

@@ -151,7 +151,7 @@ def _random(target: AnyModel, *size: int) -> torch.Tensor:
 def _heads(target: AnyDecoder) -> Heads:
     hidden, vocabulary = target.shape.hidden, target.card.vocabulary
     blocks = _random(target, 1, 3, hidden, hidden), _random(target, 1, 3, hidden)
-    weights = HeadWeights(*blocks, output=_random(target, 1, vocabulary, hidden), own=(1,))
+    weights = HeadWeights(*blocks, output=_random(target, 1, vocabulary, hidden), with_output=(1,))
     return Heads(weights, target.head, "random heads")
 
 

@@ -37,7 +37,7 @@ import json, sys
 from pathlib import Path
 from decoding.errors import ModelError, ModelMissingError
 from decoding.model.files import find_folder
-from decoding.parts.places import find_part
+from decoding.parts.named import find_part
 say = lambda what, share: None
 def asked(find, *names, **options):
     try:

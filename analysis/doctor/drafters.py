@@ -33,7 +33,7 @@ def open_drafter(
 
         draft, codec = load_draft(name, str(model.device), model.precision, progress, download, model.card.vocabulary)
         return _examined_draft(draft, codec, engine)
-    from decoding.parts.places import find_part
+    from decoding.parts.named import find_part
 
     from .eagle import ExaminedEagle
     from .kangaroo import ExaminedAdapter

@@ -154,18 +154,13 @@ class TensorFiles:
             self._stack = stack.pop_all()
 
     def _open(self, path: Path, stack: ExitStack) -> None:
-        from safetensors import SafetensorError
-
-        try:
-            file = stack.enter_context(open_tensors(path))
-            for name in file.keys():  # noqa: SIM118  # the file is no dict
-                if name in self.shapes:
-                    raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
-                self._files[name] = file
-                part = file.get_slice(name)
-                self.shapes[name], self.dtypes[name] = tuple(part.get_shape()), str(part.get_dtype())
-        except (OSError, SafetensorError):
-            raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
+        file = stack.enter_context(open_tensors(path, f"{path.name} is damaged or cut short; fetch the model again"))
+        for name in file.keys():  # noqa: SIM118  # the file is no dict
+            if name in self.shapes:
+                raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
+            self._files[name] = file
+            part = file.get_slice(name)
+            self.shapes[name], self.dtypes[name] = tuple(part.get_shape()), str(part.get_dtype())
 
     def bytes(self, dtype: torch.dtype | None = None) -> int:
         """Count the bytes of all tensors as they are stored, or with floating-point numbers converted to `dtype`."""

@@ -22,16 +22,11 @@ VOCABULARY_FILE = "vocabulary.safetensors"
 
 def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
     """Read the draft vocabulary in a drafter's folder; None where it drafts all tokens."""
-    from safetensors import SafetensorError
-
     path, size, where = stored(folder / VOCABULARY_FILE), model.shape.vocabulary, str(folder)[:200]
     if not path.is_file():
         return None
-    try:
-        with open_tensors(path) as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
-    except (OSError, SafetensorError):
-        raise ModelError(f"{VOCABULARY_FILE} in {where!r} is damaged or cut short: fetch it again") from None
+    with open_tensors(path, f"{VOCABULARY_FILE} in {where!r} is damaged or cut short: fetch it again") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
     ids = tensors.get("ids", torch.empty(0))
     fine = tensors.keys() == {"ids"} and ids.dtype == torch.int32 and ids.dim() == 1 and 0 < len(ids) <= size
     if not (fine and int(ids[0]) >= 0 and int(ids[-1]) < size and bool((ids.diff() > 0).all())):

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -142,7 +141,7 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
     """
     path = _find(folder)
     config = read_json(path.parent / "config.json")
-    with _opened(path) as file:
+    with open_tensors(path, f"{path.name} is damaged or cut short: fetch or train the heads again") as file:
         names = _names(path, file)
         count, blocks, with_output = _arrangement(path, names)
         _check_config(path, config, count, blocks)
@@ -206,18 +205,6 @@ def _find(folder: str) -> Path:
             f"convert them to {_FILE}"
         )
     raise ModelError(f"{folder[:200]!r} holds no {_FILE}: name a folder of Medusa heads")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a safetensors file; whatever is wrong with its bytes is a ModelError."""
-    from safetensors import SafetensorError
-
-    try:
-        with open_tensors(path) as file:
-            yield file
-    except (OSError, SafetensorError):
-        raise ModelError(f"{path.name} is damaged or cut short: fetch or train the heads again") from None
 
 
 def _names(path: Path, file: Any) -> dict[TensorKey, str]:

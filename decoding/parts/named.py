@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ModelError
+from ..hub import find, parse_id
 
 if TYPE_CHECKING:
     from ..codec import Codec
+    from ..model.session import ProgressCallback
     from ..model.transformers_model import AnyModel
 
 
@@ -77,3 +80,25 @@ NAMED_PARTS = {  # by their names in a method's `needs`
         "rest", "a datastore", "org/datastore", "a file or hub id, made by `datastore build`", _read_store, is_file=True
     ),
 }
+
+
+def find_part(part: str, name: str, progress: ProgressCallback, *, download: bool = True) -> str:
+    """Return the folder or file that a user names, or the copy of a hub repository; ModelError if it is neither."""
+    row, place = NAMED_PARTS[part], Path(name)
+    what, kind = row.title, "file" if row.is_file else "folder"
+    try:
+        if place.is_file() if row.is_file else place.is_dir():
+            return name
+        exists = place.exists()
+    except OSError:  # a name too long for the file system
+        exists = True
+    hub_id = None if exists else parse_id(name, owned=True)
+    if hub_id is None:
+        raise ModelError(f"{name[:200]!r} is no {kind}: name one of {what}, or a hub id such as {row.example}@revision")
+    folder = find(hub_id, what, progress, download=download)
+    if not row.is_file:
+        return str(folder)
+    files = sorted(folder.glob("*.safetensors"))
+    if len(files) != 1:
+        raise ModelError(f"{str(hub_id)[:200]!r} holds {len(files)} files with tensors, where {what} is one: name it")
+    return str(files[0])

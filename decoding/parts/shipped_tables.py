@@ -33,31 +33,17 @@ def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
     top = min(TOP, vocabulary)
     shapes = {"unigram": (len(RANKINGS), top), "bigram": (vocabulary, top), "probability": (vocabulary, top)}
     kinds = {"unigram": _IDS, "bigram": _IDS, "probability": (torch.float16,)}
-    facts, tensors = _content(Path(path))
-    if tensors.keys() != shapes.keys():
-        raise _damaged(path)
-    if any(part.shape != shapes[name] or part.dtype not in kinds[name] for name, part in tensors.items()):
-        raise _damaged(path)
+    name = Path(path).name.removesuffix(SUFFIX)[:80]
+    refusal = f"the n-gram tables {name!r} are damaged or of another model: copy them again"
+    with open_tensors(Path(path), refusal) as file:
+        facts, tensors = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    fits = all(part.shape == shapes.get(name) and part.dtype in kinds[name] for name, part in tensors.items())
+    if not fits or tensors.keys() != shapes.keys():
+        raise ModelError(refusal)
     ids = {name: tensors[name].int() for name in ("unigram", "bigram")}
     shares, head = tensors["probability"].float(), facts.get("head", "").split()
     sound = facts.get("version") == _VERSION and all(word.isascii() and word.isdigit() for word in head)
     sound &= all(int(part.min()) >= 0 and int(part.max()) < vocabulary for part in ids.values())
     if not (sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())):
-        raise _damaged(path)
+        raise ModelError(refusal)
     return NgramTables(ids | {"probability": shares}, LENGTH, [int(word) for word in head])
-
-
-def _content(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
-    """Return a file's metadata and tensors."""
-    from safetensors import SafetensorError
-
-    try:
-        with open_tensors(path) as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError):
-        raise _damaged(path) from None
-
-
-def _damaged(path: str | Path) -> ModelError:
-    name = Path(path).name.removesuffix(SUFFIX)[:80]
-    return ModelError(f"the n-gram tables {name!r} are damaged or of another model: copy them again")
