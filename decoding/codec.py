@@ -49,10 +49,10 @@ class Codec:
         text = self.render([{"role": m["role"], "content": _writable(m["content"])} for m in messages])
         return self._ids(text, add_special_tokens=False)
 
-    def render(self, messages: list[dict[str, str]]) -> str:
-        """Return a conversation's text by the model's template, up to where the assistant's answer begins."""
+    def render(self, messages: list[dict[str, str]], *, answer_next: bool = True) -> str:
+        """Return a conversation's text by the model's template, up to where the assistant's next answer begins."""
         try:
-            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=answer_next)
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise ParamError(f"the model's chat template refuses this conversation: {reason}") from None

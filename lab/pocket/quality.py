@@ -55,13 +55,8 @@ def measure(engine: Engine, tasks: Sequence[Task], progress: ProgressCallback) -
 
 def total(qualities: Mapping[str, Quality]) -> Quality:
     """Sum all kinds."""
-    return Quality(
-        turns=sum(quality.turns for quality in qualities.values()),
-        right=sum(quality.right for quality in qualities.values()),
-        parseable=sum(quality.parseable for quality in qualities.values()),
-        tokens=sum(quality.tokens for quality in qualities.values()),
-        bits=sum(quality.bits for quality in qualities.values()),
-    )
+    counts = ("turns", "right", "parseable", "tokens", "bits")
+    return Quality(**{count: sum(getattr(quality, count) for quality in qualities.values()) for count in counts})
 
 
 def _judge(engine: Engine, task: Task, quality: Quality) -> None:

@@ -50,7 +50,7 @@ class ChatEncoder:
         text = self._answered(conversation, len(answers) - 1) if answers else ""
         spans = []
         for turn in range(len(answers)):
-            before = self._render(conversation.messages(turn), answer_next=True)
+            before = self._codec.render(conversation.messages(turn))
             answered = self._answered(conversation, turn)
             if not (text.startswith(answered) and answered.startswith(before)):
                 return None
@@ -77,12 +77,4 @@ class ChatEncoder:
 
     def _answered(self, conversation: Conversation, turn: int) -> str:
         answer = {"role": "assistant", "content": conversation.answers[turn]}
-        return self._render([*conversation.messages(turn), answer], answer_next=False)
-
-    def _render(self, chat: list[dict[str, str]], *, answer_next: bool) -> str:
-        try:
-            text: str = self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=answer_next)
-        except Exception as error:  # a template is a program of the model's author: it may raise anything
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise ParamError(f"the model's chat template refuses a conversation: {reason}") from None
-        return text
+        return self._codec.render([*conversation.messages(turn), answer], answer_next=False)
