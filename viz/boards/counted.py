@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from decoding.types import Step
+from decoding.types import Header, Step
 
+from ..palette import Fate
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import TableRow, fates_of, outcome_of, texts_of
+from ..tables import Table, TableRow, fates_of, outcome_of, texts_of
+from ..view import Figure, Patch
+from . import board as boards
 from .board import Board
 from .nodes import NodeIndex
+
+_DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending, and branches
+
+
+@dataclass(frozen=True, slots=True)
+class CountedEnding:
+    """The picture of an ending that was looked for, and of what followed it elsewhere."""
+
+    heading: str
+    seen: str  # the head of the table's column of counts
+    wide: int  # columns that the words above the tree need
+    depth: Callable[[Header], int]  # how deep the tree can be
+    ending: Callable[[Step], list[int]]
+    matches: Callable[[Step], str]  # words on the matches of the ending
+    why_none: Callable[[RunState, Step], str]
+
+    def base(self, run: RunState) -> Figure:
+        """Return the figure without a step."""
+        right = max(min(_DEEPEST, self.depth(run.header)) + 3.4, self.wide)
+        return boards.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, self.heading)
+
+    def frame(self, run: RunState, k: int) -> Patch:
+        """Return the ending and the tree of what followed it: a row for every leaf, the commonest on top."""
+        step, board = run.steps[k], Board()
+        ending = self.ending(step)[-_ENDING:]
+        for back, token in enumerate(reversed(ending)):
+            board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
+        if ending:
+            board.outcome(self.matches(step), 0.7, 0)
+        elif step.tokens:
+            board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
+            board.alone(self.why_none(run, step), 0.7)
+        draw(board, step, min(_DEEPEST, self.depth(run.header)), _BRANCHES)
+        return {"data": board.patch(step)}
+
+    def rows(self, run: RunState, k: int) -> Table:
+        """Return the ending and every branch after it, as a table."""
+        step = run.steps[k]
+        ending = self.ending(step)
+        first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
+        what = self.matches(step) if ending else boards.alone(self.why_none(run, step))
+        cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
+        heads = ("Tokens", self.seen, "From depth", "Fates", "Outcome")
+        return Table(heads, [*([TableRow(cells, 0)] if step.tokens else []), *rows(run, step)])
 
 
 def draw(board: Board, step: Step, deep: int, most: int) -> None:
