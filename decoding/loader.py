@@ -16,6 +16,7 @@ from .errors import ModelError, OptionError
 from .model.resized import Resized
 from .model.session import Model, ProgressCallback
 from .parts import NAMED_PARTS, Parts
+from .parts.named import find_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -66,7 +67,6 @@ def load(
         dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     from .parts.makers import makers
-    from .parts.named import find_part
 
     report = progress or (lambda what, share: None)
     named = {part: find_part(part, path, report, download=download) for part, path in parts.items() if path is not None}

@@ -47,9 +47,7 @@ if TYPE_CHECKING:
 
 _LATEST, _SHOWN = 4096, 32  # occurrences looked at, so that no text makes a step slow, and those in the panel
 _STRATEGIES = ("mixed", "context", "extended", "bigram", "unigram")
-Candidate = tuple[
-    tuple[int, ...], list[str], NGrammysRow
-]  # tokens, sources of those before a chain, and the panel's row
+Candidate = tuple[tuple[int, ...], list[str], NGrammysRow]  # tokens, sources before a chain, and the panel's row
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +126,8 @@ class NGrammys(Method):
             yield from self._from_context(width)
         bigrams = tables.bigrams(text[-1]) if strategy in ("mixed", "extended", "bigram") else ()
         for rank, (token, p) in enumerate(bigrams):  # L4
-            yield (
-                self._grown((token,), width),
-                [f"bigram:{rank}"],
-                {"strategy": "bigram", "rank": rank, "p": round(p, 6)},
-            )
+            facts: NGrammysRow = {"strategy": "bigram", "rank": rank, "p": round(p, 6)}
+            yield self._grown((token,), width), [f"bigram:{rank}"], facts
         for rank, token in enumerate(tables.unigrams(self._params.ranking) if strategy == "unigram" else ()):
             yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
 

@@ -11,7 +11,7 @@ import torch
 
 from ..errors import ModelError, ParamError, UnfitError
 from ..model.draft_vocabulary import DraftVocabulary
-from ..model.files import read_json
+from ..model.files import FLOATS, read_json
 from ..model.split import AnyDecoder
 from ..packed import open_tensors, stored
 from ..params import shown
@@ -19,8 +19,6 @@ from .adapter import Adapter
 from .adapter_config import AdapterConfig
 from .draft_vocabulary import read_vocabulary
 from .part_files import NamedWeights, digest_of, save_part
-
-_FLOATS = ("F64", "F32", "BF16", "F16")  # as safetensors names them
 
 
 def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeights) -> None:
@@ -92,7 +90,7 @@ def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str
             shape, dtype = slices[name].get_shape(), slices[name].get_dtype()
             if tuple(shape) != size:
                 raise ModelError(f"the weight {name} is {shape}, not {list(size)}: name an adapter for this model")
-            if dtype not in _FLOATS:
+            if dtype not in FLOATS:
                 raise ModelError(f"the adapter's {name} is stored as {dtype}; save it as float32 or bfloat16")
         weights: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in wanted}
     if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:

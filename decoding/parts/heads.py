@@ -22,7 +22,7 @@ from torch.nn.functional import silu
 
 from ..errors import ModelError
 from ..model.draft_vocabulary import DraftVocabulary
-from ..model.files import read_json
+from ..model.files import FLOATS, read_json
 from ..model.linear import Linear, linear
 from ..native.products import has_native
 from ..packed import open_tensors, stored
@@ -40,7 +40,6 @@ _PREFIX = "medusa_head."  # of heads that were saved together with their model
 _NAME = re.compile(r"(0|[1-9][0-9]?)\.(0|[1-9][0-9]?)\.(linear\.weight|linear\.bias|weight)")
 _BLOCK = ("linear.weight", "linear.bias")  # the tensors of one residual block
 _PICKLES = ("*.pt", "*.bin", "*.pth", "*.ckpt", "*.pkl")
-_DTYPES = ("F16", "BF16", "F32", "F64")
 _EDGE = 4096  # bytes of each end of a tensor that go into the hash of a folder
 _MOST_RANKS = 256  # accuracies that a head may have
 
@@ -258,7 +257,7 @@ def _check_tensor(path: Path, name: str, part: Any, wanted: tuple[int, ...], mod
             f"{name[:80]} in {path.name} has shape {list(shape)[:8]}, but heads for {model[:80]} have {list(wanted)} "
             "there: name heads that were trained for this model"
         )
-    if part.get_dtype() not in _DTYPES:
+    if part.get_dtype() not in FLOATS:
         raise ModelError(f"{name[:80]} in {path.name} is stored as {part.get_dtype()}: convert the heads to float32")
 
 

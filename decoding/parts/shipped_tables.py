@@ -8,8 +8,7 @@ import torch
 
 from ..errors import ModelError
 from ..packed import SUFFIX, open_tensors
-from .rankings import RANKINGS
-from .tables import LENGTH, TOP, NgramTables
+from .tables import LENGTH, NgramTables, make_sense, shapes_of
 
 _VERSION = "1"
 _IDS = (torch.uint16, torch.int32)
@@ -30,8 +29,7 @@ def write_tables(path: Path, tables: NgramTables) -> None:
 
 def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
     """Read what `write_tables` wrote for a model of that vocabulary."""
-    top = min(TOP, vocabulary)
-    shapes = {"unigram": (len(RANKINGS), top), "bigram": (vocabulary, top), "probability": (vocabulary, top)}
+    shapes = shapes_of(vocabulary)
     kinds = {"unigram": _IDS, "bigram": _IDS, "probability": (torch.float16,)}
     name = Path(path).name.removesuffix(SUFFIX)[:80]
     refusal = f"the n-gram tables {name!r} are damaged or of another model: copy them again"
@@ -40,10 +38,9 @@ def read_tables(path: str | Path, vocabulary: int) -> NgramTables:
     fits = all(part.shape == shapes.get(name) and part.dtype in kinds[name] for name, part in tensors.items())
     if not fits or tensors.keys() != shapes.keys():
         raise ModelError(refusal)
-    ids = {name: tensors[name].int() for name in ("unigram", "bigram")}
-    shares, head = tensors["probability"].float(), facts.get("head", "").split()
+    wide = {name: part.float() if name == "probability" else part.int() for name, part in tensors.items()}
+    head = facts.get("head", "").split()
     sound = facts.get("version") == _VERSION and all(word.isascii() and word.isdigit() for word in head)
-    sound &= all(int(part.min()) >= 0 and int(part.max()) < vocabulary for part in ids.values())
-    if not (sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())):
+    if not (sound and make_sense(wide, vocabulary)):
         raise ModelError(refusal)
-    return NgramTables(ids | {"probability": shares}, LENGTH, [int(word) for word in head])
+    return NgramTables(wide, LENGTH, [int(word) for word in head])

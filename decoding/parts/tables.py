@@ -244,8 +244,7 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
     """Read the tables in a cache file; None unless every byte is as it was written, and makes sense."""
     from safetensors import SafetensorError, safe_open
 
-    top = min(TOP, vocabulary)
-    shapes = {"unigram": [len(RANKINGS), top], "bigram": [vocabulary, top], "probability": [vocabulary, top]}
+    shapes = shapes_of(vocabulary)
     most = 4 * sum(rows * columns for rows, columns in shapes.values()) + _HEADER
     try:
         if not path.is_file() or path.stat().st_size > most:
@@ -254,19 +253,29 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
             metadata = file.metadata() or {}
             for name, dtype in _DTYPES.items():
                 part = file.get_slice(name)
-                if part.get_dtype() != dtype or part.get_shape() != shapes[name]:
+                if part.get_dtype() != dtype or tuple(part.get_shape()) != shapes[name]:
                     return None
             tensors = {name: file.get_tensor(name).clone() for name in _DTYPES}
     except (OSError, SafetensorError):
         return None
-    ids = (tensors["unigram"], tensors["bigram"])
-    shares = tensors["probability"]
-    if not all(int(part.min()) >= 0 and int(part.max()) < vocabulary for part in ids):
-        return None
-    if not bool(((shares >= 0.0) & (shares <= 1.0)).all()):
+    if not make_sense(tensors, vocabulary):
         return None
     tables = NgramTables(tensors, LENGTH, head)
     return tables if metadata == facts | {"sha256": tables.digest} else None
+
+
+def shapes_of(vocabulary: int) -> dict[str, tuple[int, int]]:
+    """Return the shapes of the tables of a model with that vocabulary."""
+    top = min(TOP, vocabulary)
+    return {"unigram": (len(RANKINGS), top), "bigram": (vocabulary, top), "probability": (vocabulary, top)}
+
+
+def make_sense(tensors: Mapping[str, torch.Tensor], vocabulary: int) -> bool:
+    """Return True if all ids are tokens of the vocabulary, and all probabilities from 0 to 1."""
+    shares, ids = tensors["probability"], (tensors["unigram"], tensors["bigram"])
+    if not all(int(part.min()) >= 0 and int(part.max()) < vocabulary for part in ids):
+        return False
+    return bool(((shares >= 0.0) & (shares <= 1.0)).all())
 
 
 def _write(path: Path, tables: NgramTables, facts: dict[str, str]) -> None:
