@@ -99,7 +99,7 @@ class Kind(enum.Enum):
     ],
 )
 def test_fields_comments_and_members_are_read_off_a_class(kind: type, lines: list[str]) -> None:
-    """Comments behind fields and above them are what a reader of the source would find."""
+    """Comments after fields and above them are what a reader of the source would find."""
     got = names._entry(kind.__name__, kind).splitlines()
     assert [line for line in lines if line not in got] == []
 

@@ -149,7 +149,7 @@ def test_no_package_imports_one_above_it() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """What stands in a circle can only be read, tested or moved as a whole."""
+    """What is in a circle can only be read, tested or moved as a whole."""
     assert circles(arrows()) <= WITH_ITS_PART
 
 

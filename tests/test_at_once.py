@@ -71,7 +71,7 @@ def test_what_is_decided_at_once_is_what_was_decided_one_by_one(
     ("method", "params"), [("draft_model", {"gamma": 5, "threshold": 0.2}), ("kangaroo", {"eta": 0.03})]
 )
 def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind the first unsure token, and behind an end of text, although the device wrote on."""
+    """After the first unsure token, and after an end of text, although the device wrote on."""
     ours = exact("llama")
     end = ours.generate(prompt_for(2), max_new_tokens=30, end_tokens=()).ids[20]
     lengths = set[int]()
@@ -91,7 +91,7 @@ def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, mon
     "bounds", [{}, {"threshold": 0.04}, {"expand": 0.05}, {"threshold": 0.03, "expand": 0.05}], ids=title
 )
 def test_a_tree_holds_what_it_would_have_held(bounds: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No guess below a bound or behind an end of text, although the device grew the tree to its full size."""
+    """No guess below a bound or after an end of text, although the device grew the tree to its full size."""
     ours = machine("llama", torch.empty(0, dtype=torch.float64))
     form, sizes = {"m": 12, "k": 3, "depth": 3}, set[int]()
     for temperature in (0.0, 1.0):

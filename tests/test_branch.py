@@ -144,7 +144,7 @@ def test_what_is_no_branch_is_refused_in_a_sentence(step: int, choice: dict[str,
 
 
 def test_a_branch_needs_its_model_and_room() -> None:
-    """Another model's run; a run without steps; behind the last token; behind the end of the text."""
+    """Another model's run; a run without steps; after the last token; after the end of the text."""
     trace = written("autoregressive", {}).trace
     with pytest.raises(ParamError, match="not by"):
         engine(hashed(31)).branch(trace, 0, token=1)

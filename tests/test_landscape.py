@@ -66,7 +66,7 @@ def test_every_place_is_what_a_step_does_there(method: str, params: Mapping[str,
 
 @pytest.mark.parametrize("method", ["prompt_lookup", "ngrammys", "rest", "jacobi", "draft_model"])
 def test_a_text_that_the_target_would_not_write(method: str) -> None:
-    """All of it is off the target's way: what was guessed right must be read behind its own part of the text."""
+    """All of it is off the target's way: what was guessed right must be read after its own part of the text."""
     model = hashed(6, 1, 3, sharpness=8.0)
     other = engine(model)
     text = [int(abs(noise(1, [at], 1)[0]) * 100) % 6 for at in range(40)]
@@ -116,7 +116,7 @@ def test_pocket_as_it_ships() -> None:
 
 
 def test_guesses_of_several_methods_are_read_together() -> None:
-    """A pass for every place or method, where one is enough: the text, and what is guessed behind its end."""
+    """A pass for every place or method, where one is enough: the text, and what is guessed after its end."""
     landscape = measure_landscape(
         machine(), greedy_text(), ["prompt_lookup", "ngrammys", "jacobi"], first=10, max_new_tokens=NEW
     )
@@ -151,7 +151,7 @@ def test_a_draft_model_reads_behind_many_places_in_one_pass(method: str, monkeyp
 
 
 def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
+    """A pass that begins in the middle of the text, with guesses after tokens that an earlier one has stored."""
     text = greedy_text()[4:]
     whole = measure_landscape(machine(), text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
     monkeypatch.setattr("analysis.landscape.target.ROWS", 7)

@@ -79,7 +79,7 @@ def test_greedy_text_is_the_plain_one_for_every_budget(
 def test_the_text_ends_at_the_end_token_wherever_it_stands(
     method: str, params: Params, engines: list[Engine], everything: bool
 ) -> None:
-    """Tokens accepted together with an end of text, but behind it, must not be written."""
+    """Tokens accepted together with an end of text, but after it, must not be written."""
     for seed in range(20 if everything else ENDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)

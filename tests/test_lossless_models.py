@@ -102,7 +102,7 @@ def test_the_stretched_context_can_be_used(family: str) -> None:
     ("method", "params", "family"), few(1, crossed(CASES, ["qwen3", "phi3", "qwen2-mixed"])), ids=title
 )
 def test_text_ends_where_transformers_ends_it(method: str, params: Params, family: str) -> None:
-    """An end token within an accepted draft must cut off what was accepted behind it, and not what stands before."""
+    """An end token within an accepted draft must cut off what was accepted after it, and not what is before."""
     for seed in (2, 4):
         prompt = prompt_for(seed)
         free = generated(family, prompt, count=40)

@@ -148,7 +148,7 @@ def test_the_metadata_is_what_the_table_promises(
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    """What comes next stands under Unreleased until it has a number."""
+    """What comes next is under Unreleased until it has a number."""
     versions = re.findall(
         r"^## (\d\S+) - \d{4}-\d\d-\d\d", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
     )

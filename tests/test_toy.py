@@ -23,7 +23,7 @@ def test_any_text_goes_through_the_tokenizer_and_comes_back(text: str) -> None:
 
 @pytest.mark.parametrize("prompt", ["世界", "zzz qqq", "\x07", PROMPT])
 def test_prompts_that_the_text_does_not_hold_still_work(prompt: str) -> None:
-    """A model without back-off has nothing to say behind an ending that it never saw."""
+    """A model without back-off has nothing to say after an ending that it never saw."""
     engine = load("toy")
     result = engine.generate(prompt, max_new_tokens=20)
     assert result.ids
@@ -60,7 +60,7 @@ def test_the_toy_is_the_same_at_every_start() -> None:
 
 
 def test_texts_end() -> None:
-    """Without the mark behind every document no run would ever end by itself."""
+    """Without the mark after every document no run would ever end by itself."""
     engine = load("toy")
     result = engine.generate([{"role": "user", "content": "What does the library lend?"}])
     assert result.summary.finish == "end_of_text"

@@ -78,7 +78,7 @@ class ToySession:
         return torch.stack([self._adapter.guess.logits([t for t in row if t >= 0]) for row in rows.long().tolist()])
 
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`."""
+        """Forget what is after `length`."""
         assert 0 <= length <= self.length
         del self._rows[length:]
 

@@ -62,7 +62,7 @@ class ToySession:
     def grow(
         self, tokens: Sequence[int], features: torch.Tensor, parents: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read more rows of a tree behind the text."""
+        """Read more rows of a tree after the text."""
         assert len(tokens) == len(features) == len(parents) and len(self._tree) + len(tokens) <= self.largest_step
         for token, feature, parent in zip(tokens, features, parents, strict=True):
             before = self._rows[-1] if parent < 0 else self._tree[parent]
@@ -75,7 +75,7 @@ class ToySession:
         self._tree = []
 
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`."""
+        """Forget what is after `length`."""
         assert 0 <= length <= self.length
         self.forget()
         del self._rows[length:]

@@ -68,9 +68,7 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
         shapes = {name: files.shapes[stored] for name, stored in names.items()}
         _check_tensors(config, taps, shapes, model, lenient=lenient)
         weights = {name: files.get(stored) for name, stored in names.items() if name not in ("d2t", "t2d")}
-        mapping: dict[str, torch.Tensor] = {
-            each: files.get_raw(names[each]) for each in ("d2t", "t2d") if each in names
-        }
+        mapping: dict[str, torch.Tensor] = {key: files.get_raw(names[key]) for key in ("d2t", "t2d") if key in names}
     if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
         raise UnfitError(
             "weights", f"the drafter's {broken[0]} holds what is no number: train it anew or fetch it again"

@@ -1,4 +1,4 @@
-"""Addresses of the Debug page: what is written is read back, and whatever else stands in one changes nothing."""
+"""Addresses of the Debug page: what is written is read back, and whatever else is in one changes nothing."""
 
 from __future__ import annotations
 

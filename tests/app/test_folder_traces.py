@@ -109,7 +109,7 @@ def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
     "name", ["../secret.jsonl", "/etc/passwd", "traces/../../x.jsonl", "traces/link.jsonl", "traces"]
 )
 def test_a_folder_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
-    """The name stands in a table that a stranger may have written."""
+    """The name is in a table that a stranger may have written."""
     golden = read_trace(GOLDEN / "medusa.jsonl")
     (tmp_path / "runs" / "traces").mkdir(parents=True)
     (tmp_path / "secret.jsonl").write_bytes((GOLDEN / "jacobi.jsonl").read_bytes())

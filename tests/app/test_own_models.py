@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None:
-    """What is named stands in the catalog under a name of its own, with its commit."""
+    """What is named is in the catalog under a name of its own, with its commit."""
     catalog = {"pocket": POCKET}
     models = OwnModels(root, catalog)
     first = models.add({"model": "mine/llama", "draft": f"org/small@{COMMIT}", "medusa": "", "eagle": None})

@@ -36,7 +36,7 @@ def folder(path: Path, accepted: Sequence[int], **of_runs: str) -> str:
 
 
 def test_a_report_for_people(command: Command, tmp_path: Path) -> None:
-    """Sentences only; what the record lacks stands at the end, with the record's own reason."""
+    """Sentences only; what the record lacks is at the end, with the record's own reason."""
     out = command("metrics", folder(tmp_path / "a", [2, 0, 3])).out
     assert "draft_model  8 questions" in out and "autoregressive  8 questions" in out
     assert "A step writes 2.67 tokens" in out and "2.67 times as fast" in out

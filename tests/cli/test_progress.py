@@ -111,7 +111,7 @@ def test_the_bar_comes_up_without_a_further_call(monkeypatch: pytest.MonkeyPatch
 
 
 def test_run_shows_prompt_and_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long prompt, and the check behind the text, take as long as the writing; neither may wipe out the text."""
+    """A long prompt, and the check after the text, take as long as the writing; neither may wipe out the text."""
     terminal = seen(monkeypatch, *RUN)
     assert stages(terminal.bars) == ["reading the prompt", "checking the text"]
     assert [share for what, share in terminal.bars if what == "checking the text"][-1] == 100

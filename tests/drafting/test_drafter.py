@@ -44,7 +44,7 @@ class Counting(TableSession):
 
 @dataclass(frozen=True)
 class Written:
-    """What the drafter wrote behind a text."""
+    """What the drafter wrote after a text."""
 
     tokens: tuple[int, ...] = ()
     distributions: tuple[torch.Tensor | None, ...] = ()
@@ -185,7 +185,7 @@ def test_the_window_is_lookaheads() -> None:
 
 
 def test_only_the_root_and_the_ends_of_columns_are_asked() -> None:
-    """Logits behind the other cells, three quarters of a window, would be most of a pass of a small drafter."""
+    """Logits after the other cells, three quarters of a window, would be most of a pass of a small drafter."""
     bench = Bench(hashed(9, 2), range(9), W=6, N=5, guess=False)
     bench.write(8)
     assert bench.session.asked[-1] == 1 + 6 and bench.session.rows[-1] == 4 * 6

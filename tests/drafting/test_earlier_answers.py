@@ -10,7 +10,7 @@ from decoding.drafting.suffix_automaton import Ending, SuffixAutomaton
 
 
 def times(automaton: SuffixAutomaton, run: list[int]) -> int:
-    """How often a run stands in the answers."""
+    """How often a run occurs in the answers."""
     place = Ending()
     for token in run:
         automaton.advance(place, token)
@@ -18,7 +18,7 @@ def times(automaton: SuffixAutomaton, run: list[int]) -> int:
 
 
 def test_an_answer_is_found_by_the_next_one() -> None:
-    """And not by itself: what a run has written stands in its own text already."""
+    """And not by itself: what a run has written occurs in its own text already."""
     answers = EarlierAnswers(depth=8, most=9)
     count, automaton, answer = answers.begin()
     answer += [1, 2, 3]

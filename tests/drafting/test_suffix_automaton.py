@@ -16,13 +16,13 @@ texts = st.lists(st.lists(st.integers(0, 2), max_size=25), min_size=1, max_size=
 
 
 def behind(held: Sequence[Text], run: Text) -> list[tuple[int, int]]:
-    """Where a run of tokens ends: the number of the text, and the place behind it."""
+    """Where a run of tokens ends: the number of the text, and the place after it."""
     n = len(run)
     return [(i, end) for i, text in enumerate(held) for end in range(n, len(text) + 1) if text[end - n : end] == run]
 
 
 def followed(held: Sequence[Text], run: Text) -> Counter[int]:
-    """How often each token came behind a run."""
+    """How often each token came after a run."""
     return Counter(held[i][end] for i, end in behind(held, run) if end < len(held[i]))
 
 
@@ -57,7 +57,7 @@ def test_a_text_finds_all_its_endings_while_it_grows(given_texts: list[Text], de
 
 @given(texts, st.lists(st.integers(0, 3), max_size=20), st.integers(1, 6))
 def test_a_reader_finds_its_endings_in_texts_of_others(given_texts: list[Text], read: Text, depth: int) -> None:
-    """The texts grow while the reader stands in them: the state that it stood in may have been split since."""
+    """The texts grow while the reader reads them: the state that it was in may have been split since."""
     automaton, held, place = SuffixAutomaton(depth), list[Text](), Ending()
     for number, token in enumerate(read, start=1):
         if number <= len(given_texts):
@@ -82,7 +82,7 @@ def test_of_equals_the_latest_comes_first() -> None:
 
 
 def test_a_long_loop_costs_no_more_than_other_texts() -> None:
-    """Every ending of a loop stands everywhere: without a bound of depth each token would count all of them."""
+    """Every ending of a loop occurs everywhere: without a bound of depth each token would count all of them."""
     states = []
     for text in ([7] * 4000, [*range(500)] * 8, [i * i % 997 for i in range(4000)]):
         automaton, begin = SuffixAutomaton(64), time.thread_time()  # other threads may be at work

@@ -20,7 +20,7 @@ def scanned(text: list[int], ending: tuple[int, ...], room: int) -> list[int]:
 def test_the_index_finds_what_a_scan_finds(
     text: list[int], shortest: int, more: int, parts: list[int], room: int
 ) -> None:
-    """An occurrence missed at the seam of two updates, a self-match of the ending, or too little room behind it."""
+    """An occurrence missed at the seam of two updates, a self-match of the ending, or too little room after it."""
     index, size = SuffixIndex(shortest, shortest + more), 0
     for part in [*parts, len(text)]:
         size = min(len(text), size + part) if part < len(text) else len(text)
@@ -36,7 +36,7 @@ def test_the_index_finds_what_a_scan_finds(
 
 
 def test_an_ending_that_never_occurred_is_not_found() -> None:
-    """The ending itself, at the very end, has nothing behind it to copy."""
+    """The ending itself, at the very end, has nothing after it to copy."""
     index = SuffixIndex(1, 2)
     index.update([1, 2, 3])
     assert index.find((3,), latest=True) is None and index.find((2, 3), latest=True) is None

@@ -32,7 +32,7 @@ def test_a_window_grows_to_its_size_and_stays_there(W: int, N: int) -> None:
 
 @pytest.mark.parametrize(("W", "N"), SIZES)
 def test_a_column_is_the_path_to_its_end(W: int, N: int) -> None:
-    """What is harvested must be what the model has read, with its answer behind it."""
+    """What is harvested must be what the model has read, with its answer after it."""
     numbers = count()
     window = Window(W, N, lambda: next(numbers))
     for _ in range(N + 3):

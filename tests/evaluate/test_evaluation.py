@@ -61,7 +61,7 @@ def without_times(folder: RunFolder) -> list[pa.Table]:
 
 
 def counted(answers: Answers, then: Callable[[int], None] = lambda given: None) -> tuple[Answers, list[int]]:
-    """The same answers, and the numbers that were asked for; `then` is called behind each with how many there were."""
+    """The same answers, and the numbers that were asked for; `then` is called after each with how many there were."""
     asked: list[int] = []
 
     def give(plan: EvaluationPlan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:

@@ -106,7 +106,7 @@ def test_a_step_counted_by_hand() -> None:
 
 
 def test_nothing_is_judged_behind_a_text_that_was_cut() -> None:
-    """A last step may end with an accepted token: of the guesses behind it, nobody said whether they were right."""
+    """A last step may end with an accepted token: of the guesses after it, nobody said whether they were right."""
     cut = replace(STEP, emitted=(5,))
     assert [row["judged"] for row in rows(cut, trace_of("draft_model"))] == [False, True, True, False, False, False]
 

@@ -41,7 +41,7 @@ class Watched(DraftModel):
 @pytest.mark.parametrize("mix", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_drafters_cache_holds_the_committed_text(gamma: int, mix: float, temperature: float) -> None:
-    """After full acceptance the last draft is still unread; after a rejection everything behind it must go."""
+    """After full acceptance the last draft is still unread; after a rejection everything after it must go."""
     machine = engine(TARGET, correlated(TARGET, mix))
     sampling = {"temperature": temperature, "seed": gamma}
     for chunk in (1, 4, 512):
@@ -92,7 +92,7 @@ def test_a_drafter_stops_behind_the_token_it_is_unsure_of() -> None:
 
 
 def test_a_drafter_stops_at_an_end_of_text_and_at_the_budget() -> None:
-    """Guesses behind an end of text, or behind the budget, can never be emitted."""
+    """Guesses after an end of text, or after the budget, can never be emitted."""
     assert proposal(6, cycle(9), end_tokens=frozenset({4})).tokens == (2, 3, 4)
     assert proposal(6, cycle(9), remaining=3).tokens == (2, 3, 4)
     assert proposal(6, cycle(9), remaining=1).tokens == (2,)

@@ -91,7 +91,7 @@ def test_a_tree_may_have_no_guess() -> None:
 
 @pytest.mark.parametrize("bound", ["threshold", "expand"])
 def test_the_drafter_reads_no_guess_that_has_none_behind_it(bound: str) -> None:
-    """Products fall along a path: behind one that is too small, the drafter's time is lost."""
+    """Products fall along a path: after one that is too small, the drafter's time is lost."""
     for step in run(toy_eagle.make(MODEL), {"k": 3, "depth": 4, bound: 0.25}).trace.steps[1:-1]:
         read = [product for product in step.panel["products"] if product >= 0.25]
         assert step.panel["made"] <= 3 * (1 + len(read))

@@ -82,7 +82,7 @@ class Watched(Kangaroo):
 @pytest.mark.parametrize("mix", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_adapter_holds_the_committed_text(params: Mapping[str, Any], mix: float, temperature: float) -> None:
-    """After full acceptance the last draft is still unread; after a rejection everything behind it must go."""
+    """After full acceptance the last draft is still unread; after a rejection everything after it must go."""
     adapter = make(TARGET, mix)
     machine = engine(TARGET, adapter)
     sampling = {"temperature": temperature, "seed": 5}
@@ -177,7 +177,7 @@ def ready(adapter: ToyAdapter, model: TableModel = TARGET, prompt: Sequence[int]
 
 
 def test_the_root_and_all_drafts_enter_with_their_states() -> None:
-    """Without the last draft's state the layers behind could not say what follows it: no bonus."""
+    """Without the last draft's state the later layers could not say what follows it: no bonus."""
     draft = ready(make(TARGET, 1.0), eta=0.0, gamma=3).propose()
     assert draft.tokens == plain(TARGET, (1, 2), 4)
     assert draft.sources == ("root", "exit:1", "exit:2", "exit:3") and draft.q == (None,) * 4
@@ -245,7 +245,7 @@ def test_a_sampled_drafts_distribution_is_the_one_it_was_drawn_from() -> None:
 
 
 def test_drafting_stops_where_more_could_not_be_written() -> None:
-    """Guesses behind an end of text, the budget, or what a step holds are wasted or refused."""
+    """Guesses after an end of text, the budget, or what a step holds are wasted or refused."""
     model = cycle(9)
     sure: dict[str, Any] = {"adapter": make(model, 1.0), "model": model, "eta": 0.0}
     for known, tokens, why in (

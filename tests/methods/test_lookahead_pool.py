@@ -205,7 +205,7 @@ def test_replacing_ends_touches_only_ends_of_the_new_row() -> None:
 
 
 def test_the_preset_of_minimal_py_steps_as_that_script() -> None:
-    """It pools the text, but greedy with its last token repeated, and never writes the word behind a full match."""
+    """It pools the text, but greedy with its last token repeated, and never writes the word after a full match."""
     preset = LookaheadParams.presets["minimal.py"]
     full = 0
     for seed in range(4):

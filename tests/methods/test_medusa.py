@@ -71,7 +71,7 @@ def test_nothing_is_drafted_before_the_target_has_said_anything() -> None:
 
 
 def test_a_node_holds_the_guess_that_its_path_names() -> None:
-    """The token depends on depth and rank alone, not on what stands above: a Cartesian product of lists."""
+    """The token depends on depth and rank alone, not on what is above: a Cartesian product of lists."""
     heads = make(hashed(order=2))
     draft, _ = proposal(heads, (4, 1, 3), tree="cartesian", sizes="2,3")
     first, second = heads.top(torch.tensor([4.0, 1.0]), 3)[:2].tolist()
@@ -83,7 +83,7 @@ def test_a_node_holds_the_guess_that_its_path_names() -> None:
 
 
 class Watched(Medusa):
-    """Checks the hidden state behind every step: it must be that of the token in front of the next root."""
+    """Checks the hidden state after every step: it must be that of the token in front of the next root."""
 
     seen = 0
 

@@ -82,7 +82,7 @@ def chain(token: int, count: int) -> list[int]:
 
 
 def extended(token: int, w: int) -> list[tuple[int, ...]]:
-    """The extended bigram behind a token."""
+    """The extended bigram after a token."""
     return [(first, *chain(first, w - 1)) for first, _ in TABLES.bigrams(token)]
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_drafted_behind_an_end_of_text() -> None:
 
 @pytest.mark.parametrize("layout", ["rows", "trie"])
 def test_budgets_bound_the_draft(layout: str) -> None:
-    """Guesses behind the budget can never be emitted; nodes beyond the step's room cannot be read."""
+    """Guesses after the budget can never be emitted; nodes beyond the step's room cannot be read."""
     text = (1, 2, 3, 1, 2, 4, 1)
     assert method(text, layout=layout, remaining=1).propose().tokens == (1,)
     assert method(text, layout=layout, largest=1).propose().tokens == (1,)
@@ -401,7 +401,7 @@ def test_the_panel_stays_small_however_often_the_query_occurs() -> None:
 
 
 def test_ties_of_the_tables_are_the_targets() -> None:
-    """Where two tokens are equally likely behind one, the bigram's first must be the one that greedy text takes."""
+    """Where two tokens are equally likely after one, the bigram's first must be the one that greedy text takes."""
     for seed in range(8):
         model = tied(13, 1, seed)
         tables = make(model)

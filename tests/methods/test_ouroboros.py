@@ -147,7 +147,7 @@ def test_shorter_matches_inspire_where_they_may() -> None:
 
 @pytest.mark.parametrize("refine", ["accepted", "never"])
 def test_without_refinement_a_rejection_leaves_the_suffixes(refine: str) -> None:
-    """The reference code refines behind full acceptance only: the switch for it must do as much, and no more."""
+    """The reference code refines after full acceptance only: the switch for it must do as much, and no more."""
     run = figure(refine=refine, inspire=False)
     turn = run.turn()
     assert held(run, "N") == ["NOXQ", "NRSY"]
@@ -160,7 +160,7 @@ def test_without_refinement_a_rejection_leaves_the_suffixes(refine: str) -> None
 
 
 def test_inspired_phrases_help_the_next_draft() -> None:
-    """Learning that nothing reads would be in vain: behind J the drafter writes KLMN in fewer passes than before."""
+    """Learning that nothing reads would be in vain: after J the drafter writes KLMN in fewer passes than before."""
     run = figure()
     run.turn()
     second = run.turn()
@@ -235,7 +235,7 @@ class Watched(Ouroboros):
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("mix", [0.0, 0.7, 1.0])
 def test_drafter_and_pool_hold_what_they_may(mix: float, temperature: float) -> None:
-    """After a rejection everything behind it must go; after full acceptance a whole suffix is still unread."""
+    """After a rejection everything after it must go; after full acceptance a whole suffix is still unread."""
     Watched.turns = 0
     for seed, params in enumerate(({}, {"gamma": 5, "N": 3, "W": 2, "G": 2}, {"gamma": 3, "N": 7, "W": 1, "K": 6})):
         target = counted_text() if seed % 2 else hashed(9, 1, seed, sharpness=4.0)
@@ -248,7 +248,7 @@ def test_drafter_and_pool_hold_what_they_may(mix: float, temperature: float) -> 
 
 
 def test_nothing_is_drafted_behind_an_end_of_text() -> None:
-    """What stands behind an end is never written; the end in a suffix comes for free as the bonus."""
+    """What is after an end is never written; the end in a suffix comes for free as the bonus."""
     prompt, settings = [*range(9)] * 2, {"N": 4, "G": 2, "warm_start": "prompt"}
     turn = Duel(cycle(9), cycle(9), prompt, end_tokens=[3], gamma=8, **settings).turn()
     assert turn.draft.tokens == (8, 0, 1, 2, 3)

@@ -136,7 +136,7 @@ def test_a_draft_fits_into_a_step(largest_step: int) -> None:
 
 
 def test_nothing_is_guessed_behind_an_end() -> None:
-    """Tokens behind an end of text are never emitted."""
+    """Tokens after an end of text are never emitted."""
     assert proposal(documents(), [1, 2], ends=[3]).tokens == (2, 3, 7)
     assert proposal(documents(), [1, 2], ends=[5, 7]).tokens == (2, 3, 7, 4, 5)
 

@@ -39,7 +39,7 @@ class Node:
 
 @dataclass
 class Best:
-    """The guesses behind one ending."""
+    """The guesses after one ending."""
 
     p: int = 0
     nodes: list[Node] = field(default_factory=list)

@@ -150,7 +150,7 @@ def test_a_cold_table_guesses_nothing_and_a_warm_one_at_once() -> None:
 
 
 def test_the_prompts_pairs_are_guessed_from_the_first_step_on() -> None:
-    """Behind 3 stood 1, then 4; what an earlier run knows of 3 comes behind both."""
+    """After 3 came 1, then 4; what an earlier run knows of 3 comes last."""
     mine = dict[str, Any]()
     params = {"tree": "given", "paths": "0;1;2;3;0,0", "warm_start": "across", "prompt_as_reference": True}
     options: dict[str, Any] = {"params": params, "memory": mine}
@@ -163,7 +163,7 @@ def test_the_prompts_pairs_are_guessed_from_the_first_step_on() -> None:
 
 
 def test_a_passed_over_token_is_guessed_when_its_row_comes_again() -> None:
-    """The idea: behind 1 comes 2 at first and 3 later; 3 was the second likeliest, and is found by that."""
+    """The idea: after 1 comes 2 at first and 3 later; 3 was the second likeliest, and is found by that."""
     rows = {(0, 1): [0, 0, 9.0, 8.0, 0, 0], (5, 1): [0, 0, 8.0, 9.0, 0, 0]}
 
     def rule(key: tuple[int, ...]) -> torch.Tensor:

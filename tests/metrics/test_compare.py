@@ -14,7 +14,7 @@ RATES = (0.8, 0.7, 0.7, 0.6)
 
 
 def test_differences_are_paired_by_question() -> None:
-    """Before: a 2 tokens a step, b 4; after: b 5, a 3, and c, which stands in one only. (3 + 5)/2 - (2 + 4)/2 = 1."""
+    """Before: a 2 tokens a step, b 4; after: b 5, a 3, and c, which is in one only. (3 + 5)/2 - (2 + 4)/2 = 1."""
     before = selection([run(0, "a"), run(1, "b")], [step(1, 1, 3), step(1, 3, 3, of=1)])
     after = selection(
         [run(0, "b"), run(1, "c"), run(2, "a")], [step(1, 4, 4), step(1, 9, 9, of=1), step(1, 2, 3, of=2)]
@@ -40,7 +40,7 @@ def test_equal_runs_are_no_difference() -> None:
 
 
 def test_a_cliff_is_named_where_it_is() -> None:
-    """A window too short breaks position 3 and those behind it, everywhere."""
+    """A window too short breaks position 3 and those after it, everywhere."""
     comparison = compared(chains(1), chains(2, rates=(0.8, 0.7, 0.2, 0.1)))
     assert comparison["sentence"].startswith("Acceptance fell from 3.")
     assert "at positions 3 and later" in comparison["sentence"]

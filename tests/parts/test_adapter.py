@@ -107,7 +107,7 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)  # the second is compiled where it can be
 def test_a_tree_is_read_as_its_paths_are(family: str, architecture: str, dtype: torch.dtype) -> None:
-    """A row that sees a cousin, or stands at its number's place in the text and not at its depth's."""
+    """A row that sees a cousin, or is at its number's place in the text and not at its depth's."""
     exact, weights = adapter(family, architecture)
     one = Adapter(exact.config, weights, decoder_of(tiny(family), dtype))
     text, guesses, parents = noise(30, 64, seed=1).to(dtype), noise(12, 64, seed=2).to(dtype), random_tree(12, 3)
@@ -360,7 +360,7 @@ def test_a_folder_that_is_none_is_refused(folder: str) -> None:
 
 
 def test_an_adapter_for_a_wider_model_is_refused(tmp_path: Path) -> None:
-    """The likeliest mistake: the adapter of one model behind another."""
+    """The likeliest mistake: the adapter of one model on another."""
     folder, _ = saved(tmp_path)
     with pytest.raises(ModelError, match="name an adapter for this model"):
         load_adapter(folder, decoder_of(tiny("mistral", hidden_size=128)))

@@ -65,7 +65,7 @@ def ways_of(continuations: Continuations) -> list[tuple[int, ...]]:
 
 
 def search(documents: Sequence[Sequence[int]], text: Sequence[int], longest: int, shortest: int, length: int) -> Any:
-    """The rule, written out: the longest end of the text that stands somewhere with a token behind it."""
+    """The rule, written out: the longest end of the text that occurs with a token after it."""
     for span in range(min(longest, len(text)), shortest - 1, -1):
         ending = list(text[-span:])
         ways = [
@@ -129,7 +129,7 @@ def test_ids_need_as_many_bytes_as_they_need(vocabulary: int, kind: str, tmp_pat
 
 
 def test_the_text_may_hold_ids_that_the_store_does_not_know() -> None:
-    """The id behind the tokenizer's last stands for borders: as a part of a phrase it would join documents."""
+    """The id after the tokenizer's last stands for borders: as a part of a phrase it would join documents."""
     store = open_store([([1, 2], True), ([3, 4], True)], 9)
     assert store.continuations([2, 9], 4, 1, 4, 9).span == 0
     assert ways_of(store.continuations([2, 9, 3], 4, 1, 4, 9)) == [(4,)]

@@ -42,7 +42,7 @@ def ranked(scores: torch.Tensor) -> list[int]:
 
 
 def said(model: Model, *text: int) -> torch.Tensor:  # (V,)
-    """What the model says behind a text."""
+    """What the model says after a text."""
     session = model.open(len(text), len(text))
     session.reset(len(text))
     return session.read(text, tuple(range(-1, len(text) - 1))).logits[-1]
@@ -171,7 +171,7 @@ def unigram_orders(meeting: np.ndarray) -> tuple[list[int], list[int]]:  # (V, V
 
 
 def test_without_embeddings_unigrams_come_from_the_logits() -> None:
-    """A table has no embeddings; its logits behind one token take the place of their products."""
+    """A table has no embeddings; its logits after one token take the place of their products."""
     model = hashed(13, 2)
     made = build(model, top=13, length=1, progress=quiet)
     meeting = np.stack([said(model, token).numpy() for token in range(13)])

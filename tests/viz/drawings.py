@@ -26,7 +26,7 @@ def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
 
 
 def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:
-    """Put a patch over a figure, or behind what it holds."""
+    """Put a patch over a figure, or after what it holds."""
     for name, value in patch.items():
         if isinstance(value, dict) and isinstance(base.get(name), dict):
             merge(base[name], value, append=append)

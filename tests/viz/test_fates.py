@@ -65,7 +65,7 @@ def test_twins_of_the_accepted_path() -> None:
 
 
 def test_siblings_are_the_guesses_for_one_place() -> None:
-    """Whichever row they stand in, every token once; the accepted one stands for its twins."""
+    """Whichever row they are in, every token once; the accepted one stands for its twins."""
     step = twins()
     assert siblings(step, 0) == [3]
     assert siblings(step, 1) == siblings(step, 3) == [2, 4]
@@ -82,7 +82,7 @@ def test_a_token_that_a_twin_missed_is_a_correction() -> None:
 
 
 def test_a_token_without_a_guess_is_the_targets_own() -> None:
-    """A bonus is one token more behind guesses; where nothing was guessed there is none."""
+    """A bonus is one token more after guesses; where nothing was guessed there is none."""
     alone = twins(tokens=(1,), parents=(-1,), roles=(Role.ROOT,), sources=("root",), path=(0,), choices=(5,))
     alone = replace(alone, emitted=(5,), accepted=0, drafted=0, fed=1)
     assert emitted_fates(alone) == (Fate.OWN,)

@@ -19,7 +19,7 @@ TEXTS = {1: " the", 2: " quick", 3: " brown", 4: " fox", 5: " red", 6: "</s>"}
 
 
 def step(**fields: Any) -> Step:
-    """Guessed ' quick brown fox' behind ' the'; the target wanted ' red'."""
+    """Guessed ' quick brown fox' after ' the'; the target wanted ' red'."""
     chain: dict[str, Any] = {
         "index": 1,
         "start": 2,

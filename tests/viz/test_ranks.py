@@ -109,7 +109,7 @@ def test_the_counters_have_the_mean_of_the_bytes() -> None:
 
 @each
 def test_the_tables_have_a_column_for_ranks(method: str) -> None:
-    """The page knows it by the view's line; tests/browser/test_player_ranks.py reads what stands in it."""
+    """The page knows it by the view's line; tests/browser/test_player_ranks.py reads what is in it."""
     trace = trace_of(method)
     play = Play(trace.header)
     begin = [json.loads(line) for line in play.begin(trace.texts).splitlines()]

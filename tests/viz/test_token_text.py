@@ -1,4 +1,4 @@
-"""Nothing in a shown text is invisible, is a tag, or moves what stands beside it."""
+"""Nothing in a shown text is invisible, is a tag, or moves what is beside it."""
 
 from __future__ import annotations
 

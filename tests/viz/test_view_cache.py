@@ -50,7 +50,7 @@ def test_every_slot_looks_like_what_became_of_it(family: str, method: str) -> No
 
 @pytest.mark.parametrize("slots", [40, 50])
 def test_a_ring_comes_round(slots: int) -> None:
-    """With few slots: what lies behind the last one is the first, and what was overwritten is marked."""
+    """With few slots: what lies after the last one is the first, and what was overwritten is marked."""
     state = run_state("mistral", "draft_model")
     ring = RunState(replace(state.header, slots=slots), state.texts, state.steps, state.ids)
     overwrote = 0

@@ -109,7 +109,7 @@ def test_what_leaves_the_pool_is_what_the_pool_drops() -> None:
 
 @each("ouroboros")
 def test_ouroboros_phrases_and_what_they_became(params: dict[str, Any]) -> None:
-    """The branches hang off the last draft token; what the answers changed stands on the right."""
+    """The branches hang off the last draft token; what the answers changed is on the right."""
     trace, learned = run("ouroboros", params), 0
     for step in trace.steps:
         data = drawn(trace, VIEW, step.index)["data"]

@@ -34,7 +34,7 @@ def test_bars_are_the_tokens_written(method: str) -> None:
 
 @EVERY
 def test_areas_are_the_times_measured(method: str) -> None:
-    """Together they are the step's whole time; the first step, which reads the prompt, stands apart."""
+    """Together they are the step's whole time; the first step, which reads the prompt, is listed apart."""
     trace = timed(record(method))
     data = drawn(trace, VIEW, len(trace.steps) - 1)["data"]
     for step in trace.steps:

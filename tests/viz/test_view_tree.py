@@ -124,7 +124,7 @@ def test_the_layout_does_not_betray_the_verdict() -> None:
 
 @given(st.lists(st.integers(0, 30), max_size=40))
 def test_first_children_go_straight_on(links: list[int]) -> None:
-    """Every tree: no two nodes at one place, and a first child stands in its parent's row."""
+    """Every tree: no two nodes at one place, and a first child is in its parent's row."""
     parents = (-1, *(min(link, node) for node, link in enumerate(links)))
     step = replace(
         run_state("llama", "jacobi").steps[0],

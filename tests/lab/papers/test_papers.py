@@ -114,7 +114,7 @@ def claim_of(paper: str, title: str, experiment: Experiment) -> CheckedClaim:
 
 
 def test_trained_variants_are_compared(tmp_path: Path) -> None:
-    """Adapters behind two layers and of two architectures; and a model with heads of its own."""
+    """Adapters after two layers and of two architectures; and a model with heads of its own."""
     main = machine("llama")
     shape = main.model.shape  # type: ignore[attr-defined]
     for name, layer, architecture in (("a", 1, "kangaroo"), ("b", 2, "kangaroo"), ("c", 2, "mlp_only")):

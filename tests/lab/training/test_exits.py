@@ -1,4 +1,4 @@
-"""Where an adapter stands: what its guesses are worth against what they cost."""
+"""Where an adapter exits: what its guesses are worth against what they cost."""
 
 from __future__ import annotations
 

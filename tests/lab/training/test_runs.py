@@ -305,7 +305,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_model_answers_prompts_in_its_own_words(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path
 ) -> None:
-    """Every answer is what plain greedy decoding writes behind the prompt and the model's earlier answers."""
+    """Every answer is what plain greedy decoding writes after the prompt and the model's earlier answers."""
     model, ends = backbone("mistral"), chatty(codec)
     path = tmp_path / "answers.jsonl"
     prompts = [Conversation(one.prompts, ("ignored",) * len(one.prompts), one.system) for one in CHATS]
@@ -330,7 +330,7 @@ def test_a_model_answers_prompts_in_its_own_words(
 def test_answering_goes_on_where_it_was_stopped(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path
 ) -> None:
-    """Also behind a line that a kill has cut off; chance included."""
+    """Also after a line that a kill has cut off; chance included."""
     model, ends, answering = backbone(), chatty(codec), Answering(temperature=1.0, at_once=4, length=120, seed=3)
     whole, stopped = tmp_path / "whole.jsonl", tmp_path / "stopped.jsonl"
     write_answers(model, ends, CHATS, whole, answering, quiet)

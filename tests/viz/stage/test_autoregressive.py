@@ -33,7 +33,7 @@ def test_one_token_goes_in_and_the_answer_comes_out_of_it() -> None:
 
 
 def test_the_token_goes_straight_down() -> None:
-    """It stands in the target below its place in the text, on a wide stage and on a narrow one."""
+    """It is in the target below its place in the text, on a wide stage and on a narrow one."""
     scene = Scene(RunState.of(record("autoregressive")), 3)
     names = [zone["name"] for zone in scene.base["zones"]]
     for floor in ("wide", "narrow"):

@@ -42,7 +42,7 @@ def test_a_drafted_token_comes_out_of_the_one_before() -> None:
 
 
 def test_the_target_answers_at_every_place() -> None:
-    """Above each drafted token stands the target's own, behind the last one more, and not before the verdict."""
+    """Above each drafted token is the target's own, after the last one more, and not before the verdict."""
     for _, step, scene in steps(record("draft_model")):
         answers = [piece for piece in scene.pieces("accept") if piece.zone == "text" and piece.y == 1]
         answers.sort(key=lambda piece: piece.x)

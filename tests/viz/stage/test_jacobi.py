@@ -46,7 +46,7 @@ def row(scene: Scene, y: int, phase: str) -> list[Shown]:
 
 @each_run
 def test_the_block_stands_below_its_places(trace: Trace) -> None:
-    """A guess of depth d is in the column of the d-th token behind the root; what is not seen is counted."""
+    """A guess of depth d is in the column of the d-th token after the root; what is not seen is counted."""
     for step, scene in steps(trace):
         block, n = row(scene, NOW, "propose"), len(step.tokens) - 1
         [root] = [piece.x for piece in scene.pieces("propose") if piece.zone == "text" and piece.node == 0]
@@ -103,7 +103,7 @@ def test_settled_answers_go_up_into_the_text(trace: Trace) -> None:
 
 @each_run
 def test_earlier_passes_are_stairs(trace: Trace) -> None:
-    """Every row begins behind the text of its time; its tokens are those of its pass, and keep their judgement."""
+    """Every row begins after the text of its time; its tokens are those of its pass, and keep their judgement."""
     passes, steps_up = list[tuple[Step, dict[int, int]]](), 0
     for step, scene in steps(trace):
         frames = scene.patch["frames"]

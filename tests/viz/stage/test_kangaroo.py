@@ -65,7 +65,7 @@ def test_guesses_come_out_of_the_first_layers_one_after_another(trace: Trace) ->
 
 @every_trace
 def test_the_other_layers_read_all_in_one_pass_from_what_was_kept(trace: Trace) -> None:
-    """Nothing stands in them before "verify", then all of it, and each token comes from the first layers."""
+    """Nothing is in them before "verify", then all of it, and each token comes from the first layers."""
     for _, step, scene in steps(trace):
         assert not inside(scene, "passed", "propose")
         read, passed = inside(scene, "read", "verify"), inside(scene, "passed", "verify")
@@ -113,7 +113,7 @@ def test_gauges_show_how_sure_the_exit_was(trace: Trace) -> None:
 
 
 def test_gauges_are_in_the_picture_of_the_notebook_too() -> None:
-    """Each is filled to its share, and its line stands at the limit."""
+    """Each is filled to its share, and its line is at the limit."""
     trace = shipped("kangaroo-defaults")
     shapes = figure(trace, "stage", 1).to_dict()["layout"]["shapes"]
     filled = [each["y1"] - each["y0"] for each in shapes if each.get("fillcolor") == LIGHT["proposed"]]

@@ -30,7 +30,7 @@ def window(scene: Scene, phase: str) -> dict[int, tuple[int, float, float]]:
 
 
 def test_the_window_is_the_one_that_was_fed() -> None:
-    """Line by line, the oldest on top; a cell is as far to the right as its place is behind the root."""
+    """Line by line, the oldest on top; a cell is as far to the right as its position is after the root."""
     for step, scene, _ in steps():
         lines = step.panel["rows"]
         top = N - 1 - len(lines)

@@ -93,7 +93,7 @@ def test_boxes_say_which_word_was_right_once_it_is_known(name: str) -> None:
 
 
 def test_the_root_is_the_targets_own_and_no_heads_word() -> None:
-    """It stands in a box of its own, made of the hidden state of the word in front of it."""
+    """It is in a box of its own, made of the hidden state of the word in front of it."""
     for run, step, scene in steps(shipped("medusa-defaults")):
         heads = [piece for piece in scene.pieces("propose") if piece.zone == "heads"]
         root_pieces = [piece for piece in heads if piece.node == 0]

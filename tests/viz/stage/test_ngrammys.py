@@ -76,7 +76,7 @@ def test_every_row_has_its_source_in_the_same_line(trace: Trace) -> None:
 
 @each_run
 def test_a_copy_names_its_place_and_the_models_words_their_rank(trace: Trace) -> None:
-    """What stands in front of a source is what the record says of the row."""
+    """What is in front of a source is what the record says of the row."""
     kinds = set[str]()
     for step, scene in steps(trace):
         words, rows = scene.words("propose"), step.panel["rows"]
@@ -139,7 +139,7 @@ def test_the_cost_adds_up(trace: Trace) -> None:
 
 
 def test_a_word_behind_the_same_token_is_one_object() -> None:
-    """Whenever the text comes back to a token, the model's words behind it are the same pieces."""
+    """Whenever the text comes back to a token, the model's words after it are the same pieces."""
     token_of, again = dict[int, int](), 0
     for _, scene in steps(RUNS["hashed"]):
         tokens = {piece.id: piece.token for piece in zone(scene, "sources")}

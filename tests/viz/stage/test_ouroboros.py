@@ -47,7 +47,7 @@ def pooled(scene: Scene, phase: str) -> list[list[Shown]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_draft_and_phrases_are_the_nodes_that_were_read(name: str) -> None:
-    """The whole draft is seen, and behind it a row for each of the phrases that are shown in the pool."""
+    """The whole draft is seen, and after it a row for each of the phrases that are shown in the pool."""
     for step, scene in steps(name):
         pieces = [piece for piece in scene.pieces("verify") if piece.zone in ("guesses", "behind")]
         nodes = [piece.node for piece in pieces]
@@ -76,7 +76,7 @@ def test_guesses_come_out_of_the_pools_phrases(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_words_out_of_phrases_differ_from_the_drafters_own(name: str) -> None:
-    """A pass of the drafter writes one word of its own; those before it and those behind the draft are copied."""
+    """A pass of the drafter writes one word of its own; those before it and those after the draft are copied."""
     both = 0
     for step, scene in steps(name):
         drafted_nodes, last = set[int](), 0
@@ -140,7 +140,7 @@ def test_what_the_target_wants_instead_is_seen_from_the_verdict_on() -> None:
 
 
 def test_a_long_draft_goes_on_in_the_next_line() -> None:
-    """Nothing of it is hidden, and the room behind it is kept for phrases."""
+    """Nothing of it is hidden, and the room after it is kept for phrases."""
     for step, scene in steps("ouroboros-humaneval"):
         line = sorted(
             (piece for piece in scene.pieces("propose") if piece.zone == "guesses"), key=lambda piece: piece.x

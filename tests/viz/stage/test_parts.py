@@ -54,7 +54,7 @@ def test_what_is_written_is_a_piece_of_the_text_from_then_on(method: str) -> Non
 
 @pytest.mark.parametrize("method", METHODS)
 def test_guesses_stand_below_the_places_that_they_are_made_for(method: str) -> None:
-    """A guess of depth d is in the column of the d-th token behind the root, on a wide stage and on a narrow one."""
+    """A guess of depth d is in the column of the d-th token after the root, on a wide stage and on a narrow one."""
     for _, _, step, scene in steps(method):
         depths = tree.depths(step.parents)
         [root] = [piece.x for piece in scene.pieces("propose") if piece.zone == "text" and piece.node == 0]
@@ -111,7 +111,7 @@ def test_slots_of_the_cache_fill_and_are_freed(method: str) -> None:
 
 
 def test_a_branch_that_is_not_seen_is_counted() -> None:
-    """The accepted branch is seen wherever it stands among the others."""
+    """The accepted branch is seen wherever it is among the others."""
     room = Room(2, 2)
     trace = record("medusa")
     run = RunState.of(trace)

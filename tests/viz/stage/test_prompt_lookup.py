@@ -65,7 +65,7 @@ def test_the_match_is_tied_word_by_word(trace: Trace) -> None:
 
 @each_run
 def test_guesses_fly_out_of_the_places_that_they_are_copied_from(trace: Trace) -> None:
-    """The piece that a guess comes out of is the one of its source, with its token, and stands in the passage."""
+    """The piece that a guess comes out of is the one of its source, with its token, and belongs to the passage."""
     seen = 0
     for step, scene in found(trace):
         passage = {piece.id: piece.token for piece in scene.pieces("propose") if piece.zone == "passage"}

@@ -1,4 +1,4 @@
-"""REST on the stage: the matched end of the text, the passages it stands in, and the guesses that come out of them."""
+"""REST on the stage: the matched end of the text, the passages that hold it, and the guesses that come out of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SuffixDecoding on the stage: the ending, where else it stands, both scores, and the guesses that come out of it."""
+"""SuffixDecoding on the stage: the ending, where else it occurs, both scores, and the guesses that come out of it."""
 
 from __future__ import annotations
 
