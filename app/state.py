@@ -38,7 +38,7 @@ class AppState:
     runs_folder: Path | None = None  # run folders of the owner, which the Debug page lists
     recordings: Recordings = field(default_factory=Recordings)
     lessons: Lessons = field(default_factory=Lessons)
-    own: OwnModels | None = field(init=False, default=None)
+    own_models: OwnModels | None = field(init=False, default=None)
     store: TraceStore = field(init=False)
     calls: ServerCalls = field(init=False)
     tracker: SessionTracker = field(default_factory=SessionTracker)
@@ -47,7 +47,7 @@ class AppState:
     def __post_init__(self) -> None:
         choose(self.catalog, self.default_model)
         if self.own_root is not None:
-            self.own = OwnModels(self.own_root, self.catalog)
+            self.own_models = OwnModels(self.own_root, self.catalog)
         self.store = TraceStore(lambda run: self.recordings.packed(run) or self.lessons.packed(run))
         self.calls = ServerCalls(self.store, self.recordings, live=not self.replay_only)
         self._debug_lock = threading.Lock()

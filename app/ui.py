@@ -99,8 +99,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         with gr.Tab("Learn", id="learn", elem_id="learn"):
             learn.build(app_state)
 
-    if form.own is not None:
-        form.own.wire(form.model, race_form.model)
+    if form.own_form is not None:
+        form.own_form.wire(form.model, race_form.model)
     landing = app_state.recordings.landing
 
     def opened(request: gr.Request) -> dict[Any, Any]:

@@ -24,8 +24,8 @@ _POLL = 0.25  # seconds
 class OwnForm:
     """Fields for a target and what goes with it, and the button that loads them."""
 
-    def __init__(self, app_state: AppState, own: OwnModels) -> None:
-        self._app_state, self._own = app_state, own
+    def __init__(self, app_state: AppState, models: OwnModels) -> None:
+        self._app_state, self._models = app_state, models
         with gr.Accordion("Your own model", open=False, elem_id="own"):
             gr.Markdown(_HELP, elem_classes="app-hint")
             self._fields = {
@@ -43,7 +43,7 @@ class OwnForm:
         """Load a model; the progress is shown below the button, and in the end the model can be chosen."""
         entry = None
         try:
-            entry = self._own.add(dict(zip(self._fields, values, strict=True)))
+            entry = self._models.add(dict(zip(self._fields, values, strict=True)))
             loading, phase = self._app_state.jobs.models.request(entry), ""
             while loading.wait(_POLL) is None:
                 if loading.phase != phase:
@@ -51,7 +51,7 @@ class OwnForm:
                     yield self._say(phase), gr.skip(), gr.skip()
         except SpecscopeError as error:
             if entry is not None:
-                self._own.drop(entry)
+                self._models.drop(entry)
             yield self._say(str(error)), gr.skip(), gr.skip()
             return
         names = list(self._app_state.catalog)

@@ -52,7 +52,7 @@ class RunForm:
         with gr.Row(elem_classes="app-pair"):
             self.length = length_field(128, "run")
             self.model = model_menu(app_state, "run")
-        self.own = None if app_state.own is None else OwnForm(app_state, app_state.own)
+        self.own_form = None if app_state.own_models is None else OwnForm(app_state, app_state.own_models)
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("s")
         self.compare = gr.Checkbox(

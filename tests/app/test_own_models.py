@@ -175,9 +175,9 @@ def form_of(root: Path) -> tuple[OwnForm, AppState]:
     import gradio as gr
 
     app_state = AppState({"pocket": POCKET}, "pocket", own_root=root)
-    assert app_state.own is not None
+    assert app_state.own_models is not None
     with gr.Blocks():
-        made = OwnForm(app_state, app_state.own)
+        made = OwnForm(app_state, app_state.own_models)
     discard_event_loops()
     return made, app_state
 
