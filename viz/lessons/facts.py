@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NewType, TypeVar
 
-from decoding.errors import SpecscopeError
 from decoding.types import Role, Step, Trace
 
 from ..fates import node_fates, places_of, target_choices
 from ..palette import Fate
 from ..token_text import shown
+from .lesson import LessonError
 from .sources import Claims, DeviceCost
 
 NodeId = NewType("NodeId", int)
@@ -24,7 +24,7 @@ RunNames = NewType("RunNames", list[tuple[str, Trace]])  # all arguments that ar
 _T = TypeVar("_T")
 
 
-class FactError(SpecscopeError):
+class FactError(LessonError):
     """A fact that cannot be computed; the message says why, without file and line."""
 
 

@@ -13,7 +13,7 @@ DEPTHS = ("idea", "mechanism", "paper")
 
 
 class LessonError(SpecscopeError):
-    """A mistake in a lesson file; the message begins with file and line."""
+    """A mistake in a lesson file; the message begins with file and line, if they are known."""
 
 
 @dataclass(frozen=True, slots=True)

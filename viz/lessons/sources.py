@@ -7,11 +7,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from decoding.errors import SpecscopeError
 from decoding.trace.file import read_trace
 from decoding.types import Trace
 
-from .lesson import FOLDER
+from .lesson import FOLDER, LessonError
 
 ASSETS = FOLDER.parent
 _CLAIMS = ASSETS.parent / "docs" / "paper_checks.md"
@@ -20,7 +19,7 @@ _VERDICTS = "holds|holds in part|does not hold here|not measured"
 _ROW = re.compile(rf"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ({_VERDICTS}) \|$", re.M)
 
 
-class SourceError(SpecscopeError):
+class SourceError(LessonError):
     """Something that a lesson names and that is not there."""
 
 

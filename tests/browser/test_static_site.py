@@ -1,0 +1,109 @@
+"""The page as plain files: from a web server under a path of its own, and opened as a file."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.static_site import MOST_BYTES, main, write_site
+
+NewPage = Callable[..., Any]
+RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead"}
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page with a few runs into a folder below another one."""
+    out = tmp_path_factory.mktemp("web") / "some" / "path"
+    write_site(out, lambda run: run in RUNS)
+    return out
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Serve the folder above, as a web server that knows nothing of the page."""
+    handler = functools.partial(_Quiet, directory=str(site.parents[1]))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/some/path/index.html"
+        server.shutdown()
+
+
+def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: str) -> None:
+    page = new_page()
+    page.goto(address)
+    page.wait_for_selector(".app-opening .ss-lane")
+    page.click("text=Step through it")
+    page.wait_for_function("SpecscopeApp.shown.viewer.player.record.last === 7")
+    page.evaluate("SpecscopeApp.shown.viewer.player.goto({ step: 4, phase: 'accept', view: 'mask', node: 3 })")
+    page.wait_for_selector("#viewer .js-plotly-plot, #viewer .ss-layer, #viewer canvas")
+    page.wait_for_function("document.querySelector('#viewer .ss-detail')?.textContent.includes('Sees')")
+    page.get_by_role("tab", name="Race").click()
+    page.wait_for_selector("#race .ss-lane")
+    page.get_by_role("tab", name="Debug").click()
+    page.wait_for_selector("#debug .ss-debug >> text=Acceptance", timeout=20_000)
+    page.get_by_role("tab", name="Learn").click()
+    page.click(".app-learn-lesson >> nth=1")
+    page.wait_for_function("SpecscopeApp.shown.learn.player.record.last === 29")
+    page.keyboard.press("a")
+    page.wait_for_function("SpecscopeApp.shown.learn.player.record.last === 7")
+    assert "lesson=verify" in page.evaluate("location.search")
+
+
+def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None:
+    page = new_page(width=390, height=844)
+    page.goto(f"{address}?run=lookahead&step=5&view=window")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer?.player.state.step === 5")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.goto(f"{address}?screen=learn&lesson=verify&at=pass")
+    page.wait_for_selector("text=Guess five, check five")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.goto(f"{address}?run=nothing")
+    page.wait_for_selector("text=There is no such recording on this page")
+
+
+def test_lessons_and_gallery_open_as_files(new_page: NewPage, site: Path) -> None:
+    """On a USB stick: nothing may be fetched there."""
+    page = new_page()
+    page.goto(f"{(site / 'index.html').as_uri()}?screen=learn&lesson=verify")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.learn?.player.record.last === 29")
+    page.keyboard.press("r")
+    page.wait_for_function("SpecscopeApp.shown.learn.player.record.last === 7")
+    page.get_by_role("tab", name="Run").click()
+    page.evaluate("SpecscopeApp.shown.viewer.files.recording('lookahead')")
+    page.wait_for_function("SpecscopeApp.shown.viewer.player.record.head.header.method === 'lookahead'")
+
+
+def test_without_scripts_there_are_text_and_tables(site: Path) -> None:
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert "<noscript>" in index and 'href="lessons/verify.html"' in index
+    lesson = (site / "lessons" / "verify.html").read_text(encoding="utf-8")
+    questions, answers = lesson.split("<h2>Answers</h2>")
+    assert "<script" not in lesson and "<table>" in questions and "Which guess is the first to fall?" in questions
+    assert "ming" not in questions and "ming" in answers and "What became of it" not in questions
+
+
+def test_a_folder_of_something_else_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["static_site", "--out", str(tmp_path)])
+    assert main() == 2 and "holds other files" in capsys.readouterr().err
+    assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.slow  # every recording is played once
+def test_the_whole_page_is_small(tmp_path: Path) -> None:
+    assert write_site(tmp_path / "static") <= MOST_BYTES
+    assert len(list((tmp_path / "static" / "data" / "runs").iterdir())) > 100

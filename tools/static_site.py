@@ -1,0 +1,170 @@
+"""Write the page as plain files: `python -m tools.static_site [--out FOLDER]`, or `make static`.
+
+The opening race, the gallery, the recorded race, the lessons and the cards of the sample run folder, with the same
+player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import html
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+from analysis.metrics import METRICS
+from app.debug.calls import DebugCalls
+from app.jobs.recorded_race import opening, recorded_race
+from app.jobs.streaming import page_line
+from app.server.machine import elsewhere
+from app.state import AppState
+from app.store.trace_store import StoredRun
+from decoding.types import Trace
+from viz.lessons.plain_page import plain_lesson
+from viz.page import style
+from viz.scripts import join
+from viz.stream.play import Play
+from viz.views import views_of
+
+ROOT = Path(__file__).parents[1]
+SHEETS = ("plain", "page", "debug", "learn")
+MOST_BYTES = 20_000_000
+SCREENS = {"run": "Run", "race": "Race", "debug": "Debug", "learn": "Learn"}
+_PLACES = {"run": "viewer", "race": "race-viewer", "debug": "debug-viewer", "learn": "learn-viewer"}
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Specscope</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="style.css">
+<script src="page.js" data-opening="page/opening" data-landing="page/landing" data-plotly="page/plotly"></script>
+</head>
+<body>
+<div class="gradio-container"><div class="main">
+<header class="app-header">
+<h1 class="app-name"><a class="app-home" href="?" title="Watch the opening">Specscope</a></h1>
+<p class="app-motto">How a language model writes several tokens per step, without changing its text.</p>
+<button type="button" class="app-button" id="app-theme" aria-label="Light or dark">◐</button>
+</header>
+<noscript><p>Without scripts there is no player, but there are the lessons, with what their runs did as tables:</p>
+<ol>{lessons}</ol></noscript>
+<div class="tabs" id="app-tabs">
+<div class="tab-wrapper"><div class="tab-container" role="tablist">{tabs}</div></div>
+{panels}
+</div>
+</div></div>
+</body>
+</html>
+"""
+
+
+def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> int:
+    """Write the folder anew, with the runs that are wanted; returns its bytes."""
+    app_state = AppState(replay_only=True)
+    landing = app_state.recordings.landing
+    assert landing is not None, "the checkout has no recordings"
+    if out.exists():
+        shutil.rmtree(out)
+    lessons = app_state.lessons.contents()
+    _write(out / "index.html", _index([(each["id"], each["title"]) for each in lessons]))
+    _write(out / "page.js", join(ROOT / "assets" / "page" / "plain.js"))
+    sheets = [(ROOT / "assets" / "page" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS]
+    _write(out / "style.css", "\n".join([sheets[0], style(), *sheets[1:]]))
+    data = out / "data"
+    _give(data, "page/plotly", {"script": get_plotlyjs()})
+    _give(data, "page/opening", {"lines": opening(app_state.recordings)})
+    _give(data, "page/landing", {"lines": app_state.calls.recording_lines(landing.id)})
+    _give(data, "page/race", {"lines": recorded_race(app_state.recordings, live=False)})
+    viewer = {"gallery": app_state.recordings.gallery(), "landing": landing.id, "largest": 0}
+    learn = {"lessons": lessons, "glossary": dict(app_state.lessons.glossary)}
+    _give(data, "page/debug", debug_cards(app_state.debug))
+    for each in lessons:
+        lesson = app_state.lessons.lesson(each["id"])
+        _give(data, f"lessons/{each['id']}", lesson)
+        _write(out / "lessons" / f"{each['id']}.html", plain_lesson(lesson, app_state.lessons.trace))
+    names = list[str]()
+    for name, stored, about in _runs(app_state, wanted):
+        _give(data, f"runs/{name}", _whole(name, stored, about))
+        names.append(name)
+    _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names})
+    return sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+
+
+def debug_cards(calls: DebugCalls) -> dict[str, Any]:
+    """Compute what the Debug page shows of its first run folder."""
+    shown = calls.call("open", "")
+    address = shown.get("address", "")
+    return {"open": shown, "charts": {key: calls.call("chart", [address, key]) for key in METRICS}}
+
+
+def _runs(app_state: AppState, wanted: Callable[[str], bool]) -> Iterator[tuple[str, StoredRun, dict[str, Any]]]:
+    """Yield the recordings of the gallery and of the lessons, with what the page says of each."""
+    for each in app_state.recordings:
+        if wanted(each.id):
+            yield each.id, app_state.store.find(each.id), {"title": each.title, "shows": each.shows, "step": each.step}
+    for name in filter(wanted, app_state.lessons.recordings()):
+        yield name, app_state.store.find(name), {}
+
+
+def _whole(name: str, stored: StoredRun, about: dict[str, Any]) -> dict[str, Any]:
+    """Return all lines of a run, with those that a server makes when a step is looked at."""
+    trace: Trace = stored.trace
+    play = Play(trace.header, name, None, views_of(trace))
+    lines = [page_line(run=name, address=f"run={name}", machine=elsewhere(trace.header), **about)]
+    lines += [play.begin(trace.texts), *(play.step(step) for step in trace.steps), stored.end()]
+    steps = range(len(trace.steps))
+    return {"lines": "".join(lines), "detail": [*map(play.detail, steps)], "rows": [*map(play.rows, steps)]}
+
+
+def _give(folder: Path, name: str, value: Any) -> None:
+    """Write JSON as a script that hands it over by its name: a page that is opened as a file may not fetch."""
+    packed = base64.b64encode(gzip.compress(json.dumps(value).encode("ascii"), 9, mtime=0)).decode()
+    _write(folder / f"{name}.js", f'SpecscopeData("{name}", "{packed}");\n')
+
+
+def _index(lessons: list[tuple[str, str]]) -> str:
+    tabs = "".join(
+        f'<button type="button" role="tab" id="tab-{screen}" aria-controls="{screen}">{label}</button>'
+        for screen, label in SCREENS.items()
+    )
+    panels = "\n".join(
+        f'<div class="tabitem" id="{screen}" role="tabpanel" aria-labelledby="tab-{screen}" hidden>'
+        f'<div id="{place}"></div></div>'
+        for screen, place in _PLACES.items()
+    )
+    links = "".join(f'<li><a href="lessons/{name}.html">{html.escape(title)}</a></li>' for name, title in lessons)
+    return _PAGE.format(lessons=links, tabs=tabs, panels=panels)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Write the site."""
+    parser = argparse.ArgumentParser(prog="python -m tools.static_site", description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "static", metavar="FOLDER")
+    out = parser.parse_args().out
+    if out.exists() and any(out.iterdir()) and not (out / "index.html").exists():
+        sys.stderr.write(f"specscope: {out} holds other files: name another folder\n")
+        return 2
+    size = write_site(out)
+    sys.stdout.write(f"{out}: {size / 1e6:.1f} MB, begin with index.html\n")
+    if size > MOST_BYTES:
+        sys.stderr.write(f"specscope: that is more than {MOST_BYTES / 1e6:g} MB\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
