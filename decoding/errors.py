@@ -18,6 +18,7 @@ SpecscopeError (a ValueError)
 ├── LessonError           a lesson file is wrong, with file and line         viz/lessons/lesson.py
 │   ├── FactError         a fact that it states cannot be computed           viz/lessons/facts.py
 │   └── SourceError       a recording, cost or claim that it names is absent viz/lessons/sources.py
+├── UnbegunError          a job was over before it began                   app/jobs/streaming.py
 ├── FullError             too many runs wait for the engine already          app/server/run_queue.py
 └── RequestError          the server refuses an HTTP request, with a status  app/server/middleware/errors.py
 """

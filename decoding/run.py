@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 
@@ -20,37 +20,58 @@ from .parts.base import TAPPING
 from .processor import processor_name
 from .request import Request
 from .stops import trim
-from .trace.metrics import may_be_cached, summarise
+from .trace.metrics import WHOLE, may_be_cached, summarise
 from .types import Header, Step, Summary, Trace
-
-
-@dataclass(slots=True)
-class _Progress:
-    """The progress of a run."""
-
-    steps: list[Step] = field(default_factory=list)
-    finish: str | None = None
-    bandwidth: float | None = None  # measured after the last step
 
 
 class Run(Iterator[Step]):
     """A run: iterate over its steps. `summary` and `trace` hold what has happened so far."""
 
     def __init__(self, request: Request, loaded: Loaded) -> None:
-        self.request = request
-        self.header = _header(request, loaded.model, loaded.draft)
-        self._codec = loaded.codec
+        self._held = list[tuple[str, Model, Session]]()
+        self._steps = list[Step]()
+        self._loop: Loop | None = None
+        self._bandwidth: float | None = None  # measured after the last step
+        self.request, self._loaded = request, loaded
         # A run that was cancelled while its parts were made may lack them, so it stays cancelled.
-        self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
-        # The generator must not refer to this object, so that a run dropped half-way is freed, which closes it.
-        self._generator = _steps(request, loaded, self._progress)
+        self._finish = "cancelled" if request.cancel.is_set() else None
+        # Hidden states are recorded as a text is read: all of it must be read.
+        self._chat = None if request.method.needs & TAPPING else request.chat
+        self.header = _header(request, loaded.model, loaded.draft)
 
     def __next__(self) -> Step:
-        return next(self._generator)
+        if self._finish is None:
+            try:
+                self._loop = self._loop or self._begin()
+                step, self._finish = self._loop.turn(len(self._steps))
+            except BaseException as error:
+                self._finish = "error" if isinstance(error, Exception) else "cancelled"
+                self.close()
+                raise
+            if step is not None:
+                self._steps.append(step)
+                return step
+        if self._held:  # it has ended by itself, just now
+            self.close()
+            self._bandwidth = _bandwidth(self.request, self._loaded.model) if self._steps else None
+        raise StopIteration
 
     def close(self) -> None:
         """End the run and return its memory. A run that is dropped half-way is closed automatically."""
-        self._generator.close()
+        self._finish = self._finish or "cancelled"
+        held, self._held, self._loop = self._held, [], None
+        for use, owner, session in held:
+            if isinstance(session, TapSession) and self.request.method.needs & TAPPING:
+                session.tap()
+            # A run that was interrupted may have left a drafter in the middle of a guess.
+            if self._chat is not None and self._finish in WHOLE:
+                text = [*self.request.prompt, *self.ids]
+                self._chat.release(use, owner, session, text[: session.length])
+            else:
+                self._loaded.session_pool.release(owner, session)
+
+    def __del__(self) -> None:
+        self.close()
 
     def cancel(self) -> None:
         """End the run after the current step; callable from any thread."""
@@ -59,36 +80,36 @@ class Run(Iterator[Step]):
     @property
     def steps(self) -> list[Step]:
         """Return the steps so far."""
-        return self._progress.steps
+        return self._steps
 
     @property
     def finish(self) -> str | None:
         """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
-        return self._progress.finish
+        return self._finish
 
     @property
     def ids(self) -> tuple[int, ...]:
         """Return the new tokens so far."""
-        return tuple(token for step in self.steps for token in step.emitted)
+        return tuple(token for step in self._steps for token in step.emitted)
 
     @property
     def text(self) -> str:
         """Return the new text so far, up to a stop string."""
-        return trim(self._codec.continuation(self.request.prompt, self.ids), self.request.stop)
+        return trim(self._loaded.codec.continuation(self.request.prompt, self.ids), self.request.stop)
 
     @property
     def summary(self) -> Summary:
         """Summarise the run so far."""
-        summary = summarise(self.steps, self.finish or "cancelled", self.text)
-        return replace(summary, bandwidth=self._progress.bandwidth)
+        summary = summarise(self._steps, self._finish or "cancelled", self.text)
+        return replace(summary, bandwidth=self._bandwidth)
 
     @property
     def trace(self) -> Trace:
         """Return the record so far."""
         texts = self.texts()
-        for step in self.steps:
+        for step in self._steps:
             texts |= self.texts(step)
-        return Trace(self.header, tuple(self.steps), self.summary, dict(sorted(texts.items())))
+        return Trace(self.header, tuple(self._steps), self.summary, dict(sorted(texts.items())))
 
     def texts(self, step: Step | None = None) -> dict[int, str]:
         """Return display texts of the tokens in a step's record; without a step, of the prompt and the reference."""
@@ -96,53 +117,26 @@ class Run(Iterator[Step]):
             used = {*self.header.prompt, *self.header.reference}
         else:
             used = step.used | tokens_in(self.request.method.Panel, step.panel)
-        return {token: self._codec.piece(token) for token in sorted(used)}
+        return {token: self._loaded.codec.piece(token) for token in sorted(used)}
 
+    def _begin(self) -> Loop:
+        """Acquire the sessions, and return the loop over them."""
+        request, loaded = self.request, self._loaded
+        model, draft = loaded.model, loaded.draft
+        drafter = self._acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
+        make = Loop if request.ranks is None else ParallelLoop
+        return make(request, model, self._acquire("target", model), drafter, draft or model, loaded.codec)
 
-def _steps(request: Request, loaded: Loaded, progress: _Progress) -> Generator[Step, None, None]:
-    """Take the steps of a run, holding its sessions from the first step to the last."""
-    if progress.finish is not None:
-        return
-    model, draft, session_pool = loaded.model, loaded.draft, loaded.session_pool
-    held = list[tuple[str, Model, Session]]()
-    tapping = bool(request.method.needs & TAPPING)
-    chat = None if tapping else request.chat  # hidden states are recorded as a text is read: all of it must be read
-
-    def acquire(use: str, owner: Model) -> Session:
-        prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
-        if chat is not None:
-            session = chat.acquire(use, session_pool, owner, prompt, room, request.largest_step)
+    def _acquire(self, use: str, owner: Model) -> Session:
+        request, session_pool = self.request, self._loaded.session_pool
+        room = len(request.prompt) + request.max_new_tokens
+        if self._chat is not None:
+            session = self._chat.acquire(use, session_pool, owner, request.prompt, room, request.largest_step)
         else:
             session = session_pool.acquire(owner, room, request.largest_step)
-            session.reset(len(prompt))
-        held.append((use, owner, session))
+            session.reset(len(request.prompt))
+        self._held.append((use, owner, session))
         return session
-
-    try:
-        drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
-        make = Loop if request.ranks is None else ParallelLoop
-        loop = make(request, model, acquire("target", model), drafter, draft or model, loaded.codec)
-        while progress.finish is None:
-            step, progress.finish = loop.turn(len(progress.steps))
-            if step is not None:
-                progress.steps.append(step)
-                yield step
-    except Exception:
-        progress.finish = "error"
-        raise
-    finally:
-        progress.finish = progress.finish or "cancelled"
-        text = [*request.prompt, *(token for step in progress.steps for token in step.emitted)]
-        for use, owner, session in held:
-            if tapping and isinstance(session, TapSession):
-                session.tap()
-            # A run that was interrupted may have left a drafter in the middle of a guess.
-            if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
-                chat.release(use, owner, session, text[: session.length])
-            else:
-                session_pool.release(owner, session)
-    if progress.steps:
-        progress.bandwidth = _bandwidth(request, model)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:

@@ -27,7 +27,7 @@ from tests import ROOT
 
 PACKAGES = ("app", "decoding", "viz")
 HOLDERS = (Request, Run, Draft, Reading, Verdict, Step)
-CEILING = 50
+CEILING = 40
 ENTRY = re.compile(r"^\d+\. `([\w.]+)` in `([\w./]+)` .", re.M)
 
 

@@ -53,9 +53,9 @@ class Examination:
     def opening(self, started: StartedJob) -> str:
         return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
 
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+    def lines(self, started: StartedJob) -> Lines:
         """Yield what is tried, then the report."""
-        report = yield from _examined(engine, self.entry, self.method, started)
+        report = yield from _examined(started.engine, self.entry, self.method, started)
         yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
 
 

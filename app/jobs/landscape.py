@@ -78,9 +78,9 @@ class RunLandscape:
     def opening(self, started: StartedJob) -> str:
         return page_line(run=started.id, of=self.run)
 
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+    def lines(self, started: StartedJob) -> Lines:
         """Yield a row for each method, then the end."""
-        self.measured = _measured(engine, self.trace, self.entry.name)
+        self.measured = _measured(started.engine, self.trace, self.entry.name)
         begun = time.monotonic()
         names = [name for name in METHODS if name != "autoregressive"]
         able = [name for name in names if name in runnable(self.entry)]
@@ -88,15 +88,15 @@ class RunLandscape:
             if name not in able:
                 self._leave(name, _NO_PARTS)
         for done, name in enumerate(able):
-            yield from self._method(started, engine, name, done / len(able), 1 / len(able))
+            yield from self._method(started, name, done / len(able), 1 / len(able))
         yield line("done", sentence=self._outcome(time.monotonic() - begun))
 
-    def _method(self, started: StartedJob, engine: Engine, name: str, before: float, part: float) -> Lines:
+    def _method(self, started: StartedJob, name: str, before: float, part: float) -> Lines:
         """Yield a method's row, or note why it has none."""
         landscape = None
         try:
-            if not started.is_over and (yield from started.prepare(self.entry, engine, name)):
-                landscape = yield from self._measure(started, engine, name, before, part)
+            if not started.is_over and (yield from started.prepare(self.entry, name)):
+                landscape = yield from self._measure(started, name, before, part)
         except SpecscopeError as error:  # what one method lacks, another one need not
             self._leave(name, f"({str(error).rstrip('.')})")
             return
@@ -112,11 +112,12 @@ class RunLandscape:
         yield line("row", **asdict(row))
 
     def _measure(
-        self, started: StartedJob, engine: Engine, name: str, before: float, part: float
+        self, started: StartedJob, name: str, before: float, part: float
     ) -> Generator[str, None, dict[str, Any] | None]:
         """Measure one method in a thread; returns None if the job was over before."""
         from analysis.landscape import measure_landscape
 
+        engine = started.engine
         prompt, share, shown, ending = self.trace.header.prompt, [0.0], -1.0, threading.Event()
         ids = [*prompt, *self.measured]
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from decoding.types import Step
 from viz.stream import play as player
 from viz.stream.play import Play
 
@@ -16,17 +19,17 @@ from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun
 from .opening_step import opening_step
-from .run_from_order import begin, measure_speedup
+from .run_from_order import measure_speedup, prompt_of
 from .runner import StartedJob
-from .streaming import EVICTED, UNBEGUN, Lines, batches, page_line
+from .streaming import EVICTED, Lines, UnbegunError, page_line
 from .tab_memory import TabConversation
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
     from decoding.request import DecodeOptions
     from decoding.run import Run
 
 _SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
+_FIRST_BATCH = 0.1  # seconds: a reader does not notice a shorter delay
 
 
 @dataclass(slots=True)
@@ -57,17 +60,16 @@ class LiveRun:
         about |= {name: words for name in ("branch", "left_out") if (words := getattr(self, name))}
         return page_line(run=started.id, **about)
 
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+    def lines(self, started: StartedJob) -> Lines:
         """Yield the lines of steps, summary, check and speedup."""
-        order, runner, tab = self.order, started.runner, started.key.tab
-        if not (yield from started.prepare(order.entry, engine, order.method.name)):
-            yield player.fault(UNBEGUN)
-            return
+        order, runner, engine, tab = self.order, started.runner, started.engine, started.key.tab
+        if not (yield from started.prepare(order.entry, order.method.name)):
+            raise UnbegunError
         learnt = {} if self.fresh else runner.tabs.learnt(tab, started.client, order)
         compares = order.compare and order.method.name != "autoregressive"
         memory = copy.deepcopy(learnt) if compares else {}
         options: DecodeOptions = {"memory": learnt, "chat": runner.tabs.chat(tab, started.client, order)}
-        run, play = yield from decode(started, engine, order, options, started.id)
+        run, play = yield from decode(started, order, options, started.id)
         trace = run.trace
         # Stored before the end is shown: from then on the page may ask for details.
         evicted = runner.store.put(started.id, StoredRun(trace, play), started.client)
@@ -89,25 +91,38 @@ class LiveRun:
 
 def decode(
     started: StartedJob,
-    engine: Engine,
     order: Order,
     options: DecodeOptions,
     run_id: str,
     max_bytes: int = LIMITS.stream_bytes,
     lane: int | None = None,
 ) -> Generator[str, None, tuple[Run, Play]]:
-    """Decode an order within the limits of the page; yields the lines of its steps, and returns what wrote them."""
+    """Decode an order within the limits of the page; yields the lines of its steps, and returns what wrote them.
+
+    Work between two forward passes slows the next pass, by a tenth where a pass takes three milliseconds and by three
+    tenths at the beginning of a run. So steps are collected, and written together: for the first time soon, then
+    every `live_gap` seconds.
+    """
+    engine, origin = started.engine, order.origin
     options |= {"record": "full", "time_budget": min(LIMITS.seconds, started.left), "cancel": started.cancel}
-    run = begin(engine, order, options)
+    if origin is None:
+        options["reference"] = order.reference or None
+        prompt, params = prompt_of(engine, order), order.params.to_json()
+        run = engine.decode(prompt, order.method, params, order.sampling, order.max_new_tokens, **options)
+    else:
+        node, token, keep = origin.node, origin.token, origin.keep
+        run = engine.branch(origin.trace, origin.step, node=node, token=token, keep=keep, name=origin.run, **options)
     play = Play(run.header, run_id, max_bytes, lane=lane)
     pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
     try:
         if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:
             yield player.state("reading", f"Reading {tokens} prompt tokens.", lane=lane)
-        begin_lines = play.begin(run.texts())
-        for steps in batches(run, LIMITS.live_gap):
-            yield begin_lines + "".join(play.step(step, run.texts(step)) for step in steps)
-            begin_lines = ""
+        lines, steps, due = play.begin(run.texts()), list[Step](), time.monotonic() + min(_FIRST_BATCH, LIMITS.live_gap)
+        for step in chain(run, [None]):  # None: it has ended
+            steps += [] if step is None else [step]
+            if step is None or time.monotonic() >= due:
+                yield lines + "".join(play.step(each, run.texts(each)) for each in steps)
+                lines, steps, due = "", [], time.monotonic() + LIMITS.live_gap
         if run.steps:
             first = run.steps[0]
             pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed

@@ -11,7 +11,6 @@ from decoding.errors import ParamError
 from decoding.params import shown
 from decoding.trace.rescore import Rescore
 from decoding.types import Trace
-from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import Order
@@ -20,10 +19,9 @@ from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun, new_id
 from .live_run import decode
 from .runner import StartedJob
-from .streaming import EVICTED, UNBEGUN, Lines, failure_line, page_line
+from .streaming import EVICTED, Lines, UnbegunError, failure_line, page_line
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
     from decoding.request import DecodeOptions
 
 _log = logging.getLogger(__name__)
@@ -98,11 +96,11 @@ class Race:
         about = {"address": self.address} | ({"left_out": self.left_out} if self.left_out else {})
         return page_line(run=started.id, **about) + line("race", labels=[order.method.label for order in self.orders])
 
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+    def lines(self, started: StartedJob) -> Lines:
         """Yield the lines of each run with the number of its lane, then the end."""
         for lane, order in enumerate(self.orders):
             try:
-                yield from self._run(started, engine, order, lane)
+                yield from self._run(started, order, lane)
             except Exception as error:
                 yield failure_line(error, lane=lane)
         difference = first_difference(self.checked)
@@ -110,21 +108,20 @@ class Race:
             _log.error("%s and %s write different tokens from new token %d on", *difference.methods, difference.at)
         yield line("done", runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
 
-    def _run(self, started: StartedJob, engine: Engine, order: Order, lane: int) -> Lines:
+    def _run(self, started: StartedJob, order: Order, lane: int) -> Lines:
         """Yield the lines of one run."""
         runner, run_id = started.runner, new_id()
-        if not (yield from started.prepare(order.entry, engine, order.method.name, lane=lane)):
-            late = f"The race's {LIMITS.race_seconds:g} seconds were over before it began."
-            yield player.fault(UNBEGUN if started.cancel.is_set() else late, lane=lane)
-            return
+        if not (yield from started.prepare(order.entry, order.method.name, lane=lane)):
+            late = f"the race's {LIMITS.race_seconds:g} seconds were over before it began"
+            raise UnbegunError() if started.cancel.is_set() else UnbegunError(late)
         options: DecodeOptions = {"memory": runner.tabs.learnt(started.key.tab, started.client, order)}
         # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
-        run, play = yield from decode(started, engine, order, options, run_id, max_bytes=0, lane=lane)
+        run, play = yield from decode(started, order, options, run_id, max_bytes=0, lane=lane)
         trace = run.trace
         self.evicted |= runner.store.put(run_id, StoredRun(trace, play), started.client)
         yield play.end(run.summary)
         if trace.steps:
-            check = engine.rescore(trace)
+            check = started.engine.rescore(trace)
             runner.store.add_proof(run_id, Proof(asdict(check)))
             self.checked.append((trace, check))
             self.stored.append((order.method.label, run_id))

@@ -1,4 +1,4 @@
-"""What an order asks of an engine: the run of its prompt, the branch of another run, and how much faster it was."""
+"""What an order asks of an engine: that it takes the prompt, and how much faster the run was."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from decoding.run import Run
     from decoding.types import Summary
 
-    from ..controls import BranchOrigin, Order
+    from ..controls import Order
 
 _ROUNDS = 3
 
 
-def begin(engine: Engine, order: Order, options: DecodeOptions) -> Run:
-    """Return the run that an order asks for: that of its prompt, or one that goes on from another run."""
-    if order.origin is not None:
-        return _branch(engine, order.origin, options)
-    prompt = engine.encode(_prompt(engine, order))
+def prompt_of(engine: Engine, order: Order) -> list[int]:
+    """Encode the prompt of an order; raises ParamError if the model, or the page, has no room for it."""
+    if isinstance(order.prompt, str):
+        given: Prompt = order.prompt if order.raw else engine.as_turn(order.prompt)
+    else:
+        given = list(order.prompt)
+    prompt = engine.encode(given)
     context = engine.model.card.context
     if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
         room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
         raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
-    options["reference"] = order.reference or None
-    return engine.decode(prompt, order.method, order.params.to_json(), order.sampling, order.max_new_tokens, **options)
+    return prompt
 
 
 def measure_speedup(
@@ -66,15 +67,3 @@ def measure_speedup(
                 return None
     ours, plain = map(median_run, runs)
     return credible_speedup(speedup(ours, plain), run.summary.mean_acceptance_length)
-
-
-def _branch(engine: Engine, origin: BranchOrigin, options: DecodeOptions) -> Run:
-    return engine.branch(
-        origin.trace, origin.step, node=origin.node, token=origin.token, keep=origin.keep, name=origin.run, **options
-    )
-
-
-def _prompt(engine: Engine, order: Order) -> Prompt:
-    if isinstance(order.prompt, str):
-        return order.prompt if order.raw else engine.as_turn(order.prompt)
-    return list(order.prompt)

@@ -10,7 +10,9 @@ import math
 import threading
 import time
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from viz.stream import play as player
@@ -21,7 +23,7 @@ from ..server.limits import LIMITS
 from ..server.middleware.session_tracker import SessionTracker
 from ..server.run_queue import RunQueue, Ticket
 from ..store.trace_store import TraceStore, new_id
-from .streaming import UNBEGUN, Lines, as_sentence, failure_line
+from .streaming import Lines, UnbegunError, as_sentence, failure_line
 from .tab_memory import TabMemory
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Job(Protocol):
     def opening(self, started: StartedJob) -> str:
         """Return the first lines, before the job joins the queue."""
 
-    def lines(self, started: StartedJob, engine: Engine) -> Lines:
+    def lines(self, started: StartedJob) -> Lines:
         """Yield the other lines, when it is the job's turn and its model is loaded."""
 
 
@@ -65,6 +67,7 @@ class StartedJob:
     id: str = field(default_factory=new_id)
     cancel: threading.Event = field(default_factory=threading.Event)
     until: float = math.inf  # by the monotonic clock
+    engine: Engine = field(init=False)  # from the job's turn on
 
     @property
     def left(self) -> float:
@@ -76,11 +79,9 @@ class StartedJob:
         """Whether it was cancelled, or its time is up."""
         return self.cancel.is_set() or self.left <= 0
 
-    def prepare(
-        self, entry: CatalogEntry, engine: Engine, method: str, lane: int | None = None
-    ) -> Generator[str, None, bool]:
+    def prepare(self, entry: CatalogEntry, method: str, lane: int | None = None) -> Generator[str, None, bool]:
         """Load the parts that a method needs; returns whether they were loaded before the job was over."""
-        return (yield from self.wait_for(self.runner.models.prepare(entry, engine, method), lane)) is not None
+        return (yield from self.wait_for(self.runner.models.prepare(entry, self.engine, method), lane)) is not None
 
     def wait_for(self, loading: Loading, lane: int | None = None) -> Generator[str, None, Engine | None]:
         """Wait until an engine is loaded, and report the progress; returns None if the job is over before."""
@@ -137,19 +138,18 @@ class JobRunner:
         self.stop(*started.key)
         self._active[started.key] = started
         self.store.streaming.add(started.id)
-        lines = self._lines(job, started)
         try:
-            for more in lines:
-                text += more
-                if self._is_unread(tab):  # nobody waits for it, and others wait for the engine
-                    started.cancel.set()
-                if len(text) > shown or time.monotonic() - shown_at >= LIMITS.live_gap:
-                    yield text
-                    shown, shown_at = len(text), time.monotonic()
+            with self.queue.join(client) as ticket, closing(job.lines(started)) as lines:
+                for more in chain(self._wait(job, started, ticket), lines):
+                    text += more
+                    if self._is_unread(tab):  # nobody waits for it, and others wait for the engine
+                        started.cancel.set()
+                    if len(text) > shown or time.monotonic() - shown_at >= LIMITS.live_gap:
+                        yield text
+                        shown, shown_at = len(text), time.monotonic()
         except Exception as error:
             yield text + failure_line(error)
         finally:
-            lines.close()
             started.cancel.set()
             self.store.streaming.discard(started.id)
             if self._active.get(started.key) is started:
@@ -181,20 +181,17 @@ class JobRunner:
         """How many jobs are waiting or running."""
         return len(self._active)
 
-    def _lines(self, job: Job, started: StartedJob) -> Lines:
-        """Yield the lines of a job: its position in the queue, loading, and its own."""
-        with self.queue.join(started.client) as ticket:
-            yield from started.wait_for_turn(ticket)
-            engine = None
-            if not started.is_over:
-                loading = self.models.request(job.entry)
-                self.tabs.drop_evicted(self.models)
-                engine = yield from started.wait_for(loading)
-            if engine is None:
-                yield player.fault(UNBEGUN)
-                return
-            started.until = time.monotonic() + job.seconds
-            yield from job.lines(started, engine)
+    def _wait(self, job: Job, started: StartedJob, ticket: Ticket) -> Lines:
+        """Wait for the job's turn and for its model; raises UnbegunError if the job is over before."""
+        yield from started.wait_for_turn(ticket)
+        engine = None
+        if not started.is_over:
+            loading = self.models.request(job.entry)
+            self.tabs.drop_evicted(self.models)
+            engine = yield from started.wait_for(loading)
+        if engine is None:
+            raise UnbegunError
+        started.engine, started.until = engine, time.monotonic() + job.seconds
 
     def _is_unread(self, tab: str) -> bool:
         """Return True if nobody has read a tab's events for some seconds; False where no request filter notes it."""

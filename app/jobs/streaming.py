@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-import time
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from typing import Any
 
 from decoding.errors import SpecscopeError
 from viz.stream import play as player
@@ -15,19 +14,21 @@ from viz.stream.lines import line
 from ..server.limits import LIMITS
 from ..store.trace_store import new_id
 
-if TYPE_CHECKING:
-    from decoding.types import Step
-
 _log = logging.getLogger(__name__)
-_FIRST_BATCH = 0.1  # seconds: a reader does not notice a shorter delay
 _FAILED = "the run failed on this machine: try again, or choose another method or model"
 _PLAIN_WORD = re.compile(r"\A[a-z]+(?!\w|\.\w)")  # at the beginning: not vLLM, top_p or config.json
-UNBEGUN = "Stopped before it began."
 EVICTED = (
     f"To store this run, your oldest one was deleted: the server stores {LIMITS.stored_runs_each} runs, and "
     f"{LIMITS.stored_bytes_each >> 20} MB, of each visitor. Download the runs that you want to keep."
 )
 Lines = Generator[str, None, None]  # "" where there is nothing new
+
+
+class UnbegunError(SpecscopeError):
+    """A job was over before it began."""
+
+    def __init__(self, sentence: str = "stopped before it began") -> None:
+        super().__init__(sentence)
 
 
 def page_line(**fields: Any) -> str:
@@ -51,19 +52,3 @@ def failure_line(error: Exception, lane: int | None = None) -> str:
 def as_sentence(error: object) -> str:
     """Make an error message a sentence: a full stop, and a capital letter unless a name such as vLLM comes first."""
     return _PLAIN_WORD.sub(lambda word: word[0].capitalize(), str(error).rstrip(".")) + "."
-
-
-def batches(run: Iterator[Step], gap: float) -> Iterator[list[Step]]:
-    """Group the steps of a run by time, one batch for each update of the page; the last batch may be empty.
-
-    Work between two forward passes slows the next pass, by a tenth where a pass takes three milliseconds and by three
-    tenths at the beginning of a run. So steps are collected: `gap` seconds for each batch, less for the first one.
-    """
-    batch: list[Step] = []
-    since = time.monotonic() + min(_FIRST_BATCH, gap) - gap
-    for step in run:
-        batch.append(step)
-        if time.monotonic() - since >= gap:
-            yield batch
-            batch, since = [], time.monotonic()
-    yield batch

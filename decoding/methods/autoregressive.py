@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..params import Params
-from ..tree import Builder
-from ..types import Draft, Verdict
+from ..types import Draft, Role, Verdict
 from .base import Context, Method
 
 
@@ -35,7 +34,7 @@ class Autoregressive(Method):
 
     def propose(self) -> Draft:
         """Propose the root and no guess."""
-        return Builder(self._context.text[-1]).draft()  # L1, L2
+        return Draft((self._context.text[-1],), (-1,), (Role.ROOT,), ("root",))  # L1, L2
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Nothing to learn."""

@@ -198,7 +198,7 @@ class Decoder:
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
         """Compute the logits."""
-        return self._weights.head(x)
+        return self._weights.head(x) if len(x) else x.new_empty(0, self.shape.vocabulary)
 
     @torch.inference_mode()
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)

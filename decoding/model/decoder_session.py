@@ -49,8 +49,8 @@ class DecoderSession(CachedSession):
         judge: PassJudge | None = None,
     ) -> Reading:
         """Feed a tree whose root follows the stored tokens; answer for the requested rows."""
-        layers = self._model.shape.layers
-        if skip < len(parents) or self._model.step_rows:
+        model, layers = self._model, self._model.shape.layers
+        if skip < len(parents) or model.step_rows:
             step = PassRows(tokens, parents, self.length, judge=judge)
             if outputs := self._replayed(PassSpec(0, layers, self._tapped), step):
                 reading = self._noted(outputs)
@@ -58,7 +58,8 @@ class DecoderSession(CachedSession):
                     return reading
                 return Reading(requested(reading.logits, skip, only), requested(reading.hidden, skip, only))
         x, inputs = self.prepare(tokens, parents)
-        return self.answer(self.run(x, inputs, 0, layers), skip, only)
+        hidden = model.final(requested(self.run(x, inputs, 0, layers), skip, only))
+        return Reading(model.head(hidden), hidden)
 
     @torch.inference_mode()
     def enter(
@@ -77,11 +78,12 @@ class DecoderSession(CachedSession):
         self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, judge: PassJudge | None = None
     ) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
-        layers = self._model.shape.layers
+        model, layers = self._model, self._model.shape.layers
         spec = PassSpec(layer, layers, tuple(tap for tap in self._tapped if tap >= layer))
         if outputs := self._replayed(spec, PassRows(tokens, parents, self.length, hidden, judge)):
             return self._noted(outputs)
-        return self.answer(self.run(hidden, self.prepare(tokens, parents)[1], layer, layers), 0)
+        hidden = model.final(self.run(hidden, self.prepare(tokens, parents)[1], layer, layers))
+        return Reading(model.head(hidden), hidden)
 
     def run(self, x: Tokens, inputs: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
         """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
@@ -140,14 +142,6 @@ class DecoderSession(CachedSession):
         self.cache.check(ahead + len(tokens))
         inputs = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)
         return inputs.ids, inputs
-
-    def answer(self, x: torch.Tensor, skip: int, only: Sequence[int] | None = None) -> Reading:
-        """Make a reading of rows `skip` and later, or `only` some, of all (T, H) that left the last layer."""
-        model = self._model
-        hidden = model.final(requested(x, skip, only))
-        if not len(hidden):
-            return Reading(hidden.new_empty(0, model.shape.vocabulary), hidden)
-        return Reading(model.head(hidden), hidden)
 
     def keep(self, length: int, prompt_length: int) -> bool:
         """Start a text whose first `length` tokens are those stored, where they are rotated as in this one."""

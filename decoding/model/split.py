@@ -15,6 +15,7 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
+from .cached_session import requested
 from .captured import SAME_ROWS
 from .config import Shape
 from .decoder import Decoder, Inputs
@@ -94,7 +95,7 @@ class SplitSession:
         self.capacity, self.largest_step = capacity, largest_step
         self._model = model
         self._sessions = [DecoderSession(section, capacity, largest_step) for section in model.sections]
-        self._first, self._last = self._sessions[0], self._sessions[-1]
+        self._first = self._sessions[0]
         self.seam = self._first.seam
         self._tapping = [self._first]  # those whose sections have layers that are tapped
 
@@ -106,9 +107,10 @@ class SplitSession:
     @torch.inference_mode()
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root follows the stored tokens; answer for the requested rows."""
-        return self._last.answer(
-            self._enter(tokens, self._prepare(tokens, parents), self._model.shape.layers), skip, only
-        )
+        model, last = self._model, self._model.sections[-1]
+        x = self._enter(tokens, self._prepare(tokens, parents), model.shape.layers)
+        hidden = last.final(requested(x, skip, only))
+        return Reading(last.head(hidden), hidden)
 
     @torch.inference_mode()
     def enter(
@@ -121,8 +123,9 @@ class SplitSession:
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
-        inputs = self._prepare(tokens, parents)
-        return self._last.answer(self._run(hidden, inputs, layer, self._model.shape.layers), 0)
+        model, last = self._model, self._model.sections[-1]
+        hidden = last.final(self._run(hidden, self._prepare(tokens, parents), layer, model.shape.layers))
+        return Reading(last.head(hidden), hidden)
 
     def tap(self, *layers: int) -> None:
         """Record the hidden states entering these layers for every token that is stored; no layers: stop."""

@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.jobs.live_run import LiveRun
 from app.jobs.opening_step import opening_step
 from app.jobs.race import Race
 from app.jobs.runner import JobRunner
-from app.jobs.streaming import as_sentence, batches
+from app.jobs.streaming import as_sentence
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.server.run_queue import RunQueue
@@ -73,7 +74,7 @@ def test_the_page_hears_where_a_run_is_to_be_seen(jobs: JobRunner, beside: bool,
 def test_steps_are_written_in_batches(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work between two passes slows the next pass."""
     monkeypatch.setattr("app.jobs.live_run.LIMITS", replace(LIMITS, live_gap=1e6))
-    monkeypatch.setattr("app.jobs.streaming._FIRST_BATCH", 0.0)
+    monkeypatch.setattr("app.jobs.live_run._FIRST_BATCH", 0.0)
     seen = list[int]()
     original_step = Play.step
 
@@ -97,22 +98,25 @@ def test_steps_are_written_in_batches(jobs: JobRunner, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("pace", "expected"),
-    [(0.03, [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9, 10]]), (0.15, [[0], [1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])],
+    [(0.03, [4, 7]), (0.15, [1, 2, 2, 2, 2, 2])],
 )
 def test_the_first_steps_are_one_batch_where_they_come_soon(
-    monkeypatch: pytest.MonkeyPatch, pace: float, expected: list[list[int]]
+    jobs: JobRunner, monkeypatch: pytest.MonkeyPatch, pace: float, expected: list[int]
 ) -> None:
     """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
-    now = 0.0
-    monkeypatch.setattr("app.jobs.streaming.time", SimpleNamespace(monotonic=lambda: now))
+    now, original = 0.0, Loop.turn
+    monkeypatch.setattr("app.jobs.live_run.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("app.jobs.live_run.LIMITS", replace(LIMITS, live_gap=0.2))
 
-    def run() -> Iterator[int]:
+    def turn(loop: Loop, index: int) -> Any:
         nonlocal now
-        for step in range(11):
-            now += pace
-            yield step
+        now += pace
+        return original(loop, index)
 
-    assert [steps for steps in batches(run(), 0.2) if steps] == expected  # type: ignore[arg-type, comparison-overlap]
+    monkeypatch.setattr(Loop, "turn", turn)
+    order = asked(method="autoregressive", params={}, max_new_tokens=11)
+    counts = [0, *(kinds(text).count("step") for text in jobs.start(LiveRun(order, ""), "tab"))]
+    assert [later - count for count, later in pairwise(counts) if later > count] == expected
 
 
 @pytest.mark.parametrize(("pace", "said"), [(1.0, True), (0.0, False)])

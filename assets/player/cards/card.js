@@ -60,13 +60,13 @@ export class Card {
     return this.plot?.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
   }
 
-  draw() {
+  // Say what it waits for, if it does; returns whether it has something to draw.
+  ready() {
     const { missing } = this;
     if (missing) write(this.waiting, this.player.fetch.missing);
+    else this.content.box.classList.remove("ss-past");
     show(this.waiting, missing);
-    if (missing) return true;
-    this.content.box.classList.remove("ss-past");
-    return this.content.draw();
+    return !missing;
   }
 
   close() {

@@ -53,7 +53,7 @@ export class Cards {
       }
       if (fresh) first = false;
       if (marksOnly && card.plot) card.plot.marks.draw();
-      else if (!card.draw()) player.waitForPlotly();
+      else if (card.ready() && !card.content.draw()) player.waitForPlotly();
     }
     if (this.waiting) this.resized();
     if (!resting && !marksOnly && !this.waiting) {

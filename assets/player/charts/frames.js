@@ -1,12 +1,9 @@
-// From base and patch to the figure of one step and phase. Decoded patches stay in a cache for a while; figures do not.
+// From base and patch to the figure of one step and phase. A view's last patch stays decoded; figures do not.
 import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
-import { LruCache } from "../stream/lru_cache.js";
 
 /** @import { RunRecord } from "../stream/record.js" */
 /** @import { Figure, Layout, Part, Patch, Phase, Scope, Spot, View } from "../types.d.ts" */
-
-const KEPT_PATCHES = 48;
 
 /** @typedef {{ [name: string]: unknown }} Attributes */
 
@@ -16,8 +13,8 @@ export class Frames {
     this.record = record;
     /** @type {Map<string, Figure>} */
     this.bases = new Map();
-    /** @type {LruCache<string, Patch>} */
-    this.patches = new LruCache(KEPT_PATCHES);
+    /** @type {Map<string, { key: string, patch: Patch }>} the last one of each view */
+    this.patches = new Map();
     /** @type {Map<string, { upto: number, data: Attributes[], layout: Attributes }>} */
     this.grown = new Map();
   }
@@ -77,8 +74,12 @@ export class Frames {
   patch(view, k, judged, theme, pin) {
     const encoded = this.record.patch(view, k, pin);
     if (!encoded || (view.pinned && !judged && !this.record.details.has(k))) return null; // it would be about what decided
-    return this.patches.get(`${view.name}/${k}/${judged}/${theme}/${encoded.about}`, () =>
-      /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k))));
+    const last = this.patches.get(view.name);
+    const key = `${k}/${judged}/${theme}/${encoded.about}`;
+    if (last?.key === key) return last.patch;
+    const patch = /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k)));
+    this.patches.set(view.name, { key, patch });
+    return patch;
   }
 
   /**

@@ -57,7 +57,8 @@ export class Plot {
     const wanted = [record.version, theme, width, this.height(), this.shown(),
       record.steps[state.step]?.thin].join("|");
     if (this.drawn !== wanted) {
-      const figure = enlarged(frames.figure(this.view, state, theme, this.pin, this.player.told), this.scale());
+      const drawn = frames.figure(this.view, state, theme, this.pin, this.player.told);
+      const figure = this.card ? enlarged(drawn, this.scale()) : drawn;
       this.figure = figure;
       const layout = this.layout(figure, width);
       this.show(figure, layout);

@@ -74,7 +74,13 @@ export class RunRecord {
         case "texts": this.addTexts(line); break;
         case "strings": this.strings.push(...line.strings); break;
         case "values": this.values.push(...line.values); break;
-        case "step": this.add(line); break;
+        case "step": {
+          const step = /** @type {StepLine} */ (this.whole(line));
+          this.state = null;
+          if (this.steps[step.k]) this.fill(step);
+          else this.steps[step.k] = step;
+          break;
+        }
         case "detail": this.addDetails(line); break;
         case "rows": this.tables.set(line.k, line.views); break;
         case "end": this.finish(line); break;
@@ -115,26 +121,18 @@ export class RunRecord {
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, this.whole(inner, values)]));
   }
 
-  /** @param {StepLine} line */
-  add(line) {
-    const nodes = /** @type {StepLine["nodes"]} */ (this.whole(line.nodes));
-    const views = /** @type {StepLine["views"]} */ (this.whole(line.views));
-    const fields = { ...line, nodes, views };
-    const before = this.steps[fields.k];
-    this.state = null;
-    if (fields.thin && before && !before.thin) return;
-    if (before?.thin && !fields.thin) this.fill(fields.k, before);
-    this.steps[fields.k] = fields;
-    this.nodesOf.delete(fields.k);
-  }
-
   /**
-   * Keep the full line of a thin step, and only a few of them.
-   * @param {number} k
+   * Take another line of a step, unless it says less. Of those that fill thin steps, keep only a few.
    * @param {StepLine} line
    */
-  fill(k, line) {
-    this.thin.set(k, line);
+  fill(line) {
+    const { k } = line;
+    const before = this.steps[k];
+    if (line.thin) return;
+    this.steps[k] = line;
+    this.nodesOf.delete(k);
+    if (!before.thin) return;
+    this.thin.set(k, before);
     this.fetched.push(k);
     if (this.fetched.length <= KEPT_THIN) return;
     const oldest = Number(this.fetched.shift());
