@@ -112,7 +112,9 @@ def decode(
     else:
         node, token, keep = origin.node, origin.token, origin.keep
         run = engine.branch(origin.trace, origin.step, node=node, token=token, keep=keep, name=origin.run, **options)
-    play = Play(run.header, run_id, max_bytes, lane=lane)
+    play, streaming = Play(run.header, run_id, max_bytes, lane=lane), started.runner.store.streaming
+    if run_id in streaming:  # the page may ask for what a step's line leaves out
+        streaming[run_id] = play
     pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
     try:
         if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:

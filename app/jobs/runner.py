@@ -137,7 +137,7 @@ class JobRunner:
             return
         self.stop(*started.key)
         self._active[started.key] = started
-        self.store.streaming.add(started.id)
+        self.store.streaming[started.id] = None
         try:
             with self.queue.join(client) as ticket, closing(job.lines(started)) as lines:
                 for more in chain(self._wait(job, started, ticket), lines):
@@ -151,7 +151,7 @@ class JobRunner:
             yield text + failure_line(error)
         finally:
             started.cancel.set()
-            self.store.streaming.discard(started.id)
+            self.store.streaming.pop(started.id, None)
             if self._active.get(started.key) is started:
                 del self._active[started.key]
 

@@ -89,10 +89,10 @@ class ServerCalls:
         run, k = _pair(asked)
         if type(k) is not int or not 0 <= k <= LIMITS.detail_steps:
             raise TraceError(f"a step is a whole number from 0 to {LIMITS.detail_steps}, not {shown(k)}")
-        stored = self._store.find(run)
-        if k >= len(stored.trace.steps):
-            raise TraceError(f"this run has {len(stored.trace.steps)} steps: ask for an earlier one than {k}")
-        return {"lines": getattr(stored.play, what)(k)}
+        play = self._store.play(run)
+        if k >= len(play.run.steps):
+            raise TraceError(f"this run has {len(play.run.steps)} steps: ask for an earlier one than {k}")
+        return {"lines": getattr(play, what)(k)}
 
     def _export(self, asked: Any) -> ServerAnswer:
         run, form = _pair(asked)

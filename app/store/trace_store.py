@@ -125,7 +125,8 @@ class TraceStore:
         self._find = find
         self._readers = ReaderQueue()
         self._find_lock = threading.Lock()
-        self.streaming = set[str]()  # ids of runs and races whose lines are being streamed to a page
+        # By the ids of runs and races whose lines are being streamed to a page: what writes them, once a run has begun.
+        self.streaming = dict[str, Play | None]()
         self._packed: QuotaCache[Packed] = QuotaCache(total, each)
         self._unpacked: OrderedDict[str, StoredRun] = OrderedDict()
         self._sizes = dict[str, int]()  # of the unpacked ones, in values
@@ -182,6 +183,10 @@ class TraceStore:
         if stored is None:
             raise TraceError("the server no longer stores this run: run it again, or open its file")
         return stored
+
+    def play(self, run: object) -> Play:
+        """Return what writes the lines of a run that is stored or still goes on; raises TraceError if it is unknown."""
+        return (self.streaming.get(run) if isinstance(run, str) else None) or self.find(run).play
 
     def _get_unpacked(self, run: str) -> StoredRun | None:
         with self._lock:

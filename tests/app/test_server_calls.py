@@ -21,7 +21,7 @@ from decoding.trace.file import parse_trace, read_trace
 from tests import GOLDEN
 from tests.tiers import crossed, slow
 
-from .conftest import asked, lines
+from .conftest import asked, kinds, lines
 from .test_controls import ANYTHING
 
 
@@ -46,6 +46,32 @@ def test_a_step_its_details_and_tables_come_when_asked_for(functions: dict[str, 
     assert detail["kind"] == "detail" and detail["k"] == 2 and detail["top"][0]
     (rows,) = lines(functions["run_rows"]([run, 2])["lines"])
     assert rows["kind"] == "rows" and rows["k"] == 2 and rows["views"]["cache"]["rows"]
+
+
+def test_a_run_that_goes_on_is_answered_for_the_steps_so_far(
+    app_state: AppState, functions: dict[str, ServerFunction], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a node sees is made when it is asked for: before, only from the run's end on."""
+    monkeypatch.setattr("app.jobs.live_run.LIMITS", replace(LIMITS, live_gap=0.0))
+    going = app_state.jobs.start(LiveRun(asked(), ""), "tab")
+    text = next(text for text in going if "step" in kinds(text))
+    run, made = lines(text)[0]["run"], kinds(text).count("step")
+    names = ("run_step", "run_detail", "run_rows")
+    now = [functions[name]([run, made - 1])["lines"] for name in names]
+    detail = lines(now[1])[-1]
+    assert len(detail["sees"]) == len(detail["top"]) and detail["words"][0].startswith("Sees ")
+    for name in names:
+        assert f"this run has {made} steps" in functions[name]([run, made])["fault"].lower()
+    deque(going, maxlen=0)
+    assert [functions[name]([run, made - 1])["lines"] for name in names] == now
+    assert "lines" in functions["run_detail"]([run, made])
+
+
+def test_a_run_that_was_left_is_not_answered(app_state: AppState, functions: dict[str, ServerFunction]) -> None:
+    going = app_state.jobs.start(LiveRun(asked(), ""), "tab")
+    run = lines(next(text for text in going if "step" in kinds(text)))[0]["run"]
+    going.close()  # type: ignore[attr-defined]
+    assert "no longer stores" in functions["run_detail"]([run, 0])["fault"]
 
 
 @pytest.mark.parametrize("name", ["run_step", "run_detail", "run_rows", "run_export", "open_recording", "open_trace"])

@@ -55,29 +55,31 @@ def test_details_that_failed_are_asked_for_again(show: Show) -> None:
     shown.wait("document.querySelectorAll('.ss-best li').length > 0")
 
 
-def test_a_live_run_is_asked_for_nothing_before_its_end(show: Show) -> None:
-    """A run is kept from its end on: whoever pinned a token before was told that the server had forgotten it."""
+def test_a_pinned_token_of_a_live_run_says_what_it_sees(show: Show) -> None:
+    """Before, whoever pinned one had to wait for the run's end."""
     shown = show(record("lookahead"), feed=False, step=None)
     *got, end = play.lines(record("lookahead")).splitlines(keepends=True)
     shown.do("player.feed(given)", "".join(got))
     shown.do("player.pin(6, 3)")
-    assert shown.run("asked") == []
-    shown.do("player.feed(given)", end)
     shown.wait("document.querySelectorAll('.ss-best li').length > 0")
+    assert shown.text(".ss-why").startswith("Sees ") and shown.run("player.record.live")
+    shown.do("player.feed(given)", end)
     assert shown.run("[asked, player.state.pin]") == [["detail 6"], {"step": 6, "node": 3}]
 
 
-def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
-    """Its cards said that it was being fetched, while nobody could fetch it before the end."""
+def test_a_live_runs_thin_step_comes_once_it_is_chosen(show: Show) -> None:
+    """A run that is followed shows every step for a moment only: nothing is fetched for that."""
     shown = show(record("lookahead"), feed=False, step=None)
-    *got, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
-    shown.do("player.feed(given); player.seek(6); player.cards.toggle('mask', true)", "".join(got))
+    *got, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
+    shown.do("player.feed(given); player.cards.toggle('mask', true)", "".join(got))
     card = ".ss-card[data-view=mask] .ss-waiting"
-    assert shown.text(card) == "This step's charts are available when the run has ended."
+    later = "The charts of this run's later steps are shown when you choose a step, or when it has ended."
+    shown.wait(f"document.querySelector('{card}')?.textContent")  # charts of a run that is followed come after its text
+    assert shown.text(card) == later and shown.run("asked") == []
     symbols = shown.page.locator(".ss-legend li").count()
     shown.do("const { step } = player.source; player.source.step = (k) => "
              "new Promise((done) => { globalThis.give = () => done(step(k)); })")  # fmt: skip
-    shown.do("player.feed(given)", end)
+    shown.do("player.seek(6)")
     assert shown.text(card) == "Fetching this step …"
     shown.do("give()")
     shown.wait("!player.record.steps[6].thin")

@@ -415,14 +415,15 @@ def test_a_table_is_fetched_once_and_says_what_it_waits_for(show: Show) -> None:
     assert "This table could not be fetched." in shown.text("dialog[open]")
 
 
-def test_a_run_that_goes_on_has_its_made_tables_later(show: Show) -> None:
+def test_a_run_that_goes_on_has_its_made_tables(show: Show) -> None:
     trace = record("lookahead")
     shown = show(trace, feed=False, step=None)
     shown.do("player.feed(given)", shown.play.begin(trace.texts) + shown.play.full(0))
     shown.at("0/commit")
     shown.open("pool")
     shown.do("await Specscope.showTable(player, player.cards.cards.get('pool'))")
-    assert "This table is available when the run has ended." in shown.text("dialog[open]")
+    assert shown.run("[player.record.live, asked]") == [True, ["rows 0"]]
+    assert "This table" not in shown.text("dialog[open]")
 
 
 def test_rows_lead_to_their_token_or_step(show: Show) -> None:

@@ -31,13 +31,24 @@ test("a thin step is asked for once, and filled", async () => {
   assert.deepEqual(asked, [0], "a filled step is not thin");
 });
 
-test("nothing is asked for while a run goes on, or of a host that has nothing", async () => {
+test("nothing is asked for while a run is followed, of one that broke off, or of a host that has nothing", async () => {
   const step = () => assert.fail("asked");
-  looker({ step }, stepLine({ thin: true })).fetch.thin();
+  const followed = looker({ step }, stepLine({ thin: true }));
+  followed.player.state.follow = true;
+  followed.fetch.thin();
+  looker({ step }, stepLine({ thin: true }), { kind: "fault", sentence: "It broke." }).fetch.thin();
   const { fetch, player } = looker({}, stepLine({ thin: true }), END);
   fetch.thin();
   await settled();
   assert.deepEqual(player.changes, []);
+});
+
+test("a step of a run that goes on is asked for once somebody stays at it", async () => {
+  const { fetch, player } = looker({ step: async () => JSON.stringify(stepLine()) }, stepLine({ thin: true }));
+  player.state.follow = false;
+  fetch.thin();
+  await settled();
+  assert.deepEqual([player.record.live, player.record.partial], [true, false]);
 });
 
 test("what fails is announced once and asked for again, each time later", async (t) => {

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from decoding.errors import TraceError
@@ -55,7 +56,8 @@ class MisfitError(TraceError):
 class Play:
     """Writes a run's lines, and holds its state, so that a step or its details can be written again.
 
-    The lines of a run in a race have the number of its `lane`.
+    The lines of a run in a race have the number of its `lane`. While one thread writes the steps, others may ask for
+    those that are written.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Play:
         views: Mapping[str, View] = VIEWS,
         lane: int | None = None,
     ) -> None:
-        self._write = _writer(lane)
+        self._write, self._lock = _writer(lane), Lock()
         self.run = RunState(header)
         self._id, self._cap, self._size = run, cap, 0
         self._strings, self._values, self._sent_texts = Strings(self._write), Values(self._write), set[int]()
@@ -104,20 +106,21 @@ class Play:
 
     def step(self, step: Step, texts: Mapping[int, str] | None = None) -> str:
         """Write the lines of the next step; `texts` are display texts of all its tokens, alternatives included."""
-        self.run.learn_texts(texts or {})
-        self.run.add(step)
-        if not self._thin:
-            fields = self._fields(step.index, thin=False)
-            parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
-            whole = self._values.line() + self._write("step", **fields | parts)
-            self._thin = self._cap is not None and self._size + len(whole) > self._cap
-        if self._thin:  # the first step that is too large was made whole to find that out; none after it is
-            fields = self._fields(step.index, thin=True)
-            whole = self._write("step", **fields)
-        lines = self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole
-        self._strings.closed = self._thin
-        self._size += len(lines)
-        return lines
+        with self._lock:
+            self.run.learn_texts(texts or {})
+            self.run.add(step)
+            if not self._thin:
+                fields = self._fields(step.index, thin=False)
+                parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
+                whole = self._values.line() + self._write("step", **fields | parts)
+                self._thin = self._cap is not None and self._size + len(whole) > self._cap
+            if self._thin:  # the first step that is too large was made whole to find that out; none after it is
+                fields = self._fields(step.index, thin=True)
+                whole = self._write("step", **fields)
+            lines = self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole
+            self._strings.closed = self._thin
+            self._size += len(lines)
+            return lines
 
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
         """Return the last line; the summary of a run that was interrupted is None."""
@@ -134,7 +137,8 @@ class Play:
 
     def full(self, k: int) -> str:
         """Return step k again with everything in it, and the texts that it uses."""
-        fields = self._fields(self._existing(k), thin=False)
+        with self._lock:
+            fields = self._fields(self._existing(k), thin=False)
         used = {*self.run.steps[k].emitted, *ids_in(fields)}
         return texts_line(self.run.texts, used) + line("step", **fields)
 

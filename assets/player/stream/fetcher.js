@@ -18,7 +18,7 @@ export class Fetcher {
   }
 
   /**
-   * Ask for lines once; a run is kept from its end on. What fails is asked for again while it is looked at.
+   * Ask for lines once. What fails is asked for again while it is looked at.
    * @param {Asked} kind
    * @param {number} k
    */
@@ -26,7 +26,7 @@ export class Fetcher {
     const { record, source } = this.player;
     const key = `${record.version}/${kind}/${k}`;
     const fetch = source[kind];
-    if (!record.end || !fetch) return;
+    if (!fetch || !(record.live || record.end)) return;
     const asked = this.asked.get(key) ?? this.fetch(key, kind, k, fetch);
     this.asked.set(key, asked);
     await asked;
@@ -75,14 +75,20 @@ export class Fetcher {
 
   thin() {
     const { record, state } = this.player;
-    if (record.steps[state.step]?.thin) this.ask("step", state.step);
+    if (record.steps[state.step]?.thin && !this.passing) this.ask("step", state.step);
+  }
+
+  // Whether steps go by as the run takes them: what each lacks would come too late.
+  get passing() {
+    const { record, state } = this.player;
+    return record.live && state.follow;
   }
 
   // Why the pictures of the thin step on the screen are not there.
   get missing() {
     const { record, state } = this.player;
-    if (record.live) return "This step's charts are available when the run has ended.";
-    if (!record.end) return "This step's charts are lost: the run was interrupted before they were stored.";
+    if (this.passing) return "The charts of this run's later steps are shown when you choose a step, or when it has ended.";
+    if (!record.live && !record.end) return "This step's charts are lost: the run was interrupted before they were stored.";
     if (this.failed.has(`${record.version}/step/${state.step}`)) {
       return "This step could not be fetched. It will be asked for again.";
     }
@@ -96,8 +102,7 @@ export class Fetcher {
    */
   missingTable(kind, k) {
     const { record } = this.player;
-    if (record.live) return "This table is available when the run has ended.";
-    if (!record.end) return "This table is lost: the run was interrupted before it was stored.";
+    if (!record.live && !record.end) return "This table is lost: the run was interrupted before it was stored.";
     return this.failed.has(`${record.version}/${kind}/${k}`)
       ? "This table could not be fetched. Open it again in a moment." : "Fetching this table …";
   }

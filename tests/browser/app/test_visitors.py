@@ -153,6 +153,20 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     nobody_is_left(served)
 
 
+def test_a_pinned_token_of_a_live_run_says_what_it_sees(
+    new_page: NewPage, served: Served, held: threading.Event
+) -> None:
+    """The server answers for the steps that a run has made so far."""
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.evaluate(f"{PLAYER}.pin(2, 0)")
+    page.wait_for_function(f"{PLAYER}.root.querySelector('.ss-why').textContent.startsWith('Sees ')")
+    assert page.evaluate(f"{PLAYER}.record.live")
+    held.set()
+    nobody_is_left(served)
+
+
 # Lines that stay away for four seconds are asked for: here they are after four tenths.
 HASTE = "const wait = setTimeout; globalThis.setTimeout = (f, ms, ...rest) => wait(f, ms === 4000 ? 400 : ms, ...rest);"
 
