@@ -4,15 +4,14 @@ import test from "node:test";
 import { overlay } from "../../assets/player/charts/frames.js";
 import { resolve, unpack } from "../../assets/player/stream/decode.js";
 import { cutText, escapeMarkup, unescapeMarkup } from "../../assets/player/stream/escape.js";
-import { FATE } from "../../assets/player/stream/fates.js";
 import { LruCache } from "../../assets/player/stream/lru_cache.js";
 import { nodeColumns } from "../../assets/player/stream/nodes.js";
-import { pack, stepLine } from "./runs.js";
+import { FATE, pack, run, stepLine } from "./runs.js";
 
 const TEXTS = { 1: "a", 2: "<b>&", 3: "👩‍🚀 is long" };
 
-const scope = (more = {}) => ({
-  judged: true, nodes: null, text: (id) => TEXTS[id] ?? `#${id}`, string: (given) => ["zero", "one & two"][given] ?? "",
+const scope = ({ judged = true, ...more } = {}) => ({
+  seen: (fate) => run({}).seenFate(fate, judged), nodes: null, text: (id) => TEXTS[id] ?? `#${id}`, string: (given) => ["zero", "one & two"][given] ?? "",
   colour: (name) => `colour of ${name}`, symbol: (fate) => `symbol ${fate}`, ...more,
 });
 
@@ -21,7 +20,7 @@ const NODES = {
   token: [9, 1, 2, 3], parent: [-1, 0, 0, 1], fate: [FATE.ROOT, FATE.ACCEPTED, FATE.REJECTED, FATE.EXPLORED],
   row: [0, 0, 1, -1],
 };
-const nodes = () => nodeColumns(stepLine({ nodes: NODES }), { string: String });
+const nodes = () => nodeColumns(stepLine({ nodes: NODES }), run({}));
 
 test("every kind of number comes back as it was packed", () => {
   const kinds = { i1: [-128, 127], u1: [0, 255], i2: [-32768, 32767], u2: [0, 65535], i4: [-(2 ** 31), 2 ** 31 - 1] };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { FATE, fateCounts } from "../../assets/player/stream/fates.js";
+import { fateCounts } from "../../assets/player/stream/fates.js";
 import { nodeColumns } from "../../assets/player/stream/nodes.js";
 import { seenNodes, treeEdges } from "../../assets/player/stream/tree.js";
-import { stepLine } from "./runs.js";
+import { FATE, run, stepLine } from "./runs.js";
 
 const { ROOT, ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
 
-const columns = (nodes) => nodeColumns(stepLine({ nodes }), { string: (number) => `source ${number}` });
+const columns = (nodes) => nodeColumns(stepLine({ nodes }), { string: (number) => `source ${number}`, fates: run({}).fates });
 
 // 0 ─ 1 ─ 3 ─ 5
 //   └ 2 ─ 4      (2 guesses the same token as 1, 4 the same as 3); 6 is a cell of the window behind 0
@@ -85,6 +85,6 @@ test("a deep chain is no recursion", () => {
 test("fates are counted as they are seen", () => {
   const nodes = columns(TREE);
   const judged = { [ROOT]: 1, [ACCEPTED]: 2, [MATCHED]: 2, [REJECTED]: 1, [EXPLORED]: 1 };
-  assert.deepEqual(Object.fromEntries(fateCounts(nodes, true)), judged);
-  assert.deepEqual(Object.fromEntries(fateCounts(nodes, false)), { [ROOT]: 1, [FATE.PROPOSED]: 5, [EXPLORED]: 1 });
+  assert.deepEqual(Object.fromEntries(fateCounts(nodes, Number)), judged);
+  assert.deepEqual(Object.fromEntries(fateCounts(nodes, (fate) => run({}).seenFate(fate, false))), { [ROOT]: 1, [FATE.PROPOSED]: 5, [EXPLORED]: 1 });
 });

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { FATE } from "../../assets/player/stream/fates.js";
 import { bigAcceptance, findStep } from "../../assets/player/stream/jumps.js";
 import { RunRecord } from "../../assets/player/stream/record.js";
 import { sameSpot, spot } from "../../assets/player/stream/spot.js";
-import { feed, pack, playLine, run, stepLine } from "./runs.js";
+import { FATE, feed, pack, playLine, run, stepLine } from "./runs.js";
 
 const { ROOT, ACCEPTED, REJECTED, CORRECTION, BONUS } = FATE;
 

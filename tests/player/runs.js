@@ -10,8 +10,13 @@ export const pack = (values, dtype = "i2", shape = undefined) => {
   return shape ? { ...packed, shape } : packed;
 };
 
+const JUDGED = ["accepted", "rejected", "matched", "twin"];
 const FATES = ["Proposed", "Root", "Accepted", "Rejected", "Matched", "Explored", "Correction", "Bonus", "Inspired",
-  "Prompt", "Own", "Twin"].map((label, code) => ({ code, label, words: `${label}.`, colour: "$ink", symbol: `symbol-${code}` }));
+  "Prompt", "Own", "Twin"].map((label, code) => ({ fate: label.toLowerCase(), code, judged: JUDGED.includes(label.toLowerCase()),
+  label, words: `${label}.`, colour: "$ink", symbol: `symbol-${code}` }));
+
+/** The codes of these runs' fates. */
+export const FATE = Object.fromEntries(FATES.map(({ label, code }) => [label.toUpperCase(), code]));
 
 const HEADER = {
   method: "lookahead", label: "Lookahead", model: { name: "toy" }, sampling: { temperature: 0 }, lossless: true,

@@ -5,6 +5,7 @@ import { COLUMN, GUTTER, ROW, linkPath } from "../../assets/player/stage/links.j
 import { PHASES } from "../../assets/player/stream/fates.js";
 import { pieceId, zoomed } from "../../assets/player/stage/focus.js";
 import { sceneAt } from "../../assets/player/stage/scene.js";
+import { FATE } from "./runs.js";
 
 const zone = (name, columns, fed = false) => ({ name, title: name, columns, rows: 2, fed });
 const base = {
@@ -123,7 +124,7 @@ test("zones that are shown alone lie one below another, and the others are away"
 // A root with three guesses, the first of which is accepted; the third has a guess behind it that nothing had room for.
 const tree = {
   token: [0, 1, 2, 3, 4], parent: [-1, 0, 0, 0, 3], fate: [1, 2, 3, 3, 3], depth: [0, 1, 1, 1, 2], path: [0, 1], count: 5,
-  choice: [1, 7, 8, 9, 6],
+  choice: [1, 7, 8, 9, 6], explored: new Set(),
 };
 const crowd = {
   zones: [zone("text", 13, true), zone("guesses", 3, true)], title: 0.9,
@@ -135,6 +136,7 @@ const few = {
 };
 const focusOn = (...numbers) => ({
   ids: new Set(), numbers: new Set(numbers), step: 4, phase: "answers", nodes: tree, sampled: false, text: (token) => `w${token}`,
+  seen: () => FATE.PROPOSED,
 });
 
 test("a guess in focus that had no room takes a row that can be spared, with the way to it", () => {

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { forkIn, forkQuery } from "../../assets/page/fork.js";
-import { FATE } from "../../assets/player/stream/fates.js";
 import { choiceAt } from "../../assets/player/text/what_if.js";
-import { run, stepLine } from "./runs.js";
+import { FATE, run, stepLine } from "./runs.js";
 
 const { ROOT, ACCEPTED, REJECTED, CORRECTION, EXPLORED, TWIN } = FATE;
 

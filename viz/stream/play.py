@@ -31,7 +31,7 @@ from decoding.trace import metrics
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
 from .. import narration, ranks, sources, tree_layout
-from ..fates import emitted_fates, is_branching, node_fates
+from ..fates import JUDGED, emitted_fates, is_branching, node_fates
 from ..methods import inspired_nodes, label_of, screen_of
 from ..palette import MEANINGS, THEMES
 from ..run_state import RunState
@@ -87,7 +87,11 @@ class Play:
         header = self.run.header
         self.run.learn_texts(texts or {})
         views = [self._view(view) for view in self._views]
-        fates = [asdict(meaning) | {"code": int(meaning.fate)} for meaning in MEANINGS]
+        fates = [
+            asdict(meaning)
+            | {"fate": meaning.fate.name.lower(), "code": meaning.fate, "judged": meaning.fate in JUDGED}
+            for meaning in MEANINGS
+        ]
         with _refusing_misfits("header", "prompt"):
             prompt = encode.ids(header.prompt)
         lines = self._write(
@@ -97,7 +101,7 @@ class Play:
             header=_header(header),
             prompt=prompt,
             themes=THEMES,
-            fates=[{name: value for name, value in fate.items() if name != "fate"} for fate in fates],
+            fates=fates,
             views=views,
         )
         lines += self._strings.line() + self._texts({*header.prompt, *ids_in(views)})
@@ -132,7 +136,7 @@ class Play:
         return self._write("end", finish=finish, summary=numbers, **facts, **self._proof(check, speedup))
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
-        """Say what was found out after the end: the check's outcome, or the measured speedup."""
+        """Write what is measured after the end: the outcome of the check, or the speedup."""
         return self._write("check", **self._proof(check, speedup))
 
     def full(self, k: int) -> str:

@@ -18,7 +18,7 @@ export class Cards {
     this.cards = new Map();
     /** @type {View[] | null} all but the text */
     this.views = null;
-    this.known = ""; // the views as the record has them
+    this.built = ""; // the views that the cards were built for, as JSON
     /** @type {Map<string, HTMLButtonElement>} */
     this.buttons = new Map();
     this.waiting = false; // whether charts are still to be drawn for the first time
@@ -75,9 +75,9 @@ export class Cards {
     const given = JSON.stringify(record.views);
     this.version = record.version;
     [this.drew, this.upto] = [performance.now(), 0]; // the first step comes with the run
-    if (this.views && given === this.known) return;
+    if (this.views && given === this.built) return;
     this.clear();
-    this.known = given;
+    this.built = given;
     this.views = record.views.filter((view) => view.kind !== "text" && view.kind !== "stage");
     this.buttons = new Map(this.views.map((view) => [view.name, this.tab(view)]));
     this.tabs.replaceChildren(el("span", { class: "ss-quiet", "aria-hidden": "true" }, "More views"),
@@ -88,7 +88,7 @@ export class Cards {
   }
 
   /**
-   * Return the key that opens a view: its place among those that are offered.
+   * Return the key that opens a view: its position among those that are offered.
    * @param {View} view
    */
   key(view) {
@@ -167,8 +167,8 @@ export class Cards {
     const card = new Card(this.player, view);
     this.cards.set(view.name, card);
     const order = (this.views ?? []).map((each) => each.name);
-    const behind = order.slice(order.indexOf(view.name) + 1).find((name) => this.cards.has(name));
-    this.grid.insertBefore(card.node, behind === undefined ? null : this.cards.get(behind)?.node ?? null);
+    const next = order.slice(order.indexOf(view.name) + 1).find((name) => this.cards.has(name));
+    this.grid.insertBefore(card.node, next === undefined ? null : this.cards.get(next)?.node ?? null);
     this.seen.observe(card.node);
     this.sized.observe(card.node);
   }

@@ -34,7 +34,7 @@ export class Frames {
   scope(theme, judged, k) {
     const colours = this.record.head.themes[theme] ?? {};
     return {
-      judged,
+      seen: (fate) => this.record.seenFate(fate, judged),
       nodes: k === undefined ? null : this.record.nodes(k),
       text: (id) => this.record.visible(id),
       string: (number) => this.record.string(number),
@@ -130,16 +130,16 @@ export class Frames {
 }
 
 /**
- * Adds the points of a part to those that are known.
- * @param {Attributes} known
+ * Add the points of a part to those of the steps before.
+ * @param {Attributes} grown
  * @param {Attributes} part
  */
-const append = (known, part) => {
+const append = (grown, part) => {
   for (const [name, value] of Object.entries(part)) {
-    const before = known[name];
-    if (isColumn(value)) known[name] = isColumn(before) ? extended(before, value) : Array.from(value);
-    else if (isPlain(value)) append((known[name] = isPlain(before) ? before : {}), value);
-    else known[name] = value;
+    const before = grown[name];
+    if (isColumn(value)) grown[name] = isColumn(before) ? extended(before, value) : Array.from(value);
+    else if (isPlain(value)) append((grown[name] = isPlain(before) ? before : {}), value);
+    else grown[name] = value;
   }
 };
 

@@ -90,7 +90,9 @@ const EMPTY = { type: "scatter", x: [], y: [], hoverinfo: "skip", showlegend: fa
 export const asTraces = ({ data, fills }) => data.map((part) => (isLayer(part) ? asTrace(part, fills) : part));
 
 /**
- * Return a layer as the trace that plotly draws it from: the counterpart of `as_trace` in viz/cells.py.
+ * Return a layer as the trace that plotly draws it from: the counterpart of `as_trace` in viz/cells.py. Python cannot send
+ * it instead: the page needs the layer, since it draws most of them itself, and a trace only of those that it cannot place and
+ * for pictures that are saved.
  * @param {Layer} layer
  * @param {string[]} fills the colours of the fates
  * @returns {PlotTrace}

@@ -1,7 +1,6 @@
 // What every colour and sign means: of tokens in the legend, which stays in sight, of all else in a key of its view.
 import { el, svg } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
-import { FATE } from "../stream/fates.js";
 import { explained } from "../text/tooltip.js";
 
 /** @import { Player } from "../player.js" */
@@ -21,9 +20,9 @@ export class Legend {
   constructor(player) {
     this.player = player;
     this.node = el("ul", { class: "ss-legend", "aria-label": "Legend", tabindex: 0 });
-    this.known = "";
+    this.drawn = "";
     /** what the steps up to `upto` have shown, of one version of the record */
-    this.counted = { version: -1, upto: 0, used: new Set([FATE.PROMPT, FATE.ROOT]) };
+    this.counted = { version: -1, upto: 0, used: /** @type {Set<number>} */ (new Set()) };
   }
 
   /** @param {Set<string>} changed */
@@ -32,9 +31,9 @@ export class Legend {
     const { record, theme, cards } = this.player;
     if (!record.play) return;
     const used = new Set([...this.used(), ...cards.shown().flatMap((view) => view.base.draws ?? [])]);
-    const known = `${record.version}/${theme}/${[...used]}`;
-    if (this.known === known) return;
-    this.known = known;
+    const wanted = `${record.version}/${theme}/${[...used]}`;
+    if (this.drawn === wanted) return;
+    this.drawn = wanted;
     const { fates } = record.head;
     this.node.replaceChildren(...legendItems(fates, used));
     fates.filter(({ code }) => used.has(code)).forEach((fate, i) => this.explain(this.node.children[i], fate));
@@ -54,19 +53,20 @@ export class Legend {
 
   used() {
     const { record, state } = this.player;
+    const { prompt, root, proposed, inspired } = record.fates;
     if (this.counted.version !== record.version) {
-      this.counted = { version: record.version, upto: 0, used: new Set([FATE.PROMPT, FATE.ROOT]) };
+      this.counted = { version: record.version, upto: 0, used: new Set([prompt, root]) };
     }
     const { used } = this.counted;
     /** @param {StepLine | undefined} step */
     const count = (step) => {
       if (step?.nodes) for (const fate of unpack(step.nodes.fate.fates)) used.add(fate);
-      if (step?.nodes?.inspired || step?.inspired?.length) used.add(FATE.INSPIRED);
+      if (step?.nodes?.inspired || step?.inspired?.length) used.add(inspired);
     };
     for (; this.counted.upto <= record.last; this.counted.upto += 1) {
       const step = record.steps[this.counted.upto];
       for (const fate of step.emitted_fates) used.add(fate);
-      if (step.drafted) used.add(FATE.PROPOSED);
+      if (step.drafted) used.add(proposed);
       count(step);
     }
     count(record.steps[state.step]); // a thin one may have been filled since

@@ -244,8 +244,9 @@ export class Plot {
     const { record, state } = this.player;
     const step = record.steps[state.step];
     const nodes = record.nodes(state.step);
-    const judged = isJudged(state);
-    const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, judged) : new Map();
+    /** @param {number} fate */
+    const seen = (fate) => record.seenFate(fate, isJudged(state));
+    const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, seen) : new Map();
     const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
     const summary = this.figure?.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step ? sentence(step, state) : ""));
     const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;

@@ -163,7 +163,7 @@ export class Transport {
      */
     const path = (test, from) => record.steps.map((step, k) => (k < until && test(step) ? `M${x(k)} ${from}v4` : "")).join("");
     this.good.setAttribute("d", path((step) => step.accepted >= big, 0));
-    this.bad.setAttribute("d", path(isRejection, 6));
+    this.bad.setAttribute("d", path((step) => isRejection(step, record), 6));
   }
 }
 

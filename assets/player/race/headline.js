@@ -91,7 +91,8 @@ const sameText = (one, other) => one.ids.length === other.ids.length && one.ids.
 /**
  * Return a lane's speedup over autoregressive decoding; null where that is a measuring error: a step
  * does all that an autoregressive one does, so that the tokens per step, to the two digits that are shown, limit it.
- * `credible_speedup` in decoding/trace/metrics.py is the same rule.
+ * `credible_speedup` in decoding/trace/metrics.py is the same rule. It is needed here too, since the page compares by clocks
+ * that only it has, and the passes that one of them takes were measured as well.
  * @param {number} speedup
  * @param {number} tokensPerStep
  */

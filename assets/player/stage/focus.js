@@ -1,5 +1,5 @@
 // What a host wants to be followed on the stage: it is outlined in all phases, and drawn however many others there are.
-import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { isJudged } from "../stream/fates.js";
 import { plural } from "../text/words.js";
 
 /** @import { Player } from "../player.js" */
@@ -14,6 +14,7 @@ import { plural } from "../text/words.js";
  * @property {Nodes} nodes
  * @property {boolean} sampled
  * @property {(token: number) => string} text
+ * @property {(fate: number) => number} seen
  */
 
 const ROOT = 2; // columns of the text before its guesses that are seen: its last tokens
@@ -52,7 +53,8 @@ export const focusOf = ({ record, state }) => {
     nodes.depth.forEach((each, number) => each === depth && number && numbers.add(number));
   }
   const sampled = Number(record.head.header.sampling?.temperature ?? 0) > 0;
-  return { ids, numbers, step, phase, nodes, sampled, text: (token) => record.visible(token) };
+  return { ids, numbers, step, phase, nodes, sampled, text: (token) => record.visible(token),
+    seen: (fate) => record.seenFate(fate, isJudged(state)) };
 };
 
 /**
@@ -76,7 +78,7 @@ export const unfold = ({ pieces: all, links, words }, focus, base, where) => {
   const inZone = () => all.filter((piece) => piece.seen && piece.zone === zone && piece.node > 0);
   const drawn = new Map(all.filter(({ seen, node, zone: its }) => seen && node >= 0 && (its === zone || !node)).map((piece) => [piece.node, piece]));
   for (const node of [...numbers].sort((a, b) => a - b)) {
-    if (drawn.has(node) || !node || nodes.fate[node] === FATE.EXPLORED || nodes.depth[node] > base.zones[zone].columns) continue;
+    if (drawn.has(node) || !node || nodes.explored.has(node) || nodes.depth[node] > base.zones[zone].columns) continue;
     if (all.some((piece) => piece.seen && piece.node === node && !piece.faint)) continue; // it has gone into the text
     const branch = branchTo(node, nodes, drawn);
     const [above] = branch, before = drawn.get(above);
@@ -129,10 +131,10 @@ const freeRow = (pieces, focus, rows, top) => {
  * @param {Where} where
  * @returns {StagePiece}
  */
-const pieceOf = (node, { step, phase, nodes, sampled, text }, zone, where) => ({
+const pieceOf = (node, { step, phase, nodes, sampled, text, seen }, zone, where) => ({
   id: pieceId(`g${step}.${node}`), text: text(nodes.token[node]), node, ...where, zone, wide: 1, origin: null, note: "", share: -1,
   answer: phase === "answers" && nodes.choice && !sampled ? text(nodes.choice[nodes.parent[node]]) : "",
-  fate: seenFate(nodes.fate[node], isJudged({ phase })), faint: false, copied: false, turn: 0, fed: true, seen: true,
+  fate: seen(nodes.fate[node]), faint: false, copied: false, turn: 0, fed: true, seen: true,
   cached: ["verify", "answers", "accept"].includes(phase),
 });
 
@@ -142,8 +144,8 @@ const pieceOf = (node, { step, phase, nodes, sampled, text }, zone, where) => ({
  * @param {Nodes} nodes
  * @param {Set<number>} seen
  */
-const recount = (words, { fate }, seen) => {
-  const hidden = Array.from(fate).filter((each, node) => node && each !== FATE.EXPLORED && !seen.has(node)).length;
+const recount = (words, { fate, explored }, seen) => {
+  const hidden = [...fate.keys()].filter((node) => node && !explored.has(node) && !seen.has(node)).length;
   for (const word of words) {
     if (/^and [\d,]+ guess(es)? more$/.test(word.text)) word.text = `and ${plural(hidden, "guess", "guesses")} more`;
   }

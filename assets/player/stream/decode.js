@@ -1,6 +1,6 @@
-// How the stream's encodings become plain values: the counterpart of viz/stream/encode.py.
+// How the stream's encodings become plain values. viz/stream/encode.py encodes, and decodes for notebooks, where nothing of
+// this runs: what travels to the page is encoded, so that the page must decode it here.
 import { cutText, escapeMarkup } from "./escape.js";
-import { seenFate } from "./fates.js";
 import { seenNodes, treeEdges } from "./tree.js";
 
 /** @import { Nodes, Numbers, Packed, Scope, Typed, Value } from "../types.d.ts" */
@@ -61,9 +61,9 @@ const unpackRows = (packed) => {
  * back than the sliding window. 0 means not seen, else the row's fate and one.
  * @param {Closure} encoded
  * @param {Nodes} nodes
- * @param {boolean} judged
+ * @param {Scope} scope
  */
-const closure = ({ left, quiet = 0, window = Infinity, rows }, nodes, judged) => {
+const closure = ({ left, quiet = 0, window = Infinity, rows }, nodes, scope) => {
   const limits = left ? unpack(left) : [];
   const count = Math.min(rows ?? nodes.count, nodes.count);
   return Array.from({ length: count }, (_, row) => {
@@ -71,7 +71,7 @@ const closure = ({ left, quiet = 0, window = Infinity, rows }, nodes, judged) =>
     for (let at = 0; at < limits.length; at += 1) {
       if (nodes.depth[row] < limits[at]) line[at] = quiet;
     }
-    const seen = seenFate(nodes.fate[row], judged) + 1;
+    const seen = scope.seen(nodes.fate[row]) + 1;
     for (const node of seenNodes(nodes, row, window)) line[limits.length + node] = seen;
     return line;
   });
@@ -105,7 +105,7 @@ const column = ({ node, from = 0, to, cut }, nodes, scope) => {
  * @param {Scope} scope
  */
 const fates = (codes, marks, scope) => {
-  const seen = codes.map((fate) => seenFate(fate, scope.judged));
+  const seen = codes.map((fate) => scope.seen(fate));
   return marks ? Array.from(seen, (fate) => scope.symbol(fate)) : seen;
 };
 
@@ -122,7 +122,7 @@ const encoded = (value, scope) => {
   if ("tokens" in value) return texts(unpack(value.tokens), value.cut, scope);
   if ("fates" in value) return fates(unpack(value.fates), false, scope);
   if ("symbols" in value) return fates(unpack(value.symbols), true, scope);
-  if ("closure" in value && nodes) return closure(value.closure, nodes, scope.judged);
+  if ("closure" in value && nodes) return closure(value.closure, nodes, scope);
   if (!("strings" in value)) return undefined;
   const given = Array.isArray(value.strings) ? value.strings : unpack(value.strings);
   return Array.from(given, (each) => escapeMarkup(typeof each === "string" ? each : scope.string(each)));

@@ -1,11 +1,13 @@
 // What the transport asks of a run: where guesses were rejected, where many were accepted, where a step branched.
-import { FATE } from "./fates.js";
 
 /** @import { StepLine } from "../types.d.ts" */
 /** @import { RunRecord } from "./record.js" */
 
-/** @param {StepLine} step */
-export const isRejection = (step) => step.emitted_fates.includes(FATE.CORRECTION);
+/**
+ * @param {StepLine} step
+ * @param {RunRecord} record
+ */
+export const isRejection = (step, { fates }) => step.emitted_fates.includes(fates.correction);
 
 /** @param {StepLine} step */
 const isHit = (step) => step.accepted > 0;
@@ -25,7 +27,7 @@ export const bigAcceptance = (record) => {
 /**
  * Every step's line tells what these ask for, a thin one too.
  * @typedef {"rejection" | "hit" | "branch"} Jump
- * @type {{ [jump in Jump]: { label: string, test: (step: StepLine) => boolean } }}
+ * @type {{ [jump in Jump]: { label: string, test: (step: StepLine, record: RunRecord) => boolean } }}
  */
 export const JUMPS = {
   rejection: { label: "rejection", test: isRejection },
@@ -42,7 +44,7 @@ export const JUMPS = {
  */
 export const findStep = (record, from, direction, jump) => {
   for (let k = from + direction; k >= 0 && k <= record.last; k += direction) {
-    if (JUMPS[jump].test(record.steps[k])) return k;
+    if (JUMPS[jump].test(record.steps[k], record)) return k;
   }
   return -1;
 };

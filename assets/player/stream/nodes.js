@@ -1,17 +1,16 @@
 // The nodes of a step as columns.
 import { resolve } from "./decode.js";
-import { FATE } from "./fates.js";
 
 /** @import { Nodes, Numbers, Scope, StepLine } from "../types.d.ts" */
 /** @import { RunRecord } from "./record.js" */
 
 /** @type {Scope} */
-const RAW = { text: String, string: String, colour: String, symbol: String, judged: true };
+const RAW = { text: String, string: String, colour: String, symbol: String, seen: Number };
 
 /**
  * Return the nodes of a step as columns, with what follows from their parents; null for a step that carries none.
  * @param {StepLine} step
- * @param {Pick<RunRecord, "string">} record
+ * @param {Pick<RunRecord, "string" | "fates">} record
  * @returns {Nodes | null}
  */
 export const nodeColumns = (step, record) => {
@@ -20,25 +19,26 @@ export const nodeColumns = (step, record) => {
   /** @param {unknown} encoded @returns {Numbers} */
   const numbers = (encoded) => /** @type {Numbers} */ (resolve(encoded, RAW));
   /** @param {unknown} encoded */
-  const known = (encoded) => (encoded ? numbers(encoded) : null);
+  const recorded = (encoded) => (encoded ? numbers(encoded) : null);
   /** @param {unknown} encoded */
-  const strings = (encoded) => Array.from(known(encoded) ?? [], (number) => record.string(number));
+  const strings = (encoded) => Array.from(recorded(encoded) ?? [], (number) => record.string(number));
   const [token, parent, fate] = [numbers(columns.token), numbers(columns.parent), numbers(columns.fate)];
   const count = token.length;
   const depth = new Int16Array(count);
-  const path = [0];
+  const path = [0], explored = new Set();
   for (let node = 1; node < count; node += 1) {
     depth[node] = depth[parent[node]] + 1;
-    if (fate[node] === FATE.ACCEPTED) path.push(node);
+    if (fate[node] === record.fates.accepted) path.push(node);
+    else if (fate[node] === record.fates.explored) explored.add(node);
   }
   path.sort((a, b) => depth[a] - depth[b]);
-  const row = Array.from(known(columns.row) ?? depth.map(() => 0), (each) => (each < 0 ? null : each));
+  const row = Array.from(recorded(columns.row) ?? depth.map(() => 0), (each) => (each < 0 ? null : each));
   return {
-    token, parent, fate, count, depth, path, row,
-    choice: known(columns.choice), p: known(columns.p), q: known(columns.q),
+    token, parent, fate, count, depth, path, explored, row,
+    choice: recorded(columns.choice), p: recorded(columns.p), q: recorded(columns.q),
     source: strings(columns.source), readers: strings(columns.readers),
-    inspired: new Set(known(columns.inspired) ?? []),
-    place: places(token, parent),
+    inspired: new Set(recorded(columns.inspired) ?? []),
+    place: samePlaces(token, parent),
   };
 };
 
@@ -47,16 +47,16 @@ export const nodeColumns = (step, record) => {
  * @param {Numbers} token
  * @param {Numbers} parent
  */
-const places = (token, parent) => {
+const samePlaces = (token, parent) => {
   /** @type {Map<string, number>} */
-  const known = new Map();
+  const firsts = new Map();
   /** @type {number[]} */
-  const found = [];
+  const places = [];
   for (let node = 0; node < token.length; node += 1) {
-    const way = node ? `${found[parent[node]]},${token[node]}` : "";
-    const first = known.get(way) ?? node;
-    known.set(way, first);
-    found.push(first);
+    const way = node ? `${places[parent[node]]},${token[node]}` : "";
+    const first = firsts.get(way) ?? node;
+    firsts.set(way, first);
+    places.push(first);
   }
-  return found;
+  return places;
 };

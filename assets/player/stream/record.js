@@ -25,6 +25,8 @@ export class RunRecord {
     this.reader = new LineReader();
     /** @type {PlayLine | null} */
     this.play = null;
+    /** @type {{ [fate: string]: number }} their codes */
+    this.fates = {};
     /** @type {View[]} */
     this.views = [];
     /** @type {Map<number, string>} raw display texts, for the text itself */
@@ -99,6 +101,7 @@ export class RunRecord {
   begin(fields) {
     if (this.play) this.reset();
     this.play = fields;
+    this.fates = Object.fromEntries(fields.fates.map(({ fate, code }) => [fate, code]));
     this.views = (fields.views ?? []).map((view) => ({ nodes: [], phases: [], columns: [], ...view }));
   }
 
@@ -213,6 +216,15 @@ export class RunRecord {
   /** @param {string} name */
   view(name) {
     return this.views?.find((view) => view.name === name);
+  }
+
+  /**
+   * Return what is seen of a fate: until the target has judged them, guesses are only guesses.
+   * @param {number} fate
+   * @param {boolean} judged
+   */
+  seenFate(fate, judged) {
+    return !judged && this.head.fates[fate]?.judged ? this.fates.proposed : fate;
   }
 
   /** @param {number} id */

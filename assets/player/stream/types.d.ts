@@ -60,7 +60,9 @@ export interface BranchOf {
 }
 
 export interface FateMeaning {
+  fate: string; // its name
   code: number;
+  judged: boolean; // a guess: until the target has judged it, it is only proposed
   label: string;
   words: string;
   colour: string;
@@ -217,6 +219,7 @@ export interface Nodes {
   count: number;
   depth: Int16Array;
   path: number[]; // the accepted nodes, the root first
+  explored: Set<number>; // nodes that are no guesses: they are read to learn from
   place: number[]; // of each node: the first node with the same tokens from the root to it
   row: (number | null)[]; // in the picture of the tree; null for a node that is not in it
 }
@@ -239,7 +242,7 @@ export interface Spot {
 
 /** What encoded values are resolved with. */
 export interface Scope {
-  judged: boolean;
+  seen(fate: number): number; // what is seen of a fate in this phase
   whole?: boolean; // no token's text is cut
   nodes?: Nodes | null;
   text(id: number): string;

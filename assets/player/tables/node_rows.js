@@ -1,5 +1,5 @@
 // Tables whose rows are the step's nodes, from the columns that the record has of them.
-import { FATE, isAnswered, isJudged, seenFate } from "../stream/fates.js";
+import { isAnswered, isJudged } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
@@ -19,7 +19,7 @@ const NODES = {
   parent: ({ nodes }, node) => (node ? nodes.parent[node] : null),
   place: ({ record, k, nodes }, node) => record.steps[k].start - 1 + nodes.depth[node],
   source: ({ nodes }, node) => nodes.source[node] ?? "",
-  fate: ({ player, nodes, judged }, node) => player.fate(seenFate(nodes.fate[node], judged)).label,
+  fate: ({ player, record, nodes, judged }, node) => player.fate(record.seenFate(nodes.fate[node], judged)).label,
   q: ({ nodes }, node) => nodes.q?.[node],
   choice: ({ record, nodes, answered }, node) => (answered && nodes.choice ? record.visible(nodes.choice[node]) : null),
   readers: ({ nodes }, node) => nodes.readers[node],
@@ -73,7 +73,7 @@ export const queryRows = (player, view, at) => {
   const { sees, most } = view.base.table ?? {};
   /** @type {TableRow[]} */
   const unread = (record.steps[at.step].views?.[view.name]?.unread ?? []).map(([name, first, last]) =>
-    ({ cells: ["text", `${first} to ${last}`, player.fate(FATE.PROMPT).label, sees, name, null] }));
+    ({ cells: ["text", `${first} to ${last}`, player.fate(record.fates.prompt).label, sees, name, null] }));
   const nodes = allNodes(player, at);
   const rows = [...unread, ...rowsOf(player, view, at, nodes.slice(0, most))];
   return { rows: nodes.length ? rows : [], count: nodes.length ? unread.length + nodes.length : 0 };

@@ -3,7 +3,7 @@
 import { button } from "../dom/buttons.js";
 import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
-import { FATE, isAnswered, isJudged, seenFate } from "../stream/fates.js";
+import { isAnswered, isJudged } from "../stream/fates.js";
 import { sentence } from "./status.js";
 import { specialWord } from "./special.js";
 import { isBytes } from "./tokens.js";
@@ -199,7 +199,7 @@ export class Detail {
     const nodes = record.nodesAt(k);
     const step = record.steps[k];
     const judged = this.judged(k), answered = this.answered(k);
-    const fate = this.player.fate(seenFate(nodes.fate[node], judged));
+    const fate = this.player.fate(record.seenFate(nodes.fate[node], judged));
     // Where tokens are drawn, the likeliest need not be what was written.
     const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0;
     /** @type {Facts} */
@@ -234,7 +234,7 @@ export class Detail {
     const fate = (code) => this.player.fate(code);
     if ("prompt" in at) {
       const id = unpack(record.head.prompt)[at.prompt];
-      return [...this.naming(id), ["Fate", fate(FATE.PROMPT).label], ["Token id", String(id)],
+      return [...this.naming(id), ["Fate", fate(record.fates.prompt).label], ["Token id", String(id)],
         ["Position", String(at.prompt)]];
     }
     const step = record.steps[at.step];

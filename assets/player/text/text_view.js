@@ -1,7 +1,7 @@
 // The text as it is written: one span a token, marked by its fate; what is still to come is hidden.
 import { el } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
-import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { isJudged } from "../stream/fates.js";
 import { joinTokens, tokenSpan, writePart } from "./tokens.js";
 
 /** @import { Player } from "../player.js" */
@@ -14,10 +14,10 @@ import { joinTokens, tokenSpan, writePart } from "./tokens.js";
  * Return the first guess of a step, and down from it the first one after each.
  * @param {Nodes} nodes
  */
-const firstBranch = ({ parent, fate, count }) => {
+const firstBranch = ({ parent, explored, count }) => {
   const branch = [0];
   for (let node = 1; node < count; node += 1) {
-    if (parent[node] === branch.at(-1) && fate[node] !== FATE.EXPLORED) branch.push(node);
+    if (parent[node] === branch.at(-1) && !explored.has(node)) branch.push(node);
   }
   return branch.slice(1);
 };
@@ -74,7 +74,7 @@ export class TextView {
     const { record } = this.player;
     if (!this.prompt.childNodes.length) {
       const row = Array.from(unpack(record.head.prompt), (id, place) =>
-        ({ id, span: this.span(id, FATE.PROMPT, { prompt: place }) }));
+        ({ id, span: this.span(id, record.fates.prompt, { prompt: place }) }));
       joinTokens(record, row);
       this.prompt.append(...row.map(({ span }) => span));
     }
@@ -157,7 +157,7 @@ export class TextView {
     const missed = patch.ghosts ? Array.from(unpack(patch.ghosts)) : [];
     const line = !judged ? firstBranch(nodes) : state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
     const row = line.map((node) => {
-      const fate = seenFate(nodes.fate[node], judged), id = nodes.token[node];
+      const fate = record.seenFate(nodes.fate[node], judged), id = nodes.token[node];
       const span = tokenSpan(record, id, fate, nodes.inspired.has(node));
       span.dataset.node = String(node);
       return { span, id };

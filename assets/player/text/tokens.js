@@ -1,6 +1,5 @@
 // Tokens on the page: one span each, marked by its fate. A character that several of them encode is shown whole at the last.
 import { el, write } from "../dom/elements.js";
-import { FATE } from "../stream/fates.js";
 import { specialWord } from "./special.js";
 
 /** @import { RunRecord } from "../stream/record.js" */
@@ -40,7 +39,7 @@ export const tokenText = (record, id) => {
  */
 export const tokenSpan = (record, id, fate, inspired = false) => {
   const special = specialWord(record, id) ? " ss-special" : "";
-  return el("span", { class: `ss-token ss-fate-${fate}${inspired ? ` ss-fate-${FATE.INSPIRED}` : ""}${special}` },
+  return el("span", { class: `ss-token ss-fate-${fate}${inspired ? ` ss-fate-${record.fates.inspired}` : ""}${special}` },
     tokenText(record, id));
 };
 

@@ -1,6 +1,5 @@
 // What if a step had written something else: at a pinned place, a button to go on with its guess, and a field for a text.
 import { el, show, write } from "../dom/elements.js";
-import { FATE } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
@@ -67,7 +66,7 @@ export class WhatIf {
 export const choiceAt = (record, { step: k, node, own }) => {
   if (own) return { guess: false, keep: record.ownAt(k).place };
   const nodes = record.nodesAt(k);
-  if (node === 0 || nodes.fate[node] === FATE.EXPLORED) return { guess: false, keep: null };
+  if (node === 0 || nodes.explored.has(node)) return { guess: false, keep: null };
   const written = new Set(nodes.path.map((each) => nodes.place[each]));
   const guess = !written.has(nodes.place[node]);
   const place = nodes.depth[node] - 1;
