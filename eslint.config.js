@@ -11,7 +11,7 @@ const UNSAFE = [
 ].map(([selector, message]) => ({ selector, message }));
 
 export default [
-  { ignores: ["node_modules/", ".venv/"] },
+  { ignores: ["node_modules/", ".venv/", "static/"] },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2024, sourceType: "module" },
