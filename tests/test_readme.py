@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,6 +25,7 @@ from cli.main import build_parser
 from decoding import METHODS
 from tests import ROOT
 from tools import pack_assets
+from viz.lessons import __main__ as lessons_command
 from viz.methods import SCREENS
 
 GUIDES = [
@@ -57,7 +58,11 @@ def test_readme_is_short() -> None:
     assert len(README.split("---\n", 2)[2].splitlines()) <= LONGEST
 
 
-PROGRAMS = {"decoding": command_line.main, "tools.pack_assets": pack_assets.main}
+PROGRAMS: dict[str, Callable[[list[str]], int]] = {
+    "decoding": command_line.main,
+    "tools.pack_assets": pack_assets.main,
+    "viz.lessons": lessons_command.main,
+}
 
 
 @pytest.mark.slow

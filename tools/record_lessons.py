@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ LETTERS = "letters"  # the model whose words are A and B
 P, Q = (0.6, 0.4), (0.9, 0.1)  # of its next letter, and of its drafter's
 _SUM = EXAMPLES["sum"].prompt
 _CHAT = EXAMPLES["chat"].messages
+_TALK = ("chat", "function", "summary", "translation", "chat", "sum", "sum")  # it fills the ring
 _SPELLING = ({"role": "user", "content": SHARED_PROMPTS[0].text},)
 
 
@@ -69,6 +70,7 @@ def recipes() -> Iterator[LessonRecipe]:
     for gamma in (1, 3):
         sampling = {"temperature": 1.0, "seed": 0}
         yield LessonRecipe(f"letters-{gamma}", LETTERS, "draft_model", [0], 24, {"gamma": gamma}, sampling, full=True)
+    yield LessonRecipe("ring", TARGET, "draft_model", _TALK, 160, {"gamma": 5}, full=True)
     for seed in range(5):
         sampling = {"temperature": 1.0, "seed": seed}
         yield LessonRecipe(f"itself-{seed}", "itself", "draft_model", _CHAT, 48, {"gamma": 5}, sampling, full=seed == 0)
@@ -102,6 +104,17 @@ def engine_of(model: str) -> Engine:
     return load(model, device="cpu")
 
 
+def conversation(engine: Engine, turns: Sequence[str]) -> list[dict[str, str]]:
+    """Return a conversation up to its last question, with the model's own answers to those before."""
+    messages = list[dict[str, str]]()
+    for turn in turns:
+        if messages:
+            answer = engine.generate(messages, max_new_tokens=160, record="off").text
+            messages.append({"role": "assistant", "content": answer})
+        messages.append({"role": "user", "content": EXAMPLES[turn].written})
+    return messages
+
+
 def main() -> None:
     """Record."""
     parser = argparse.ArgumentParser(prog="python -m tools.record_lessons", description=__doc__)
@@ -117,10 +130,9 @@ def main() -> None:
                 recipe.method,
                 {**FEW_ROWS.get(recipe.method, {}), **recipe.params} if model == smollm2.NAME else recipe.params,
             )
+            prompt = conversation(engine, _TALK) if recipe.prompt is _TALK else recipe.prompt
             end: Any = {"end_tokens": ()} if model == LETTERS else {}
-            done = engine.generate(
-                recipe.prompt, *settings, recipe.sampling, recipe.length, record=record, memory={}, **end
-            )
+            done = engine.generate(prompt, *settings, recipe.sampling, recipe.length, record=record, memory={}, **end)
             path = flags.out / f"lesson-{recipe.id}.jsonl.gz"
             write_trace(done.trace, path)
             steps = len(done.trace.steps)

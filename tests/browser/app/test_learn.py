@@ -167,3 +167,21 @@ def test_every_screen_fits_and_opens_from_its_address(
             assert nameless == 0, anchor
             page.evaluate("SpecscopeApp.shown.learn.column.reveal()")
             settle(page)
+
+
+@pytest.mark.slow  # axe reads every screen
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str) -> None:
+    """Nothing worse than a minor finding, before an answer and after it."""
+    axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
+    theme = ("light", "dark")[LESSONS.index(lesson) % 2]
+    page = enter(new_page(reduced_motion="reduce"), served, f"lesson={lesson}&__theme={theme}")
+    for at in range(page.evaluate("SpecscopeApp.shown.learn.lesson.screens.length")):
+        page.evaluate(f"SpecscopeApp.shown.learn.enter({at})")
+        settle(page)
+        if at % 2:
+            page.evaluate("SpecscopeApp.shown.learn.column.reveal()")
+            settle(page)
+        report = axe_core_python.Axe().run(page, context="#learn")
+        grave = [each for each in report["violations"] if each["impact"] != "minor"]
+        assert [(each["id"], each["nodes"][0]["html"][:160]) for each in grave] == [], at
