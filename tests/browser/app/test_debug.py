@@ -163,8 +163,10 @@ def debug(shared: DebugPage) -> Iterator[DebugPage]:
 def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     """Such a page had no Debug tab; nor may what it opens with turn back who has turned to it already."""
     held = list[Any]()
+    debug.page.goto("about:blank")  # where it lands, a page may still have to ask: what is held shall be the next one's
     debug.page.route("**/run/predict*", lambda route: held.append(route))
-    debug.land()
+    with debug.page.expect_request("**/run/predict*"):
+        debug.land()
     assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Race", "Debug"]
     debug.page.get_by_role("tab", name="Debug").click()
     try:
