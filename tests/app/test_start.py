@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import subprocess
@@ -132,3 +133,11 @@ def test_the_whole_page_has_its_forms_and_events() -> None:
     targets = {target for event in page.fns.values() for target, _ in event.targets}
     events = {page.blocks[target].elem_id for target in targets & page.blocks.keys()}  # the page itself is a target too
     assert events >= {"run-go", "run-stop", "race-go", "race-stop", "run-fresh", "race-fresh", "run-mode", "race-mode"}
+
+
+def test_components_are_defined_without_writing_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each start Gradio parsed the source of all of its components, to write stubs for editors beside them."""
+    (tmp_path / "a_component.py").write_text("import gradio\n\n\nclass Own(gradio.HTML):\n    pass\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("a_component")
+    assert not [*tmp_path.glob("*.pyi")]
