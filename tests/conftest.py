@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 torch.set_num_threads(1)  # the tests run side by side
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # and so do processes that they start, whose threads wait by spinning
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # kernels for devices run on the CPU, where they can be compared
 
