@@ -94,6 +94,50 @@ def sglang(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     return _lines(lines)
 
 
+def llama_cpp(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
+    """Write as llama.cpp's OpenAI server answers, drafts counted in `timings`."""
+    lines = []
+    for answer in answered:
+        trace, spec = answer.trace, _spec(answer.trace)
+        summary, tokens, prompt = trace.summary, len(trace.ids), len(trace.header.prompt)
+        assert summary is not None
+        first, later = round(summary.prefill_seconds * 1000, 3), round(summary.decode_seconds * 1000, 3)
+        lines.append(
+            {
+                "choices": [
+                    {
+                        "finish_reason": _finish(trace),
+                        "index": 0,
+                        "message": {"role": "assistant", "content": summary.text},
+                    }
+                ],
+                "model": "pocket",
+                "system_fingerprint": "b9251-e2b129e1b",
+                "object": "chat.completion",
+                "usage": {
+                    "completion_tokens": tokens,
+                    "prompt_tokens": prompt,
+                    "total_tokens": tokens + prompt,
+                },
+                "id": f"chatcmpl-{answer.task.id}",
+                "timings": {
+                    "cache_n": 0,
+                    "prompt_n": prompt,
+                    "prompt_ms": first,
+                    "prompt_per_token_ms": first / prompt,
+                    "prompt_per_second": 1000 * prompt / first,
+                    "predicted_n": tokens,
+                    "predicted_ms": later,
+                    "predicted_per_token_ms": later / tokens,
+                    "predicted_per_second": 1000 * tokens / later,
+                    "draft_n": spec["num_draft_tokens"],
+                    "draft_n_accepted": spec["num_accepted_draft_tokens"],
+                },
+            }
+        )
+    return _lines(lines)
+
+
 def aiperf(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
     """Write as `aiperf profile --export-level records` exports."""
     lines = []
@@ -233,6 +277,7 @@ FILES: dict[str, Callable[[Engine, Sequence[AnsweredTask]], str]] = {
     "vllm.jsonl": vllm_detailed,
     "vllm_summary.json": vllm_summary,
     "sglang.jsonl": sglang,
+    "llama_cpp.jsonl": llama_cpp,
     "aiperf.jsonl": aiperf,
     "acceptance.csv": speculators,
     "speculation_profile.json": specdec_bench,

@@ -16,15 +16,27 @@ from decoding.trace.json_line import show
 
 from ..store.checks import check_table, check_tables
 from ..store.schema import NODES, RUNS, STEPS
-from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, traces, vllm, vllm_vcr
+from . import (
+    aiperf,
+    llama_cpp,
+    sglang,
+    spec_bench,
+    specdec_bench,
+    specdecode_bench,
+    speculators,
+    traces,
+    vllm,
+    vllm_vcr,
+)
 from .fields import Fields
+from .foreign import describe, describe_text
 from .records import Contents, read_contents
 from .tables import Imported, merged
 
 __all__ = ["FORMATS", "Format", "Imported", "merged", "read_any"]
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(traces, spec_bench, aiperf, sglang, vllm, specdec_bench, specdecode_bench, vllm_vcr, speculators),
+    *(traces, spec_bench, aiperf, sglang, vllm, llama_cpp, specdec_bench, specdecode_bench, vllm_vcr, speculators),
 )
 
 
@@ -60,11 +72,15 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
 
 
 def _read(contents: Contents, format: str | None) -> Imported:
+    if not contents.is_json and (what := describe_text(contents.data)):
+        raise TraceError(what)
     first = next(contents.records(), None)
     if first is None:
         raise TraceError("the file holds no record")
     chosen = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
     if chosen is None:
+        if what := describe(first):
+            raise TraceError(f"{first.where} is {what}")
         titles = ", ".join(each.title for each in FORMATS.values())
         raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
     return chosen.read(replace(contents, fits=chosen.recognises, title=chosen.title))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .fields import Fields
+from .fields import Fields, trimmed
 
 MOST_STEPS = 2_000_000  # of one record, before its steps are written one by one
 
@@ -35,7 +35,7 @@ def from_vllm(fields: Fields) -> Acceptance:
     Names as in vLLM's docs/features/speculative_decoding/acceptance_metrics.md and AIPerf's
     SpecDecodeAcceptanceRecord; AIPerf's histogram leaves out what was never counted.
     """
-    counts = _trimmed(fields.histogram("acceptance_histogram"))
+    counts = trimmed(fields.histogram("acceptance_histogram"))
     steps, accepted, drafts = (
         fields.count(name) for name in ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
     )
@@ -49,23 +49,28 @@ def from_vllm(fields: Fields) -> Acceptance:
         fields.refuse(
             "acceptance_histogram", f"has steps that accepted {len(counts) - 1}, but num_spec_tokens is {most}"
         )
+    if most is not None and drafts > most * steps:
+        fields.refuse("num_draft_tokens", f"is {drafts}, but {steps} steps of num_spec_tokens {most} draft fewer")
     if steps:
         fields.about("mean_acceptance_length", "accepted tokens and steps", 1 + accepted / steps)
     if drafts:
         fields.about("draft_acceptance_rate", "accepted and drafted tokens", accepted / drafts)
+    by_length = _by_length(fields, counts, drafts) if "acceptance_histogram_by_draft_length" in fields else None
     if "per_step_accepted" in fields:
-        return _every_step(fields, counts, drafts)
+        return _every_step(fields, counts, drafts, by_length)
+    if "per_step_drafted" in fields:
+        fields.refuse("per_step_accepted", "is missing, but per_step_drafted is there")
+    if by_length is not None:
+        return by_length
     acceptance = from_histogram(fields, "acceptance_histogram", counts)
-    if "acceptance_histogram_by_draft_length" in fields:
-        return _by_length(fields, counts, drafts)
     if most and drafts == most * steps:
         return replace(acceptance, drafted=(most,) * steps)
     return replace(acceptance, drafts=drafts)
 
 
-def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
-    accepted, drafted = fields.counts("per_step_accepted"), None
-    if _trimmed(histogram(accepted)) != list(counts):
+def _every_step(fields: Fields, counts: Sequence[int], drafts: int, by_length: Acceptance | None) -> Acceptance:
+    accepted = fields.counts("per_step_accepted")
+    if trimmed(histogram(accepted)) != list(counts):
         fields.refuse(
             "per_step_accepted",
             f"has {len(accepted)} steps that accepted {sum(accepted)}, but acceptance_histogram "
@@ -79,6 +84,16 @@ def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptanc
     for step, (hits, guesses) in enumerate(zip(accepted, drafted, strict=True)):
         if hits > guesses:
             fields.refuse(f"per_step_accepted[{step}]", f"is {hits}, but per_step_drafted[{step}] is {guesses}")
+    if by_length is not None:
+        here = Counter[tuple[int | None, int]](zip(drafted, accepted, strict=True))
+        there = Counter(zip(by_length.drafted, by_length.accepted, strict=True))
+        length, hits = min(((here - there) + (there - here)).keys(), default=(0, -1))
+        if hits >= 0:
+            fields.refuse(
+                "acceptance_histogram_by_draft_length",
+                f"counts {there[length, hits]} steps that accepted {hits} of {length}, "
+                f"but the lists by step have {here[length, hits]}",
+            )
     return Acceptance(tuple(accepted), tuple(drafted), ordered=True)
 
 
@@ -90,14 +105,14 @@ def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance
         if not (name.isascii() and name.isdigit() and len(name) <= 6):
             lengths.refuse(name, "must be a draft's length, a whole number below 1,000,000")
         counted = lengths.histogram(name)
-        if len(_trimmed(counted)) > int(name) + 1:
-            lengths.refuse(name, f"counts steps that accepted {len(_trimmed(counted)) - 1} of {name} guesses")
+        if len(trimmed(counted)) > int(name) + 1:
+            lengths.refuse(name, f"counts steps that accepted {len(trimmed(counted)) - 1} of {name} guesses")
         if len(pairs) + sum(counted) > sum(counts):
             lengths.refuse(name, f"makes more steps than the {sum(counts)} of acceptance_histogram")
         pairs += [(int(name), hits) for hits, count in enumerate(counted) for _ in range(count)]
     pairs.sort()
     fields.agree("num_draft_tokens", drafts, "the draft lengths of all steps", sum(length for length, _ in pairs))
-    if _trimmed(histogram([hits for _, hits in pairs])) != list(counts):
+    if trimmed(histogram([hits for _, hits in pairs])) != list(counts):
         fields.refuse(
             "acceptance_histogram_by_draft_length",
             f"counts {len(pairs)} steps that accepted {sum(hits for _, hits in pairs)}, but acceptance_histogram "
@@ -110,9 +125,3 @@ def histogram(values: Sequence[int]) -> list[int]:
     """Count how often each number j occurs, in entry j."""
     counts = Counter(values)
     return [counts[j] for j in range(max(counts, default=-1) + 1)] if max(counts, default=0) < 10**6 else []
-
-
-def _trimmed(counts: Sequence[int]) -> list[int]:
-    """Remove the zeros at the end of counts."""
-    length = next((place for place in range(len(counts), 0, -1) if counts[place - 1]), 0)
-    return list(counts[:length])

@@ -7,7 +7,7 @@ metadata of docs/tutorials/working-with-profile-exports.md.
 from __future__ import annotations
 
 from .acceptance import from_vllm
-from .cuts import add_steps
+from .cuts import TokenCount, add_steps
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, ImportedRows, speed
@@ -16,12 +16,14 @@ NAME, TITLE = "aiperf", "AIPerf's export"
 NO_STEPS = (
     "some of these requests have no spec_decode_acceptance: the server must report it, and --export-level records"
 )
+_METADATA = ("benchmark_phase", "session_num", "x_request_id", "conversation_id", "request_start_ns")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 
 
 def recognises(first: Fields) -> bool:
     """Return True if this is a request's record."""
-    return "metadata" in first and "metrics" in first and "choices" not in first
+    ours = any(each.spells(*_METADATA) for each in first.seen("metadata"))
+    return ours and "metrics" in first and "choices" not in first
 
 
 def read(contents: Contents) -> Imported:
@@ -36,9 +38,13 @@ def read(contents: Contents) -> Imported:
 
 def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
     metrics, spec, error = fields.inside("metrics"), fields.at("spec_decode_acceptance"), fields.at("error")
-    tokens, prompt = _count(metrics, "output_sequence_length"), _count(metrics, "input_sequence_length")
+    prompt = _count(metrics, "input_sequence_length")
+    # The engine's own count comes first: AIPerf's is that of a tokenizer on the client.
     if spec and "completion_tokens" in spec:
-        tokens = spec.count("completion_tokens")
+        counted = TokenCount(spec, "completion_tokens")
+    else:
+        counted = TokenCount(metrics.at("output_sequence_length") or Fields({}, fields.where), "value")
+    tokens = counted.fields.maybe_count(counted.name)
     first, whole = _seconds(metrics, "time_to_first_token"), _seconds(metrics, "request_latency")
     later = None if first is None or whole is None else max(0.0, whole - first)
     turn = metadata.maybe_count("turn_index")
@@ -62,7 +68,7 @@ def _add(tables: ImportedRows, fields: Fields, metadata: Fields) -> None:
         tables.missing["steps.start"] = "the record does not count the tokens"
         tables.add_steps(spec.where, run, acceptance.accepted, drafts=acceptance.drafts, drafted=acceptance.drafted)
         return
-    add_steps(tables, spec, run, "completion_tokens", acceptance, tokens, prompt)
+    add_steps(tables, counted, run, acceptance, tokens, prompt)
 
 
 def _count(metrics: Fields, name: str) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from .acceptance import MOST_STEPS, Acceptance
 from .fields import Fields
@@ -26,18 +26,25 @@ SEVERAL_RUNS = {  # why a record that sums up many runs lacks these columns
 }
 
 
+class TokenCount(NamedTuple):
+    """Where a record counts the tokens of an answer: an object and the name in it."""
+
+    fields: Fields
+    name: str
+
+
 def starts_of(written: Sequence[int], prompt: int) -> list[int]:
     """Return the length of the text before each step."""
     return [*accumulate(written, initial=prompt)][:-1]
 
 
 def add_steps(
-    tables: ImportedRows, fields: Fields, run: int, what: str, found: Acceptance, tokens: int, prompt: int | None
+    tables: ImportedRows, counted: TokenCount, run: int, found: Acceptance, tokens: int, prompt: int | None
 ) -> None:
-    """Add the steps of a run of so many tokens; `what` names their count in an error."""
-    columns, reasons = step_columns(fields, what, found, tokens, prompt)
+    """Add the steps of a run of so many tokens; `counted` says where the record counts them."""
+    columns, reasons = step_columns(counted.fields, counted.name, found, tokens, prompt)
     tables.missing |= reasons
-    tables.add_steps(fields.where, run, drafts=found.drafts, **columns)
+    tables.add_steps(counted.fields.where, run, drafts=found.drafts, **columns)
 
 
 def step_columns(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn, TypeVar
 
 from decoding.errors import TraceError
 from decoding.trace.json_line import show
@@ -15,6 +15,14 @@ _LONGEST = 2**22  # entries of a list
 _LARGEST_ID = 2**31 - 1
 _TOLERANCE = 1e-3  # of a rate or a mean that was rounded for the file
 
+T = TypeVar("T")
+
+
+def trimmed(counts: Sequence[int]) -> list[int]:
+    """Remove the zeros at the end of counts."""
+    length = next((place for place in range(len(counts), 0, -1) if counts[place - 1]), 0)
+    return list(counts[:length])
+
 
 class Fields:
     """An object of a record. `where` begins every error, as "line 3: metrics"."""
@@ -23,7 +31,18 @@ class Fields:
         self.plain, self.where = data, where
 
     def __contains__(self, name: str) -> bool:
+        """Return True if the object has a value, not null, under a name."""
         return self.plain.get(name) is not None
+
+    def spells(self, *names: str) -> bool:
+        """Return True if the object has one of these keys, whatever its value."""
+        return any(name in self.plain for name in names)
+
+    def seen(self, name: str) -> Sequence[Fields]:
+        """Return the objects in a list, or the object itself, as far as they are there: for a first look at a file."""
+        value = self.plain.get(name)
+        entries = value if isinstance(value, list) else [value]
+        return [Fields(each, self._place(name)) for each in entries if isinstance(each, dict)]
 
     def names(self) -> Iterator[str]:
         """Return the object's keys."""
@@ -69,8 +88,9 @@ class Fields:
         return self._count(name, self.plain.get(name))
 
     def maybe_count(self, *names: str) -> int | None:
-        """Return the first of these that is there, a whole number from 0."""
-        return next((self.count(name) for name in names if name in self), None)
+        """Return the whole number from 0 that is under these names, which must agree; None without any of them."""
+        given = self._given(names)
+        return self._same([self.count(name) for name in given], given)
 
     def counts(self, name: str) -> list[int]:
         """Return a list of whole numbers from 0."""
@@ -130,6 +150,20 @@ class Fields:
                 self.refuse(name, f"has the key {show(key)}, which must be a whole number below 1,000,000")
             counts[int(key)] = counts.get(int(key), 0) + self._count(f"{name}[{key}]", count)
         return [counts.get(place, 0) for place in range(max(counts, default=-1) + 1)]
+
+    def maybe_histogram(self, *names: str) -> list[int] | None:
+        """Return the counts that are under these names, which must agree; None without any of them."""
+        given = self._given(names)
+        return self._same([trimmed(self.histogram(name)) for name in given], given)
+
+    def _given(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name in self]
+
+    def _same(self, values: Sequence[T], names: Sequence[str]) -> T | None:
+        for value, name in zip(values, names, strict=True):
+            if value != values[0]:
+                self.refuse(name, f"holds another value than {names[0]}, which counts the same")
+        return values[0] if values else None
 
     def agree(self, name: str, value: float, what: str, expected: float, slack: float = 0.0) -> None:
         """Refuse the record if a field's number is not the one that `what` gives."""

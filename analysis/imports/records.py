@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
@@ -15,6 +16,7 @@ from decoding.trace.json_line import NotJsonError, parse_object, show
 from decoding.trace.lines import Limits, lines
 
 from .fields import Fields
+from .foreign import describe
 
 _BYTES = 128 * 2**20  # of a file, unpacked
 _VALUES = 2**24  # of all records; as objects they take up to 100 bytes each
@@ -22,6 +24,7 @@ _RECORDS = 200_000
 _DEPTH = 16
 _CELLS = 512  # of a row of CSV
 _LIMITS = Limits(line_bytes=_BYTES, total_bytes=_BYTES)
+_JSON = re.compile(rb"\s*(?:\{|\[(?!\d{4}-\d\d))")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -36,8 +39,8 @@ class Contents:
 
     @property
     def is_json(self) -> bool:
-        """Whether the file begins like JSON; anything else may be a table."""
-        return self.data.lstrip()[:1] in (b"{", b"[")
+        """Whether the file begins like JSON; anything else may be a table, or a log with times in brackets."""
+        return bool(_JSON.match(self.data))
 
     def records(self) -> Iterator[Fields]:
         """Yield the objects of the file, in their order."""
@@ -47,7 +50,8 @@ class Contents:
                 most = f"the {_RECORDS} records that are read"
                 raise TraceError(f"{fields.where} is one more than {most}: split the file")
             if self.fits is not None and not self.fits(fields):
-                raise TraceError(f"{fields.where} is no record of {self.title}")
+                what = describe(fields)
+                raise TraceError(f"{fields.where} is no record of {self.title}" + (f", but {what}" if what else ""))
             yield fields
 
 

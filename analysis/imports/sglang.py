@@ -12,9 +12,10 @@ from dataclasses import replace
 from .acceptance import Acceptance, from_histogram
 from .cuts import add_steps
 from .fields import Fields
+from .foreign import is_chunk
 from .records import Contents
 from .tables import Imported, ImportedRows
-from .vllm import FINISH, text_of, usage_of
+from .vllm import FINISH, one_list, text_of, token_count, usage_of
 
 NAME, TITLE = "sglang", "SGLang's answer"
 _CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
@@ -25,10 +26,9 @@ NO_STEPS = "some of these answers have no spec_correct_drafts_histogram: ask for
 
 def recognises(first: Fields) -> bool:
     """Return True if this is an answer of one of SGLang's servers with its details."""
-    if "sglext" in first:
-        return True
-    choices = first.objects("choices") if "choices" in first and "question_id" not in first else []
-    return "meta_info" in first or any("meta_info" in choice for choice in choices)
+    infos = [*first.seen("meta_info"), *(info for choice in first.seen("choices") for info in choice.seen("meta_info"))]
+    theirs = "sglext" in first or any(info.spells("spec_verify_ct", "completion_tokens") for info in infos)
+    return theirs and not is_chunk(first)
 
 
 def read(contents: Contents) -> Imported:
@@ -42,11 +42,15 @@ def read(contents: Contents) -> Imported:
 def _add(tables: ImportedRows, fields: Fields) -> None:
     choice = fields.only("choices") if "choices" in fields else fields
     info, extra = choice.at("meta_info"), fields.at("sglext")
-    spec = _details(extra) if extra else info
+    spec = (_details(extra) if extra else None) or info
     usage = fields.at("usage") or info
-    ids = choice.ids("output_ids") or (info.ids("output_token_ids") if info else None)
+    ids = one_list(choice, info, "output_ids", "output_token_ids")
     prompt_ids = extra.ids("input_ids") if extra else None
-    tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
+    tokens, prompt = usage_of(usage, prompt_ids, ids)
+    if usage is not None and info is not None and info is not usage:
+        for name in ("completion_tokens", "prompt_tokens"):
+            if name in usage and name in info:
+                info.agree(name, info.count(name), f"the {name} of usage", usage.count(name))
     seconds = info.maybe_number("e2e_latency") if info else None
     run = tables.add_run(
         fields.where,
@@ -63,11 +67,14 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         tokens_per_second=tokens / seconds if seconds and tokens else None,
     )
     acceptance = _acceptance(spec, tokens) if spec else None
+    if info is not None and spec is not info and "spec_verify_ct" in info:
+        other = _acceptance(info, tokens)
+        if other is not None and acceptance is not None and other.accepted != acceptance.accepted:
+            info.refuse(next(name for name in _HISTOGRAM if name in info), "counts other steps than sglext")
     if acceptance is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
         return
-    assert spec is not None
-    add_steps(tables, spec, run, "completion_tokens", acceptance, tokens, prompt)
+    add_steps(tables, token_count(usage, choice, "output_ids"), run, acceptance, tokens, prompt)
 
 
 def _details(extra: Fields) -> Fields | None:
@@ -80,16 +87,15 @@ def _details(extra: Fields) -> Fields | None:
 
 def _acceptance(spec: Fields, tokens: int | None) -> Acceptance | None:
     steps, correct, proposed = (spec.maybe_count(*names) for names in (("spec_verify_ct",), _CORRECT, _PROPOSED))
-    name = next((name for name in _HISTOGRAM if name in spec), None)
+    counts, name = spec.maybe_histogram(*_HISTOGRAM), next((name for name in _HISTOGRAM if name in spec), None)
     if steps and correct is not None and "spec_accept_length" in spec and tokens is not None:
         length, ours = spec.number("spec_accept_length"), 1 + correct / steps
         if abs(length - ours) > 1e-3 * ours:  # else by the tokens, of which the end may have cut some
             spec.about("spec_accept_length", "completion tokens and verify steps", tokens / steps)
     if proposed and correct is not None:
         spec.about("spec_accept_rate", "correct and proposed drafts", correct / proposed)
-    if name is None:
+    if name is None or counts is None:
         return None
-    counts = spec.histogram(name)
     acceptance = from_histogram(spec, name, counts)
     if steps is not None:
         spec.agree("spec_verify_ct", steps, f"the counts of {name}", len(acceptance.accepted))
@@ -97,6 +103,9 @@ def _acceptance(spec: Fields, tokens: int | None) -> Acceptance | None:
         label = next(each for each in _CORRECT if each in spec)
         spec.agree(label, correct, f"the entries of {name}", sum(acceptance.accepted))
     # SGLang verifies as many guesses in every step, unless it adapts their number.
+    if proposed is not None and sum(acceptance.accepted) > proposed:
+        label = next(each for each in _PROPOSED if each in spec)
+        spec.refuse(label, f"is {proposed}, but {sum(acceptance.accepted)} drafts were correct")
     if steps and proposed and proposed % steps == 0 and proposed // steps >= max(acceptance.accepted):
         return replace(acceptance, drafted=(proposed // steps,) * steps)
     return replace(acceptance, drafts=proposed)

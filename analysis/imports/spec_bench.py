@@ -17,8 +17,8 @@ NAME, TITLE = "spec-bench", "Spec-Bench's answer file"
 
 
 def recognises(first: Fields) -> bool:
-    """Return True if this is a question's answer."""
-    return "question_id" in first and "choices" in first
+    """Return True if this is a question's answer with the tokens of every step."""
+    return "question_id" in first and any("accept_lengths" in choice for choice in first.seen("choices"))
 
 
 def read(contents: Contents) -> Imported:

@@ -11,12 +11,15 @@ import json
 from typing import Any
 
 from .acceptance import Acceptance, from_vllm
-from .cuts import add_steps, starts_of
+from .cuts import TokenCount, add_steps, starts_of
 from .fields import Fields
+from .foreign import is_chunk
 from .records import Contents
 from .tables import Imported, ImportedRows, speed
 
 NAME, TITLE = "vllm", "vLLM's answer"
+_METRICS = ("speculative_decoding", "time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms")
+_KEYS = ("prompt_logprobs", "kv_transfer_params")  # no other engine writes them, and vLLM does even where they are null
 FINISH = {"length": "length", "stop": "stop", "abort": "cancelled", "error": "error"}
 NO_STEPS = (
     "some of these answers have no metrics.speculative_decoding: start vLLM with --per-request-spec-decode-metrics"
@@ -24,8 +27,11 @@ NO_STEPS = (
 
 
 def recognises(first: Fields) -> bool:
-    """Return True if this is a completion, of a chat or a text, without another engine's details."""
-    return "choices" in first and any(name in first for name in ("metrics", "usage", "object"))
+    """Return True if this is a whole answer, of a chat or a text, with what vLLM alone writes, or we."""
+    theirs = (
+        "specscope" in first or first.spells(*_KEYS) or any(each.spells(*_METRICS) for each in first.seen("metrics"))
+    )
+    return theirs and "choices" in first and not is_chunk(first)
 
 
 def read(contents: Contents) -> Imported:
@@ -41,9 +47,10 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
     choice, usage, ours = fields.only("choices"), fields.at("usage"), fields.at("specscope")
     metrics = fields.at("metrics") or Fields({}, fields.where)
     spec = metrics.at("speculative_decoding")
-    prompt_ids, ids = fields.ids("prompt_token_ids") or choice.ids("prompt_token_ids"), choice.ids("token_ids")
-    tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
+    ids, prompt_ids = choice.ids("token_ids"), one_list(fields, choice, "prompt_token_ids")
+    tokens, prompt = usage_of(usage, prompt_ids, ids)
     first, later = metrics.maybe_number("time_to_first_token_ms"), metrics.maybe_number("generation_time_ms")
+    _check_speed(metrics, tokens, first, later)
     method = (ours.text("method") if ours else None) or "speculative"
     run = tables.add_run(
         fields.where,
@@ -69,7 +76,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
     elif acceptance is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
     else:
-        add_steps(tables, spec or fields, run, "usage.completion_tokens", acceptance, tokens, prompt)
+        add_steps(tables, token_count(usage, choice, "token_ids"), run, acceptance, tokens, prompt)
     return ours is not None
 
 
@@ -105,8 +112,34 @@ def text_of(choice: Fields) -> str | None:
     return message.text("content") if message else choice.text("text")
 
 
+def one_list(fields: Fields, other: Fields | None, name: str, other_name: str = "") -> list[int] | None:
+    """Return token ids that two objects may both hold, and then must agree on."""
+    ids, others = fields.ids(name), other.ids(other_name or name) if other else None
+    if ids is not None and others is not None and ids != others:
+        fields.refuse(name, f"holds other tokens than {other_name or name} of {other.where if other else ''}")
+    return others if ids is None else ids
+
+
+def token_count(usage: Fields | None, choice: Fields, ids: str) -> TokenCount:
+    """Return where an answer counts its tokens: in its usage, else by listing them."""
+    counts = usage is not None and "completion_tokens" in usage
+    return TokenCount(usage, "completion_tokens") if usage is not None and counts else TokenCount(choice, ids)
+
+
+def _check_speed(metrics: Fields, tokens: int | None, first: float | None, later: float | None) -> None:
+    """Check the rates beside the times of which vLLM makes them."""
+    if tokens is None or first is None or later is None:
+        return
+    for name, what, value in (
+        ("tokens_per_second", "the tokens and both times", 1000 * tokens / (first + later) if first + later else None),
+        ("mean_itl_ms", "the tokens and generation_time_ms", later / (tokens - 1) if tokens > 1 else None),
+    ):
+        if value is not None and name in metrics:
+            metrics.agree(name, metrics.number(name), what, value, slack=max(0.02 * value, 1e-3))
+
+
 def usage_of(
-    fields: Fields, usage: Fields | None, prompt_ids: list[int] | None, ids: list[int] | None
+    usage: Fields | None, prompt_ids: list[int] | None, ids: list[int] | None
 ) -> tuple[int | None, int | None]:
     """Return the numbers of new tokens and prompt tokens, which must agree with the ids, if there are any."""
     tokens, prompt = (None if ids is None else len(ids)), (None if prompt_ids is None else len(prompt_ids))

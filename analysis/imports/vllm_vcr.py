@@ -18,7 +18,7 @@ NO_STEPS = "some of these requests have no itl_ms, only its mean"
 
 def recognises(first: Fields) -> bool:
     """Return True if this is a request's record, or what precedes them."""
-    return ("output_tokens" in first and "ttft_ms" in first) or ("meta" in first and "messages" not in first)
+    return ("output_tokens" in first and "ttft_ms" in first) or [*first.names()] == ["meta"]
 
 
 def read(contents: Contents) -> Imported:

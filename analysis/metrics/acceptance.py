@@ -65,8 +65,8 @@ def draft_acceptance_rate(selection: Selection) -> MetricResult:
 def counted(selection: Selection) -> tuple[Array, Array]:
     """Sum accepted and drafted guesses by run, 0 where unknown; some records count them only for whole runs."""
     steps, runs = selection.steps, selection.runs
-    drafted, accepted = steps.maybe("drafted"), steps.number("accepted")
-    by_steps = selection.by_run(np.isnan(drafted)) == 0
+    drafted, accepted = steps.maybe("drafted"), steps.maybe("accepted")
+    by_steps = (selection.by_run(np.isnan(drafted + accepted)) == 0) & (selection.by_run(np.ones(len(steps))) > 0)
     by_runs = ~by_steps & selection.complete & ~np.isnan(runs.maybe("drafted")) & ~np.isnan(runs.maybe("accepted"))
     if not (by_steps | by_runs).any():
         raise steps.lacking("drafted")

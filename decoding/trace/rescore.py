@@ -5,7 +5,7 @@ It shares only the model with the loop that wrote the tokens: no tree, no draft,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,8 +45,14 @@ class Rescore:
 
 
 @torch.inference_mode()
-def rescore(trace: Trace, model: Model, session_pool: SessionPool, progress: ProgressCallback | None = None) -> Rescore:
-    """Check a run's tokens."""
+def rescore(
+    trace: Trace,
+    model: Model,
+    session_pool: SessionPool,
+    progress: ProgressCallback | None = None,
+    look: Callable[[int, torch.Tensor, float], None] | None = None,
+) -> Rescore:
+    """Check a run's tokens. `look` gets the index of a new token, the logits for it and later ones, and the noise."""
     prompt, ids = trace.header.prompt, trace.ids
     text = [*prompt, *ids]
     if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
@@ -56,7 +62,10 @@ def rescore(trace: Trace, model: Model, session_pool: SessionPool, progress: Pro
     try:
         noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
         for first, logits in plain_passes(session, text, len(prompt)):
+            logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
             places += _judge(ids, first, logits, sampler)
+            if look is not None:
+                look(first, logits, noise)
             if progress is not None:
                 progress("checking the text", (first + len(logits)) / len(ids))
     finally:
@@ -109,8 +118,7 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
 
 
 def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Mismatch]:
-    """Yield the new tokens from `first` on that the rows of logits do not choose."""
-    logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
+    """Yield the new tokens from `first` on that the rows of penalised logits do not choose."""
     for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
         token = ids[row]
         if sampler.sampling.greedy:

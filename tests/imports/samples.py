@@ -13,6 +13,7 @@ FORMATS = {
     "vllm.jsonl": "vllm",
     "vllm_summary.json": "vllm",
     "sglang.jsonl": "sglang",
+    "llama_cpp.jsonl": "llama-cpp",
     "aiperf.jsonl": "aiperf",
     "acceptance.csv": "speculators",
     "speculation_profile.json": "specdec_bench",

@@ -25,6 +25,8 @@ from .samples import FORMATS as NAMES
 
 TIMES = {"time_to_first_token_ms", "generation_time_ms", "mean_itl_ms", "tokens_per_second", "wall_time", "e2e_latency"}
 TIMES |= {"ttft_ms", "itl_ms", "time_to_first_token", "request_latency"}
+TIMES |= {f"{part}_{name}" for part in ("prompt", "predicted") for name in ("ms", "per_token_ms", "per_second")}
+WITH_STEPS = [name for name in NAMES if name != "llama_cpp.jsonl"]  # which counts those of a whole answer
 
 
 def accepted(imported: Imported, *, guessing: bool = True) -> Counter[int]:
@@ -69,7 +71,7 @@ def test_a_sample_is_recognised_and_makes_good_tables(name: str) -> None:
     for table, rows in ((RUNS, imported.runs), (STEPS, imported.steps), (NODES, imported.nodes)):
         check_table(rows, table, table)
     check_tables(imported.runs, imported.steps, imported.nodes)
-    assert len(imported.runs) and len(imported.steps) and not len(imported.nodes)
+    assert len(imported.runs) and bool(len(imported.steps)) == (name in WITH_STEPS) and not len(imported.nodes)
     again = read_any(gzip.compress(sample(name)), NAMES[name])
     assert again[:3] == imported[:3]
     assert not imported.runs["reconstructed"].to_pylist()[0]
@@ -87,7 +89,7 @@ def test_what_a_format_lacks_has_its_reason(name: str) -> None:
 
 
 def test_all_formats_tell_of_the_same_steps() -> None:
-    """One run of ours in nine spellings."""
+    """One run of ours in nine spellings, and in a tenth that has sums alone."""
     imported = {name: read_any(sample(name)) for name in NAMES}
     exact = accepted(imported["vllm.jsonl"])
     assert sum(exact.values()) > 50 and len(exact) > 3
@@ -104,7 +106,9 @@ def test_all_formats_tell_of_the_same_steps() -> None:
 def test_the_same_answers_have_the_same_mean_in_every_format() -> None:
     """A histogram's steps wrote four tokens more than the answers had: the end of a text had cut its last step."""
     whole = {"vllm.jsonl", "vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "vllm_vcr.jsonl", "spec_bench.jsonl"}
-    lengths = {name: measure("mean_acceptance_length", Selection.from_folder(read_any(sample(name)))) for name in NAMES}
+    lengths = {
+        name: measure("mean_acceptance_length", Selection.from_folder(read_any(sample(name)))) for name in WITH_STEPS
+    }
     assert {round(lengths[name]["value"], 3) for name in whole} == {3.621}
     assert {round(lengths[name]["rows"][3][1], 3) for name in whole} == {3.573}
     for name in ("acceptance.csv", "speculation_profile.json"):  # which have no pass that reads the prompt
@@ -146,6 +150,7 @@ def test_steps_without_a_guess_are_counted_where_their_place_is_unknown() -> Non
         row["choices"][0].pop("token_ids"), row["choices"][0].pop("prompt_token_ids")
         row["usage"]["completion_tokens"] += 3
         row["usage"]["total_tokens"] += 3
+        del row["metrics"]["tokens_per_second"], row["metrics"]["mean_itl_ms"]
 
     before, after = read_any(sample("vllm.jsonl")), read_any(changed("vllm.jsonl", 1, longer))
     assert len(after.steps) >= len(before.steps) + 2
@@ -165,6 +170,7 @@ def test_a_last_step_that_the_end_cuts_is_cut() -> None:
         spec.pop("acceptance_histogram_by_draft_length")
         row["choices"][0].pop("token_ids"), row["choices"][0].pop("prompt_token_ids")
         row["usage"] = {"completion_tokens": 6, "prompt_tokens": 9, "total_tokens": 15}
+        del row["metrics"]["tokens_per_second"], row["metrics"]["mean_itl_ms"]
 
     steps = [step for step in read_any(changed("vllm.jsonl", 1, shorter)).steps.to_pylist() if step["run"] == 0]
     assert [(s["start"], s["accepted"], s["written"]) for s in steps] == [(9, 0, 1), (10, 2, 3), (13, 3, 2)]
@@ -255,7 +261,7 @@ def test_guesses_that_are_counted_for_a_whole_run_are_kept() -> None:
     exact = read_any(sample("vllm.jsonl"))
     counts = [run["drafted"] for run in exact.runs.to_pylist()]
     assert None not in counts
-    for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl"):
+    for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "llama_cpp.jsonl"):
         imported = read_any(sample(name))
         assert imported.runs["drafted"].to_pylist() == counts, name
         assert "runs.drafted" not in imported.summary["missing"]
