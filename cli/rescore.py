@@ -1,4 +1,4 @@
-"""`rescore`: checks that every token of a recorded run is the target's own choice."""
+"""`rescore`: checks that every token of a recorded run is the target's own choice, and the rest of its record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from decoding.trace import read_trace
 
 from .arguments import add_json_flag, add_model_flags
-from .paint import Paint
+from .paint import Paint, one_line
 from .progress import ProgressBar
 from .recorded import engine_of
 from .report import judgement
@@ -18,24 +18,31 @@ from .report import judgement
 HELP = "check a recorded run against one plain pass of its model"
 EXAMPLE = "python -m decoding rescore run.jsonl"
 _VIOLATED = 1
+_LISTED = 20  # contradictions that are printed
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("trace", metavar="TRACE", help="trace written by run --trace")
+    parser.add_argument("--again", action="store_true", help="also run it again and compare its steps, drafts included")
     add_model_flags(parser, model=None)
     add_json_flag(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Rescore; exit code 1 if a token is not the target's choice."""
+    """Rescore; exit code 1 if a token is not the target's choice, or if the record contradicts something."""
+    from analysis.recheck.record import recheck
+
     trace = read_trace(arguments.trace)
     engine = engine_of(arguments, trace)
     with ProgressBar() as progress:
         progress("checking the text", 0.0)
-        verdict = engine.rescore(trace, progress)
+        checked = recheck(engine, trace, progress, again=arguments.again)
+    verdict, found = checked.tokens, checked.contradictions
     if arguments.json:
-        print(json.dumps({**asdict(verdict), "model": engine.model.card.name, "method": trace.header.method}))
+        report = {**asdict(verdict), "model": engine.model.card.name, "method": trace.header.method}
+        report |= {"contradictions": [asdict(each) for each in found], "unchecked": checked.unchecked}
+        print(json.dumps(report))
     else:
         paint = Paint.for_stream(sys.stdout)
         print(judgement(paint, verdict, greedy=trace.header.sampling.get("temperature") == 0))
@@ -44,4 +51,11 @@ def main(arguments: argparse.Namespace) -> int:
                 f"new token {place.position}: {trace.texts.get(place.token, place.token)!r}, the target's choice is"
             )
             print(f"  {missed} {engine.codec.piece(place.choice)!r}, ahead by {place.margin:.3g}")
-    return _VIOLATED if verdict.violations else 0
+        for each in found[:_LISTED]:
+            print(paint.fit(f"  {one_line(each.sentence)}"))
+        if len(found) > _LISTED:
+            print(f"  and {len(found) - _LISTED} more contradictions")
+        if arguments.again and not found:
+            print("run again, it takes the same steps")
+        print(paint.fit(paint.dim(f"not checked: {'; '.join(checked.unchecked)}")))
+    return _VIOLATED if verdict.violations or found else 0

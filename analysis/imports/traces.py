@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decoding.errors import TraceError
 from decoding.trace import parse_trace
 
+from ..recheck.contradiction import summed_up
+from ..recheck.derived import contradictions
 from ..store.schema import DENSE, RUNS, STEPS
 from ..store.tables import RunIdentity, tables_of
 from .fields import Fields
@@ -15,12 +18,14 @@ NAME, TITLE = "trace", "our own trace"
 
 def recognises(first: Fields) -> bool:
     """Return True if this is the header of a trace."""
-    return first.plain.get("kind") == "header"
+    return first.plain.get("kind") == "header" and "schema" in first
 
 
 def read(contents: Contents) -> Imported:
     """Read the one run, as far as it was written."""
     trace = parse_trace(contents.data, allow_partial=True)
+    if found := contradictions(trace):
+        raise TraceError(f"the trace contradicts itself: {summed_up(found)}")
     runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
     missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}

@@ -37,11 +37,17 @@ def run_again(engine: Engine, trace: Trace, progress: ProgressCallback | None = 
     options: dict[str, Any] = {"stop": header.stop, "end_tokens": header.end_tokens, "record": header.record}
     options |= {"reference": header.reference or None, "prefill_chunk": header.prefill_chunk, "memory": {}}
     request = build_request(
-        engine, header.prompt, header.method, header.params, header.sampling, header.max_new_tokens, options  # type: ignore[arg-type]
+        engine,
+        header.prompt,
+        header.method,
+        header.params,
+        header.sampling,
+        header.max_new_tokens,
+        options,  # type: ignore[arg-type]
     )
     for name, part in request.parts.items():
         if header.parts.get(name) != part.about:
-            raise ParamError(f"the run's {name} is {header.parts.get(name, 'not named')[:80]!r}, not {part.about[:80]!r}: name it")
+            raise ParamError(f"the run's {name} is {header.parts.get(name, '')[:80]!r}: name it with --{name}")
     run = Run(replace(request, branch=header.branch), engine)
     return first_of(_compared(run, trace, progress))
 
@@ -81,7 +87,7 @@ def _compared(run: Run, trace: Trace, progress: ProgressCallback | None) -> Iter
 
 
 def _difference(recorded: Any, ours: Any) -> str | None:
-    """Return the path to the first difference between two values, "" for the values themselves; None if there is none."""
+    """Return the path to the first difference inside two values, "" where they are no lists; None if they agree."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
         if recorded.keys() != ours.keys():
             return ""

@@ -33,7 +33,9 @@ def differs(step: int | None, field: str, recorded: object, source: str, expecte
 def summed_up(found: Sequence[Contradiction]) -> str:
     """Say the first of several contradictions, and how many more there are."""
     more = len(found) - 1
-    return found[0].sentence + (f" (and {more} more contradictions)" if more > 1 else " (and another contradiction)" * more)
+    return found[0].sentence + (
+        f" (and {more} more contradictions)" if more > 1 else " (and another contradiction)" * more
+    )
 
 
 def first_of(found: Iterable[Contradiction]) -> list[Contradiction]:

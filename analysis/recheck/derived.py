@@ -71,7 +71,9 @@ def _settings(trace: Trace) -> Iterator[Contradiction]:
     names = method.Panel.__annotations__.keys()
     for step in trace.steps:
         if unknown := sorted(step.panel.keys() - names):
-            yield Contradiction(step.index, "panel", f"holds {unknown[0][:40]!r}, which {header.method} does not record")
+            yield Contradiction(
+                step.index, "panel", f"holds {unknown[0][:40]!r}, which {header.method} does not record"
+            )
             break
         if header.method == "autoregressive" and step.drafted:
             yield differs(step.index, "drafted", step.drafted, "autoregressive steps", 0)
@@ -154,7 +156,8 @@ def _acceptance(trace: Trace, step: Step) -> Iterator[Contradiction]:
     if trace.header.sampling.get("temperature") == 0 and step.choices:
         for node, token in zip(step.path, step.emitted, strict=False):
             if step.choices[node] != token:
-                yield differs(step.index, "emitted", token, f"the target's choices, at node {node},", step.choices[node])
+                why = f"is {token}, but choices[{node}] is {step.choices[node]}"
+                yield Contradiction(step.index, "emitted", why)
     if trace.header.lossless and len(step.emitted) > step.accepted:
         last, bonus = step.path[-1], step.emitted[-1]
         for node, parent in enumerate(step.parents):
@@ -223,8 +226,12 @@ def _drafter(step: Step, node: int) -> Iterator[Contradiction]:
         if token in top and abs(p - top[token]) > ROUNDED:
             yield differs(step.index, f"{where} of token {token}", p, "the target's best tokens", top[token])
         elif token not in top and p > least + ROUNDED:
-            yield Contradiction(step.index, where, f"has p {p:.6g} of token {token}, which is in no list of the target's")
-    drawn = [child for child, parent in enumerate(step.parents) if parent == node and step.q and step.q[child] is not None]
+            yield Contradiction(
+                step.index, where, f"has p {p:.6g} of token {token}, which is in no list of the target's"
+            )
+    drawn = [
+        child for child, parent in enumerate(step.parents) if parent == node and step.q and step.q[child] is not None
+    ]
     for child in drawn if len(drawn) == 1 else ():
         q, listed = step.q[child] or 0.0, shares.get(step.tokens[child])
         if listed is not None and abs(q - listed) > ROUNDED:
@@ -251,7 +258,9 @@ def _text(trace: Trace, text: str) -> Iterator[Contradiction]:
         for step in trace.steps:
             before += len(step.emitted)
             if place < before:
-                yield Contradiction(step.index, "text", f"is not that of token {ids[place]}, {trace.texts[ids[place]]!r}")
+                yield Contradiction(
+                    step.index, "text", f"is not that of token {ids[place]}, {trace.texts[ids[place]]!r}"
+                )
                 return
     elif left:
         yield Contradiction(None, "text", f"goes on after the last token with {left[:40]!r}")

@@ -14,37 +14,18 @@ import torch
 
 from decoding.engine import Engine
 from decoding.methods import METHODS
-from decoding.model.session import ProgressCallback
 from decoding.sampling import Draws, Sampling, draw, probabilities
 from decoding.stops import trim
-from decoding.trace.rescore import Rescore, rescore
 from decoding.types import Step, Trace
 
 from .contradiction import Contradiction, differs, first_of
-from .derived import ROUNDED, contradictions
+from .derived import ROUNDED
 
 _SAMPLING_NEEDS = {"draft_model", "early_exit", "features"}  # of methods that may draw their guesses
 
 
-@dataclass(frozen=True, slots=True)
-class Recheck:
-    """The tokens rescored, what else of the record is wrong, and what nothing here could check."""
-
-    tokens: Rescore
-    contradictions: list[Contradiction]
-    unchecked: list[str]
-
-
-def recheck(engine: Engine, trace: Trace, progress: ProgressCallback | None = None) -> Recheck:
-    """Check a record against itself and against its model."""
-    found, numbers = contradictions(trace), _Numbers(trace)
-    verdict = rescore(trace, engine.model, engine.session_pool, progress, numbers.look)
-    found += first_of([*numbers.found, *_texts(engine, trace)])
-    return Recheck(verdict, first_of(found), [*_unchecked(trace, numbers)])
-
-
 @dataclass(slots=True)
-class _Numbers:
+class Numbers:
     """Compares the columns of the steps with rows of logits as these arrive."""
 
     trace: Trace
@@ -98,7 +79,7 @@ class _Row:
         return self.margin - float(self.logits[token]) <= self._noise
 
     def draw(self, uniform: float, recorded: int) -> int:
-        """Return the token that a number draws; the recorded one if the number is as near to it as the noise reaches."""
+        """Return the token that a number draws; the recorded one where the noise may decide between the two."""
         token = draw(self.p, uniform)
         if token == recorded or float(self.p[recorded]) == 0.0:
             return token
@@ -109,9 +90,11 @@ class _Row:
 
     def _on_an_edge(self, logits: torch.Tensor, sampling: Sampling) -> bool:
         """Return True if the noise decides which tokens the filters leave."""
-        step = self._spread + 1e-6
-        wider = replace(sampling, top_p=min(1.0, sampling.top_p + step), min_p=max(0.0, sampling.min_p * (1 - step)))
-        tighter = replace(sampling, top_p=max(0.0, sampling.top_p - step), min_p=min(1.0, sampling.min_p * (1 + step)))
+        step, top_p = self._spread + 1e-6, sampling.top_p
+        wider = replace(sampling, top_p=min(1.0, top_p + step), min_p=max(0.0, sampling.min_p * (1 - step)))
+        if top_p < 1.0:
+            top_p = max(0.0, top_p - step)
+        tighter = replace(sampling, top_p=top_p, min_p=min(1.0, sampling.min_p * (1 + step)))
         kept = [probabilities(logits, each) > 0 for each in (wider, tighter)]
         if 0 < sampling.top_k < len(logits):
             values = logits.topk(sampling.top_k + 1).values
@@ -142,18 +125,16 @@ def _at(step: Step, node: int, target: _Row) -> Iterator[Contradiction]:
         yield from _shares(where, f"draft_top[{node}]", pairs, target)
     if step.p:
         for child, parent in enumerate(step.parents):
-            p = step.p[child]
-            if parent == node and p is not None:
-                yield from _shares(where, f"p[{child}]", [(step.tokens[child], p)], target)
+            recorded = step.p[child]
+            if parent == node and recorded is not None:
+                yield from _shares(where, f"p[{child}]", [(step.tokens[child], recorded)], target)
 
 
 def _shares(step: int, name: str, pairs: Sequence[tuple[int, float]], target: _Row) -> Iterator[Contradiction]:
     for token, recorded in pairs:
         p = float(target.p[token])
         if abs(recorded - p) > target.slack(p):
-            yield Contradiction(
-                step, name, f"gives token {token} {recorded:.6g}, but the plain pass gives it {p:.6g}"
-            )
+            yield Contradiction(step, name, f"gives token {token} {recorded:.6g}, but the plain pass gives it {p:.6g}")
 
 
 def _drawn(trace: Trace, step: Step, depth: int) -> bool:
@@ -166,7 +147,7 @@ def _drawn(trace: Trace, step: Step, depth: int) -> bool:
     return step.drafted == 0 or (method is not None and not method.needs & _SAMPLING_NEEDS)
 
 
-def _texts(engine: Engine, trace: Trace) -> Iterator[Contradiction]:
+def texts(engine: Engine, trace: Trace) -> Iterator[Contradiction]:
     """Compare the text and the display texts with the tokenizer's."""
     codec, header = engine.codec, trace.header
     text = trim(codec.continuation(header.prompt, trace.ids), header.stop)
@@ -175,30 +156,9 @@ def _texts(engine: Engine, trace: Trace) -> Iterator[Contradiction]:
     if trace.summary is not None and header.stop:
         stopped = text != codec.continuation(header.prompt, trace.ids)
         if stopped != (trace.summary.finish == "stop") and trace.ids[-1:] and trace.ids[-1] not in header.end_tokens:
-            yield differs(None, "finish", trace.summary.finish, "the stop strings", "stop" if stopped else "another end")
+            yield differs(
+                None, "finish", trace.summary.finish, "the stop strings", "stop" if stopped else "another end"
+            )
     for token, piece in trace.texts.items():
         if token < engine.model.card.vocabulary and codec.piece(token) != piece:
             yield differs(None, f"texts[{token}]", piece, "the tokenizer's entries", codec.piece(token))
-
-
-def _unchecked(trace: Trace, numbers: _Numbers) -> Iterator[str]:
-    """Say what of the record nothing here can check."""
-    header, steps = trace.header, trace.steps
-    yield "times: only that they add up"
-    off = sum(len(step.tokens) - len(step.path) for step in steps)
-    if off:
-        yield f"what the target says at the {off} nodes off the accepted paths, and why each was guessed"
-    drafted = sum(q is not None for step in steps for q in step.q)
-    if drafted:
-        yield f"the drafter's probabilities of {drafted} guesses, beyond their lists"
-    if header.record != "full":
-        yield f"probabilities: the record is {header.record}"
-    if header.sampling.get("temperature") == 0:
-        yield "the seed: a greedy run draws nothing"
-    elif numbers.replayed < len(trace.ids):
-        rest = len(trace.ids) - numbers.replayed
-        yield f"the draws of {rest} of {len(trace.ids)} tokens, which depend on what the drafter drew"
-    if trace.summary is not None and trace.summary.finish in ("cancelled", "time", "error"):
-        yield f"why the run ended early ({trace.summary.finish})"
-    if header.bandwidth is not None or header.processor is not None:
-        yield "the machine: processor, threads, bandwidth"

@@ -324,3 +324,31 @@ def test_a_model_is_prepared_for_its_first_run(command: Command) -> None:
     done = command("prepare", "--model", "pocket", "--device", "cpu")
     assert done.code == 0 and "pocket is ready: 7 million parameters, autoregressive, jacobi" in done.out
     assert "weights: " in done.out
+
+
+def test_rescore_reports_what_a_record_makes_up(command: Command, tmp_path: Path) -> None:
+    """Tokens that are the target's own said nothing of the numbers beside them."""
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--record", "full", "--method", "draft_model", "--prompt", "Thursday", *QUICK)
+    done = command("rescore", str(path), "--again")
+    assert done.code == 0 and "run again, it takes the same steps" in done.out and "not checked: times" in done.out
+    trace = read_trace(path)
+    step = trace.steps[1]
+    wrong = dataclasses.replace(step, entropy=(step.entropy[0] + 1.0, *step.entropy[1:]))
+    write_trace(dataclasses.replace(trace, steps=(trace.steps[0], wrong, *trace.steps[2:])), path)
+    done = command("rescore", str(path))
+    assert done.code == 1 and "step 1: entropy[0] is" in done.out and "all 24 tokens" in done.out
+    data = command("rescore", str(path), "--json").json
+    assert data["contradictions"][0]["step"] == 1 and data["violations"] == 0 and data["unchecked"]
+
+
+def test_import_refuses_a_record_that_contradicts_itself(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)
+    trace = read_trace(path)
+    assert trace.summary is not None
+    summary = dataclasses.replace(trace.summary, mean_acceptance_length=9.0)
+    write_trace(dataclasses.replace(trace, summary=summary), path)
+    done = command("import", str(path), "--out", str(tmp_path / "out"))
+    assert done.code == 2 and "summary.mean_acceptance_length is 9, but the steps give 1" in done.err
+    assert not (tmp_path / "out").exists()
