@@ -21,6 +21,11 @@ from ..types import JSON
 
 LAYERS = ("llama", "qwen3")  # kinds of layers that a drafter may have
 FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
+# Switches of NVIDIA Model Optimizer, and what is run.
+_FIXED = {
+    **dict.fromkeys(("use_input_layernorm_in_first_layer", "use_last_layernorm", "use_aux_hidden_state"), True),
+    "use_mtp_layernorm": False,
+}
 _MOST = 2**24  # of any size in a configuration
 # Other drafters, by words in their configurations: what each does, which cannot be run here yet.
 _OTHERS = {
@@ -94,6 +99,11 @@ def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
     layer = {**layer, "model_type": family, "num_hidden_layers": 1}
     shape = _shape(layer)
     flags = {name: _flag(raw, name) for name in FLAGS}
+    nested = raw.get("eagle_config")
+    for settings in (raw, nested if isinstance(nested, dict) else {}):
+        for name, value in _FIXED.items():
+            if settings.get(name) not in (None, value):
+                raise ModelError(f"{name} in the drafter's config.json is {shown(settings[name])}, which cannot be run")
     if flags["norm_before_fc"] and flags["fc_norm"]:
         raise ModelError("norm_before_fc and fc_norm exclude each other: the drafter's config.json has both")
     draft, hidden = raw.get("draft_vocab_size"), raw.get("target_hidden_size")
@@ -128,9 +138,15 @@ def _shape(layer: Mapping[str, JSON]) -> Shape:
     for name in ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"):
         _size(name, layer.get(name))
     shape = read_shape(_transformers_config(layer))
-    window = layer.get("sliding_window")
+    if "layer_types" not in layer and layer.get("use_sliding_window"):
+        if "max_window_layers" not in layer:
+            raise ModelError(
+                "use_sliding_window in the drafter's config.json is true, but not whether its one layer slides: "
+                'write layer_types, ["sliding_attention"] or ["full_attention"]'
+            )
+        return shape
     sliding = layer.get("layer_types") == ["sliding_attention"]
-    return replace(shape, windows=(_size("sliding_window", window) if sliding else None,))
+    return replace(shape, windows=(_size("sliding_window", layer.get("sliding_window")) if sliding else None,))
 
 
 def _transformers_config(layer: Mapping[str, JSON]) -> Any:
@@ -162,9 +178,9 @@ def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
     """Read the tapped layers, each by the number of layers before it."""
     name, nested = "eagle_aux_hidden_state_layer_ids", raw.get("eagle_config")
     ids, shift = raw.get(name), 0
-    if ids is None and isinstance(nested, dict):
+    if ids in (None, []) and isinstance(nested, dict):
         ids, shift = nested.get(name), 1
-    if ids is None:
+    if ids in (None, []):  # vLLM takes its usual layers for an empty list too
         return None
     if not isinstance(ids, list) or not 0 < len(ids) <= 64 or not all(type(each) is int for each in ids):
         raise ModelError(f"{name} in the drafter's config.json must be a list of layers, not {shown(ids)}")

@@ -61,6 +61,12 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
         )
     raw = read_json(place / "config.json")
     config = read_config(raw)
+    if not lenient and "speculators_model_type" in raw and raw.get("norm_before_residual") is None:
+        raise UnfitError(
+            "norm_before_residual",
+            "the drafter's config.json lacks norm_before_residual, for which speculators takes false and vLLM true: "
+            "write which it is (doctor measures both)",
+        )
     taps = usual_taps(model.shape.layers) if config.taps is None else config.taps
     _check_target(config, taps, model, lenient=lenient)
     with TensorFiles(place) as files:

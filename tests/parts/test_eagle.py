@@ -18,7 +18,7 @@ from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import read_config, usual_taps
-from decoding.parts.eagle_files import load_eagle, same_model, save_eagle
+from decoding.parts.eagle_files import load_eagle, read_eagle, same_model, save_eagle
 from decoding.parts.named import find_part
 from tests import GOLDEN
 from tests.families import needs_compiler, tiny
@@ -224,6 +224,11 @@ def verifier(name: str) -> Change:
         (config(target_hidden_size=32), "size 32"),
         (config(norm_before_fc=True, fc_norm=True), "exclude"),
         (config(norm_output="yes"), "norm_output"),
+        (lambda raw, tensors: raw.pop("norm_before_residual"), "speculators takes false and vLLM true"),
+        (config(norm_before_residual=None), "lacks norm_before_residual"),
+        (config(use_input_layernorm_in_first_layer=False), "use_input_layernorm_in_first_layer"),
+        (config(eagle_config={"use_input_layernorm_in_first_layer": False}), "use_input_layernorm_in_first_layer"),
+        (config(eagle_config={"use_mtp_layernorm": True}), "use_mtp_layernorm"),
         (config(draft_vocab_size=-3), "draft_vocab_size"),
         (config(draft_vocab_size=41), "drafts 41"),
         (config(eagle_aux_hidden_state_layer_ids=[0, 2, 4]), "layer 4"),
@@ -256,6 +261,35 @@ def test_a_folder_that_does_not_fit_is_refused_in_one_sentence(tmp_path: Path, c
     with pytest.raises(ModelError) as caught:
         load_eagle(str(place), target())
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("first", "window"), [(0, 4), (28, 0), (None, None)])
+def test_a_qwen3_layer_slides_as_its_own_rule_says(first: int | None, window: int | None) -> None:
+    """Without layer_types, use_sliding_window was passed over, and the drafter saw the whole text."""
+    raw = json.loads((DRAFTERS / "qwen3" / "config.json").read_text())
+    one = raw["transformer_layer_config"] | {"use_sliding_window": True, "sliding_window": 4}
+    del one["layer_types"], one["max_window_layers"]
+    raw["transformer_layer_config"] = one | ({} if first is None else {"max_window_layers": first})
+    if window is None:
+        with pytest.raises(ModelError, match="whether its one layer slides: write layer_types"):
+            read_config(raw)
+    else:
+        assert read_config(raw).window == window
+
+
+def test_an_empty_list_of_layers_leaves_them_open_as_in_vllm() -> None:
+    raw = json.loads((DRAFTERS / "llama" / "config.json").read_text())
+    assert read_config(raw | {"eagle_aux_hidden_state_layer_ids": []}).taps is None
+    nested = {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 2]}}
+    assert read_config(raw | {"eagle_aux_hidden_state_layer_ids": []} | nested).taps == (2, 3)
+
+
+def test_an_examination_opens_a_drafter_whose_residual_nobody_names(tmp_path: Path) -> None:
+    place = copied("llama", tmp_path)
+    raw = json.loads((place / "config.json").read_text())
+    del raw["norm_before_residual"]
+    (place / "config.json").write_text(json.dumps(raw))
+    assert not read_eagle(str(place), target(), lenient=True).config.norm_before_residual
 
 
 def test_pickles_are_named_and_not_opened(tmp_path: Path) -> None:
