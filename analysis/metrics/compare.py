@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class _Part:
     before: Sums
     after: Sums
     where: list[Condition]
+    positions: int = 0  # that a draft of either selection has, whether they can be tested or not
 
     @property
     def testable(self) -> bool:
@@ -125,7 +126,10 @@ def _differences(before: Selection, after: Selection) -> MetricResult:
     difference, low, high = _intervals(parts)
     tested = [place for place, part in enumerate(parts) if part.kind in _TESTED]
     chance = dict(zip(tested, noise([parts[place] for place in tested]), strict=True))
-    beyond = {place: bool(chance[place] < 1 - intervals.LEVEL) for place in tested}
+    # The swaps and the resampled questions are two tests: what only one of them finds is no finding.
+    beyond = {
+        place: bool(chance[place] < 1 - intervals.LEVEL) and not low[place] <= 0 <= high[place] for place in tested
+    }
     rows: list[list[JSON]] = []
     for place, part in enumerate(parts):
         values = [_over(side) for side in (part.before, part.after)]
@@ -183,9 +187,11 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
         reached = [positions(side.selection, side.cluster_of_step, side.clusters) for side in sides]
     except UnknownError:
         reached = []
-    for depth in range(min((asked.shape[1] for asked, _ in reached), default=0)):
+    depths = [asked.shape[1] for asked, _ in reached]
+    for depth in range(min(depths, default=0)):
         both = [(right[:, depth], asked[:, depth]) for asked, right in reached]
-        parts.append(_part("position", str(depth + 1), both, judged_at(sides[1].selection, depth + 1)))
+        part = _part("position", str(depth + 1), both, judged_at(sides[1].selection, depth + 1))
+        parts.append(replace(part, positions=max(depths)))
     categories = sides[0].categories()
     most = [name for name, _ in Counter(name for name in categories if name is not None).most_common(MOST_GROUPS)]
     for name in dict.fromkeys(name for name in categories if name in most) if len(most) > 1 else ():
@@ -274,7 +280,7 @@ def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool
     depths = [int(parts[place].name) for place in named if parts[place].kind == "position"]
     if depths:
         tested = [int(part.name) for part in parts if part.kind == "position"]
-        clauses.append(_at(depths, tested))
+        clauses.append(_at(depths, tested, max(part.positions for part in parts)))
     names = [parts[place].name for place in named if parts[place].kind == "category"]
     if names:
         tested = [place for place in beyond if parts[place].kind == "category"]
@@ -282,8 +288,9 @@ def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool
     return ", ".join(clauses)
 
 
-def _at(depths: Sequence[int], tested: Sequence[int]) -> str:
-    """Describe positions: "at positions 3 and later" if these are all that could be tested from 3 on."""
-    if len(depths) > 1 and list(depths) == [depth for depth in tested if depth >= depths[0]]:
+def _at(depths: Sequence[int], tested: Sequence[int], most: int) -> str:
+    """Describe positions: "at positions 3 and later" if these are all from 3 on, of `most` that there are."""
+    run = list(depths) == [depth for depth in tested if depth >= depths[0]]
+    if len(depths) > 1 and run and depths[-1] == most:  # else later ones are in too few questions
         return "at every position" if depths[0] == 1 else f"at positions {depths[0]} and later"
     return f"at position{'s' if len(depths) > 1 else ''} {listed([str(depth) for depth in depths])}"

@@ -10,6 +10,7 @@ from decoding.types import JSON
 
 from . import intervals
 from .columns import Array
+from .guesses import JUDGED, one_a_position
 from .result import Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
@@ -17,8 +18,6 @@ _BINS = 10
 _RANKS = 64  # listed apart
 _ALARM = 4.0  # standard deviations between alpha and what was accepted: by chance, once in 16,000 records
 _SAME = 0.02  # probabilities this near in the mean are called equal
-
-_JUDGED: list[Condition] = [("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True)]
 
 
 def reliability(selection: Selection) -> MetricResult:
@@ -63,7 +62,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = [
         [place, count, count / total, reached[place]] for place, count in enumerate(counts.tolist())
     ]
-    one = _one_a_place(selection)
+    one = one_a_position(selection)
     where = [[*one, ("nodes", "rank", "=", row[0])] for row in rows]
     if total > len(listed):
         rows.append([None, total - len(listed), 1 - len(listed) / total, 1.0])
@@ -92,7 +91,7 @@ def p_against_q(selection: Selection) -> MetricResult:
         for cell in used.tolist()
     ]
     where = [
-        [*likely, *sure[len(_JUDGED) :]]
+        [*likely, *sure[len(JUDGED) :]]
         for likely, sure in zip(_within("confidence", used // _BINS), _within("p", used % _BINS), strict=True)
     ]
     gap = float(q.mean() - p.mean())
@@ -131,7 +130,7 @@ def alpha(selection: Selection) -> MetricResult:
         ]
         for place in np.flatnonzero(counts).tolist()
     ]
-    one = [*_one_a_place(selection), ("nodes", "overlap", "is not", None)]
+    one = [*one_a_position(selection), ("nodes", "overlap", "is not", None)]
     where = [[*one, ("nodes", "depth", "=", row[0])] for row in rows]
     sentence = f"A guess drawn from the drafter's distribution is accepted with probability {value:.2f}"
     sentence += _beside(overlap[sampled], hit[sampled])
@@ -160,12 +159,6 @@ def _known(selection: Selection, column: str) -> tuple[Array, Array]:
     return rows, values[rows]
 
 
-def _one_a_place(selection: Selection) -> list[Condition]:
-    """Return the conditions of one judged guess for every position."""
-    siblings = not np.isnan(selection.nodes.maybe("sibling")).all()
-    return [*_JUDGED, ("nodes", "sibling", "=", 0)] if siblings else list(_JUDGED)
-
-
 def _bin(shares: Array) -> Array:
     return np.clip((shares * _BINS).astype(np.int64), 0, _BINS - 1)
 
@@ -174,7 +167,7 @@ def _within(column: str, bins: Array) -> list[list[Condition]]:
     """Return the conditions of each bin; the last one includes 1."""
     return [
         [
-            *_JUDGED,
+            *JUDGED,
             ("nodes", column, ">=", place / _BINS),
             ("nodes", column, "<=" if place == _BINS - 1 else "<", (place + 1) / _BINS),
         ]

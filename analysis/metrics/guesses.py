@@ -9,23 +9,32 @@ from decoding.types import JSON
 
 from . import intervals
 from .columns import NO_GUESS, Array
-from .result import MetricResult, UnknownError, result, share
+from .result import LOST, Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
+JUDGED: tuple[Condition, ...] = (("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True))
 _PAIRS = 50  # of the most frequent
 _SOURCES = 100  # that brought most
 _DEEPEST = 64
 _FEWEST = 20  # positions at a depth from which a tree's accuracies are taken
 _LARGEST = 512  # guesses of a tree that is suggested
+_REASONS = (  # why a step ended
+    "not in the vocabulary",
+    "drawn otherwise",
+    "cut by the tree",
+    "ranked lower",
+    "rank not recorded",
+    "draft ended",
+)
 _SIZES = (1, 2, 4, 8, 16, 32, 63)
 
 
 def confusion(selection: Selection) -> MetricResult:
-    """Count what the target chose instead of the guesses that it rejected."""
+    """Count what the target chose instead of the drafter's first guess, where all guesses were wrong."""
     nodes = selection.nodes
     token, wanted = nodes.number("token"), nodes.number("wanted")
-    rejected = selection.judged & (nodes.number("accepted") == 0)
-    rows = np.flatnonzero(rejected & ~np.isnan(token) & ~np.isnan(wanted))
+    known = ~np.isnan(token) & ~np.isnan(wanted)
+    rows = selection.lost[known[selection.lost]]
     if not len(rows):
         raise UnknownError("no guess of this selection was rejected")
     pairs = np.stack([token[rows], wanted[rows]], axis=1)
@@ -41,16 +50,47 @@ def confusion(selection: Selection) -> MetricResult:
         for place, group in enumerate(best.tolist())
     ]
     where = [
-        [
-            *(("nodes", "token", "=", row[4]), ("nodes", "wanted", "=", row[5])),
-            *(("nodes", "accepted", "=", False), ("nodes", "judged", "=", True)),
-        ]
+        [*one_a_position(selection), LOST, ("nodes", "token", "=", row[4]), ("nodes", "wanted", "=", row[5])]
         for row in table
     ]
     top = table[0]
-    sentence = f"{len(rows):,} guesses were rejected; the most frequent pair makes up {share(top[3])} of them."
+    sentence = (
+        f"At {len(rows):,} positions no guess was right; the most frequent pair makes up {share(top[3])} of them."
+    )
     columns = ("drafter said", "target said", "times", "share", "token", "wanted")
     return result(sentence, columns=columns, rows=table, where=where)
+
+
+def lost_because(selection: Selection) -> MetricResult:
+    """Count the reasons why steps ended where they did, by the drafter's rank of what the target chose instead."""
+    nodes, lost = selection.nodes, selection.lost
+    step, parent = selection.step_of_node, nodes.maybe("parent").astype(np.int64)
+    drawn = (~np.isnan(nodes.maybe("q")) & (selection.temperature_of_node > 0))[lost]
+    rank, draftable = nodes.maybe("rank")[lost], nodes.maybe("draftable")[lost]
+    ranked = ~np.isnan(rank) | ~np.isnan(nodes.maybe("confidence")[lost])
+    judged = np.flatnonzero(selection.judged)
+    _, place, siblings = np.unique(
+        np.stack([step[judged], parent[judged]]), axis=1, return_inverse=True, return_counts=True
+    )
+    widest = np.zeros(len(selection.runs), np.int64)  # guesses for one position of a run, at most
+    np.maximum.at(widest, selection.run_of_step[step[judged]], siblings[place.ravel()])
+    within = rank < widest[selection.run_of_step[step[lost]]]
+    reasons = np.select([draftable == 0, drawn, within, ranked], [0, 1, 2, 3], 4)
+    counts = np.bincount(reasons, minlength=len(_REASONS)).tolist()
+    recorded = np.zeros(len(selection.steps), bool)
+    recorded[step[judged]] = True
+    uncut = selection.steps.number("written") > selection.steps.number("accepted")
+    counts[5] = max(0, int((recorded & uncut).sum()) - len(np.unique(step[lost])))
+    if not sum(counts):
+        raise UnknownError(NO_GUESS)
+    rows: list[list[JSON]] = [
+        [reason, count, count / sum(counts)] for reason, count in zip(_REASONS, counts, strict=True) if count
+    ]
+    most = max(rows, key=lambda row: row[1])
+    sentence = (
+        f"The most frequent end of a step is {most[0]!r}: {share(most[2])} of {sum(counts):,} steps with guesses."
+    )
+    return result(sentence, columns=("because", "steps", "share"), rows=rows)
 
 
 def hit_ranks(selection: Selection) -> MetricResult:
@@ -123,6 +163,12 @@ def by_source(selection: Selection) -> MetricResult:
     sentence = f"{best[0]} brought {best[3]:,} of {int(hits.sum()):,} accepted guesses, out of {best[1]:,} proposed."
     columns = ("source", "proposed", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
+
+
+def one_a_position(selection: Selection) -> list[Condition]:
+    """Return the conditions of one judged guess for every position."""
+    siblings = not np.isnan(selection.nodes.maybe("sibling")).all()
+    return [*JUDGED, ("nodes", "sibling", "=", 0)] if siblings else list(JUDGED)
 
 
 def branches(selection: Selection) -> bool:

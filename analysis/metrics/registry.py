@@ -190,10 +190,25 @@ METRICS = _listed(
         key="confusion",
         title="Drafted token, target's token",
         group="Guesses",
-        formula="rejected guesses by their token and the token that the target chose instead",
+        formula="positions where no guess was right, by the drafter's first guess and the token that the target chose",
         look_for="Spaces, line ends and special tokens at the top: tokenizer or chat template differ.",
         chart="table",
         function=guesses.confusion,
+    ),
+    Metric(
+        key="lost_because",
+        title="Why steps ended",
+        group="Guesses",
+        formula=(
+            "steps by the drafter's rank of what the target chose instead of all guesses: cut by the tree = below the "
+            "most guesses that any position of the run has, ranked lower = the others; draft ended = all were right"
+        ),
+        look_for=(
+            "Ranked lower: a better drafter. Cut by the tree: a tree of another shape. Not in the vocabulary: a larger "
+            "draft vocabulary. Draft ended: longer drafts."
+        ),
+        chart="bars",
+        function=guesses.lost_because,
     ),
     Metric(
         key="hit_ranks",

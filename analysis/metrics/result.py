@@ -14,6 +14,8 @@ from decoding.types import JSON
 # Of a row: the steps or nodes after it, as (table, column, sign, value), all of which hold. The signs are
 # "=", "<", "<=", ">", ">=", and of None "is" and "is not".
 Condition = tuple[str, str, str, JSON]
+# No column: a guess after the accepted path, so that no guess for its position was accepted.
+LOST: Condition = ("nodes", "lost", "=", True)
 
 
 class MetricResult(TypedDict):

@@ -195,6 +195,15 @@ class Selection:
         first[1:] = keys[order[1:]] != keys[order[:-1]]
         return np.sort(rows[order[first]])
 
+    @cached_property
+    def lost(self) -> Array:
+        """Of `places` those where no guess was accepted, so that the target's own token was written."""
+        judged = np.flatnonzero(self.judged)
+        parents = self.nodes.maybe("parent").astype(np.int64)
+        keys = self.step_of_node * _MOST + parents
+        hit = judged[self.nodes.number("accepted")[judged] > 0]
+        return self.places[~np.isin(keys[self.places], keys[hit])]
+
     def by_question(self, values: Array, steps: Array | slice = slice(None)) -> Array:
         """Sum one value a step by question; `steps` tells which steps the values belong to."""
         places = self.question_of_step[steps]

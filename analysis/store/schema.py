@@ -102,6 +102,7 @@ NODES_SCHEMA = _schema(
     ("q", _number),  # the drafter's, where it was sampled from a distribution
     ("confidence", _number),  # the drafter's probability of it also where it was not sampled; null where none is known
     ("rank", _whole),  # of the target's choice among the drafter's likeliest at its parent, from 0; null: not listed
+    ("draftable", _yes),  # whether the drafter's vocabulary has the target's choice; null: it has all, or is unknown
     ("entropy", _number),  # of the target's distribution at its parent, in nats
     ("overlap", _number),  # the sum over all tokens of min(p, q) at its parent: the chance that a sample is accepted
     required=("run", "step", "node", "parent", "depth", "role", "source", "accepted", "judged"),

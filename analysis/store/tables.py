@@ -168,7 +168,7 @@ def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Ma
     listed = [[token for token, _, _ in best] for best in step.draft_top]
     siblings, accepted = defaultdict[int, Iterator[int]](itertools.count), set(step.path)
     sources = [_source(source) for source in step.sources]
-    q = step.q or unknown
+    q, lacks = step.q or unknown, _undraftable(step)
     rows = {
         "run": [run] * count,
         "step": [step.index] * count,
@@ -196,11 +196,20 @@ def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Ma
             listed[at].index(token) if at >= 0 and listed and token in listed[at] else None
             for at, token in zip(parents, wanted, strict=True)
         ],
+        "draftable": [None if lacks is None or token is None else token not in lacks for token in wanted],
         "entropy": [step.entropy[at] if at >= 0 and step.entropy else None for at in parents],
         "overlap": [step.overlap[at] if at >= 0 and step.overlap else None for at in parents],
     }
     for name, column in columns.items():
         column.extend(rows[name])
+
+
+def _undraftable(step: Step) -> set[int] | None:
+    """Return the tokens of a step that its drafter cannot draft; None where it can draft all, or does not say."""
+    tokens = step.panel.get("unsayable")
+    if not step.panel.get("vocabulary") or not isinstance(tokens, list):  # a panel from a file may hold anything
+        return None
+    return {token for token in tokens if type(token) is int}
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.metrics import METRICS, Condition, MetricResult, Selection, compared, measure
+from analysis.metrics.result import LOST
 from analysis.store.query import ChosenSteps, Shown, quoted
 from decoding.errors import ParamError, TraceError
 from viz.debug.charts import Side, chart, differences
@@ -75,6 +76,8 @@ class Selected:
 def conditions_sql(conditions: Sequence[Condition]) -> str:
     """Return the query for steps of which conditions hold; those on nodes must hold of one node together."""
     of_steps, of_nodes = list[str](), list[str]()
+    ours, theirs = ("run, step, steps.accepted + 1", "run, step, depth") if LOST in conditions else ("run, step",) * 2
+    conditions = [condition for condition in conditions if condition != LOST]
     for table, column, sign, value in conditions:
         assert sign in _SIGNS and column.isidentifier(), "conditions are written by the metrics"
         literal = "NULL" if value is None else quoted(value) if isinstance(value, str) else repr(value).upper()
@@ -83,7 +86,7 @@ def conditions_sql(conditions: Sequence[Condition]) -> str:
         else:
             of_steps.append(f"{table}.{column} {sign} {literal}")
     if of_nodes:
-        of_steps.append(f"(run, step) IN (SELECT run, step FROM nodes WHERE {' AND '.join(of_nodes)})")
+        of_steps.append(f"({ours}) IN (SELECT {theirs} FROM nodes WHERE {' AND '.join(of_nodes)})")
     return f"SELECT run, step FROM steps JOIN runs USING (run) WHERE {' AND '.join(of_steps)}"
 
 

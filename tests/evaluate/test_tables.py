@@ -152,6 +152,14 @@ def test_a_panel_of_a_file_may_hold_anything(panel: dict[str, Any]) -> None:
     assert all(row["confidence"] is None for row in rows(bare, trace_of("draft_model")))
 
 
+def test_what_the_drafter_cannot_draft_is_in_the_row_of_each_guess() -> None:
+    panel = {"vocabulary": 12, "unsayable": [STEP.emitted[0], "x"]}
+    said = rows(replace(STEP, panel=panel), trace_of("draft_model"))
+    assert {row["draftable"] for row in said if row["wanted"] == STEP.emitted[0]} == {False}
+    assert {row["draftable"] for row in said if row["wanted"] not in (None, STEP.emitted[0])} <= {True}
+    assert all(row["draftable"] is None for row in rows(STEP, trace_of("draft_model")))
+
+
 def test_lone_surrogates_are_replaced() -> None:
     """A file of tables holds UTF-8, which has no half characters."""
     trace = replace(trace_of("autoregressive"), texts=dict.fromkeys(range(31), "\ud800"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -149,3 +151,25 @@ def test_the_order_of_questions_does_not_matter() -> None:
     comparison = compared(one, other)
     assert comparison["value"] == 0.0 and comparison["low"] == comparison["high"] == 0.0
     assert np.all([row[7] in (1.0, None) for row in comparison["rows"]])
+
+
+def lengths(accepted: Sequence[int]) -> Selection:
+    """Make a question of four equal steps for each number."""
+    steps = [step(n, count, of=of) for of, count in enumerate(accepted) for n in range(1, 5)]
+    return selection([run(of, f"q{of}") for of in range(len(accepted))], steps)
+
+
+def test_nothing_whose_interval_holds_0_is_beyond_noise() -> None:
+    """Nine questions gain and one loses more: swaps find that in one of fifty, but resampled it may be none."""
+    comparison = compared(lengths([4] * 10), lengths([6] * 9 + [1]))
+    row = comparison["rows"][0]
+    assert row[7] < 0.05 and row[5] <= 0 < row[6]
+    assert row[8] is False and "no difference beyond noise" in comparison["sentence"]
+
+
+def test_every_position_is_said_of_all_of_them_alone() -> None:
+    """Before, no step came to positions 3 to 5: nothing is known there."""
+    runs, sides = [run(of, f"q{of}") for of in range(12)], []
+    for gained in (0, 2):
+        sides.append(selection(runs, [step(n, gained + n % 2, 5, of=of) for of in range(12) for n in range(1, 9)]))
+    assert compared(*sides)["sentence"] == "Acceptance rose from 1.50 to 3.50, at positions 1 and 2."

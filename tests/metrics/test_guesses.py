@@ -28,7 +28,48 @@ def test_confusion_counts_judged_rejected_guesses() -> None:
     confusion = measure("confusion", selection(steps=[step(n, int(n == 4), 1) for n in range(1, 6)], nodes=nodes))
     third = pytest.approx(1 / 3)
     assert confusion["rows"] == [[" red", " blue", 2, pytest.approx(2 / 3), 1, 2], ["<b>", " red", 1, third, 3, 1]]
-    assert ("nodes", "wanted", "=", 2) in confusion["where"][0]
+    assert ("nodes", "wanted", "=", 2) in confusion["where"][0] and "At 3 positions no guess" in confusion["sentence"]
+
+
+def test_confusion_counts_a_position_once_and_only_where_all_guesses_fell() -> None:
+    """A tree's second guess was right in step 1: the first one was no loss. In step 2 both fell, which is one."""
+    second = {"sibling": 1, "token": 3, "text": "<b>", "wanted_text": " blue"}
+    nodes = [
+        *said(1, 1, 2),
+        guess(2, 0, 1, at=1, wanted=2, accepted=True, **second | {"token": 2, "text": " blue"}),
+        *(*said(2, 1, 2), guess(2, 0, 1, at=2, wanted=2, **second)),
+    ]
+    record = selection(steps=[step(1, 1, 2), step(2, 0, 2)], nodes=nodes)
+    assert [row[:3] for row in measure("confusion", record)["rows"]] == [[" red", " blue", 1]]
+
+
+def test_every_step_ended_for_one_reason() -> None:
+    """The tree of the run has two guesses for a position at most; each step ends at one."""
+    known = {"confidence": 0.5}
+    nodes = [
+        *(root(1), guess(1, 0, 1, at=1, rank=None, draftable=False, **known)),
+        *(root(2), guess(1, 0, 1, at=2, rank=4, draftable=True, **known)),
+        *(root(3), guess(1, 0, 1, at=3, rank=1, **known)),
+        *(root(4), guess(1, 0, 1, at=4), guess(2, 0, 1, at=4, sibling=1)),
+        *(root(5), guess(1, 0, 1, at=5, accepted=True, **known)),
+        *(root(6), guess(1, 0, 1, at=6, accepted=True, **known)),  # cut by the end of the text
+        *(root(7), guess(1, 0, 1, at=7, rank=None, **known)),  # not among the listed ones
+    ]
+    steps = [step(n, int(n in (5, 6)), 1, written=1) if n == 6 else step(n, int(n == 5), 1) for n in range(1, 8)]
+    found = measure("lost_because", selection(steps=steps, nodes=nodes))
+    counts = {row[0]: row[1] for row in found["rows"]}
+    assert [*counts.values()] == [1, 1, 2, 1, 1] and sum(row[2] for row in found["rows"]) == pytest.approx(1.0)
+    assert [*counts] == [
+        *("not in the vocabulary", "cut by the tree", "ranked lower", "rank not recorded", "draft ended")
+    ]
+    assert found["sentence"].startswith("The most frequent end of a step is 'ranked lower': 33% of 6 steps")
+
+
+def test_a_sampled_guess_was_drawn_and_not_ranked() -> None:
+    runs = [run(sampling='{"temperature": 1.0}')]
+    nodes = [root(1), guess(1, 0, 1, at=1, rank=0, q=0.2, confidence=0.2)]
+    found = measure("lost_because", selection(runs, [step(1, 0, 1)], nodes))
+    assert found["rows"] == [["drawn otherwise", 1, 1.0]]
 
 
 def test_texts_are_those_of_the_selection() -> None:

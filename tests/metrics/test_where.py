@@ -83,7 +83,9 @@ def counted(conditions: Sequence[Condition], runs: list[Row], steps: list[Row], 
     """Count the steps and nodes of which the conditions hold."""
     numbers = {row["run"] for row in chosen(runs, conditions, "runs")}
     matching = [row for row in chosen(steps, conditions, "steps") if row["run"] in numbers]
-    return len(matching), len(chosen(nodes, conditions, "nodes"))
+    accepted = {(row["run"], row["step"]): row["accepted"] for row in steps}
+    after = [row | {"lost": row["depth"] == accepted[row["run"], row["step"]] + 1} for row in nodes]
+    return len(matching), len(chosen(after, conditions, "nodes"))
 
 
 def check(key: str, record: Selection, raw: tuple[list[Row], list[Row], list[Row]]) -> None:
