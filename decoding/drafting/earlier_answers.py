@@ -19,10 +19,10 @@ class EarlierAnswers:
     An answer is added once a later one begins. Runs that go on at the same time can share them.
     """
 
-    def __init__(self, depth: int, most: int, largest: int = 16_384) -> None:
-        self._depth, self._most, self._largest = depth, most, largest
+    def __init__(self, depth: int, most: int, largest: int = 16_384, *, sorts: bool = False) -> None:
+        self._depth, self._most, self._largest, self._sorts = depth, most, largest, sorts
         self._held = deque[list[int]]()
-        self._automaton = SuffixAutomaton(depth)
+        self._automaton = SuffixAutomaton(depth, sorts=sorts)
         self._entries = list[GrowingText]()  # of the answers held, in the same order
         self._lock = RLock()
 
@@ -56,7 +56,7 @@ class EarlierAnswers:
         # Half of them at once: an automaton forgets nothing, so it is rebuilt from those that stay.
         while self._held and (len(self._held) > max(1, self._most // 2) or size > self._largest // 2):
             size -= len(self._held.popleft())
-        self._automaton = SuffixAutomaton(self._depth)
+        self._automaton = SuffixAutomaton(self._depth, sorts=self._sorts)
         self._entries = [GrowingText(self._automaton) for _ in self._held]
 
 

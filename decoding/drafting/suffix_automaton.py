@@ -23,10 +23,14 @@ class Child:
 
 
 class SuffixAutomaton:
-    """Counts how often every run of at most `depth` tokens occurs in the texts, and what followed it."""
+    """Counts how often every run of at most `depth` tokens occurs in the texts, and what followed it.
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
+    With `sorts`, tokens that followed equally often are in the order of the reference code of SuffixDecoding.
+    """
+
+    def __init__(self, depth: int, *, sorts: bool = False) -> None:
+        self.depth, self._sorts = depth, sorts
+        self._order: list[list[int]] = [[]]  # what followed every state, if these are sorted
         # Of every state: where each token leads; the state of its longest shorter ending; the length of its longest
         # run; how often its runs occur; and when they were added last. The last two count runs of `depth` tokens only.
         self._next: list[dict[int, int]] = [{}]
@@ -43,8 +47,14 @@ class SuffixAutomaton:
         return self._count[state]
 
     def children(self, state: int) -> list[Child]:
-        """List what followed a state's runs, the most frequent first, of equals the latest first."""
+        """List what followed a state's runs, the most frequent first, of equals the latest first, unless sorted."""
         followers, count, latest = self._next[state].items(), self._count, self._latest
+        if self._sorts:
+            return [
+                Child(token, count[child], child)
+                for token in self._order[state]
+                for child in (self._next[state][token],)
+            ]
         if len(followers) < 2:
             return [Child(token, count[child], child) for token, child in followers]
         best = sorted(followers, key=lambda pair: (count[pair[1]], latest[pair[1]]), reverse=True)
@@ -94,6 +104,7 @@ class SuffixAutomaton:
         if self._length[state] == length:
             return state
         part = self._new(length, {**self._next[state]}, self._link[state], self._count[state], self._latest[state])
+        self._order[part] = [*self._order[state]]
         self._link[state] = part
         while above >= 0 and self._next[above].get(token) == state:
             self._next[above][token] = part
@@ -106,6 +117,7 @@ class SuffixAutomaton:
         self._link.append(link)
         self._count.append(count)
         self._latest.append(latest)
+        self._order.append([])
         return len(self._link) - 1
 
     def _note(self, ending: Ending) -> None:
@@ -115,6 +127,24 @@ class SuffixAutomaton:
         while state != _ROOT:
             self._count[state] += 1
             self._latest[state] = now
+            state = self._link[state]
+
+    def _sort(self, ending: Ending, token: int) -> None:
+        """Sort the token that has just followed an ending among what followed each of its suffixes.
+
+        A new one becomes the last. The first of those that came as often as it did before becomes the first of those
+        that came once more, and any other of them the last.
+        """
+        self._settle(ending)
+        state = ending.state
+        while state >= 0:
+            order, following = self._order[state], self._next[state]
+            counts = [self._count[following[each]] for each in order]
+            place = order.index(token) if token in order else len(order)
+            if place == len(order):
+                order.append(token)
+            elif place and counts[place - 1] <= counts[place]:
+                order.insert(counts.index(counts[place - 1]), order.pop(place))
             state = self._link[state]
 
 
@@ -141,7 +171,10 @@ class GrowingText:
         """Append tokens."""
         automaton = self._automaton
         for token in tokens:
+            before = Ending(self.ending.state, self.ending.length)
             self._last = automaton._add(self._last, token)
             automaton.advance(self.ending, token)
             automaton._note(self.ending)
+            if automaton._sorts:
+                automaton._sort(before, token)
             self.size += 1

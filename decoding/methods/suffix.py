@@ -19,7 +19,8 @@ Algorithm
 Differs from the paper
   The trees are automata with the same counts. Of tokens that came equally often, the latest is the first. The paper's
   global tree grows while an answer is written, ours once the next one begins. In its reference code the text's own end
-  counts as a continuation, and its default draft is a chain: there are settings for both.
+  counts as a continuation, ties break by how the counts grew, and the default draft is a chain: there are settings for
+  these.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ class SuffixParams(Params):
         "both", label="Look in", help="This text, earlier answers, or the better match", choices=("both", LOCAL, GLOBAL)
     )
     answers: int = param(100, label="Earlier answers", help="Most earlier answers to remember", min=1, max=1000)
-    count_end: bool = param(False, label="Count the end", help="Count the end of the text as a continuation")
+    count_end: bool = param(
+        False,
+        label="Count the end",
+        help="Count the end of the text as a continuation, and break ties, as the reference code does",
+    )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "As in the reference code": {"shape": "chain", "count_end": True},
@@ -101,11 +106,13 @@ class Suffix(Method):
 
     def __init__(self, context: Context, params: SuffixParams) -> None:
         self._context, self._params = context, params
-        self._local = SuffixAutomaton(params.depth)
+        sorts = params.count_end
+        self._local = SuffixAutomaton(params.depth, sorts=sorts)
         self._text = GrowingText(self._local)
-        name, depth, most = f"answers depth={params.depth} most={params.answers}", params.depth, params.answers
-        earlier = None if params.look_in == LOCAL else context.remember(name, lambda: EarlierAnswers(depth, most))
-        self._earlier = earlier
+        name, depth = f"answers depth={params.depth} most={params.answers} sorts={sorts}", params.depth
+        self._earlier: EarlierAnswers | None = None
+        if params.look_in != LOCAL:
+            self._earlier = context.remember(name, lambda: EarlierAnswers(depth, params.answers, sorts=sorts))
         self._answer: NextAnswer | None = None  # from the first step on
         self._read = 0  # tokens of the text at the last proposal
         self._matches: dict[Literal["local", "global"], Match] = {}

@@ -90,3 +90,13 @@ def test_a_long_loop_costs_no_more_than_other_texts() -> None:
         assert time.thread_time() - begin < 1.0  # measured: 0.02 s
         states.append(automaton.size)
     assert max(states) <= 2 * 4000
+
+
+def test_sorted_followers_move_up_as_in_the_reference_code() -> None:
+    """After 1 came 2, 3 and 4, each once, in this order; then one of them once more, and another."""
+    for again, order in (([4], [4, 2, 3]), ([4, 3], [4, 3, 2]), ([4, 2], [2, 4, 3]), ([2, 4], [2, 4, 3])):
+        automaton = SuffixAutomaton(4, sorts=True)
+        entry = GrowingText(automaton)
+        entry.extend([each for token in (2, 3, 4, *again) for each in (1, token)] + [1])
+        [state] = [state for lengths, state in automaton.endings(entry.ending) if 1 in lengths]
+        assert [child.token for child in automaton.children(state)] == order, again
