@@ -14,13 +14,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.run_speed import median_run
 from app.jobs.opening_step import opening_step
 from app.models.catalog import POCKET, SMOLLM2
 from app.store.recordings import FOLDER, INDEX, MOST_BYTES, RecordedRun, read_index, speedup_over, write_index
 from decoding import smollm2
 from decoding.errors import ParamError, SpecscopeError
 from decoding.trace.file import read_trace, write_trace
-from decoding.trace.metrics import median_run
 from decoding.types import Trace
 from tools.gallery_recipes import GalleryRecipe, as_written, recipes
 

@@ -8,8 +8,9 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+from analysis.run_speed import median_run, speedup
 from decoding.errors import ParamError
-from decoding.trace.metrics import WHOLE, credible_speedup, median_run, speedup
+from decoding.trace.metrics import WHOLE, credible_speedup
 
 from ..server.limits import LIMITS
 

@@ -16,9 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analysis.run_speed import speedup
 from decoding.errors import SpecscopeError, TraceError
 from decoding.trace.file import parse_trace
-from decoding.trace.metrics import credible_speedup, speedup
+from decoding.trace.metrics import credible_speedup
 from decoding.trace.schema import from_json
 from decoding.types import JSON, Header, Trace
 

@@ -34,19 +34,6 @@ def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
     )
 
 
-def speedup(run: Summary, plain: Summary) -> float | None:
-    """Compare a run's speed with that of autoregressive decoding of its prompt, both with reading the prompt.
-
-    None where one of them was cut short or has a single step, or where the ratio is a measuring error.
-    """
-    if any(each.finish not in WHOLE or each.steps < 2 for each in (run, plain)):
-        return None
-    seconds, plain_seconds = (each.prefill_seconds + each.decode_seconds for each in (run, plain))
-    if seconds <= 0 or plain_seconds <= 0:
-        return None
-    return credible_speedup(run.new_tokens / seconds / (plain.new_tokens / plain_seconds), run.mean_acceptance_length)
-
-
 def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | None:
     """Return the speedup, or None for a measuring error: above the tokens per step, to the two digits that are shown.
 
@@ -54,12 +41,6 @@ def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | N
     """
     fine = speedup is not None and speedup > 0 and round(speedup, 2) <= round(tokens_per_step, 2)
     return speedup if fine else None
-
-
-def median_run(runs: Sequence[Summary]) -> Summary:
-    """Return the run of median speed."""
-    by_pace = sorted(runs, key=lambda run: (run.prefill_seconds + run.decode_seconds) / max(1, run.new_tokens))
-    return by_pace[len(runs) // 2]
 
 
 def may_be_cached(weights: int, cache: int) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from decoding.trace.metrics import credible_speedup, median_run, speedup, summarise
+from analysis.run_speed import median_run, speedup
+from decoding.trace.metrics import credible_speedup, summarise
 from decoding.types import Step, Summary, Timing
 
 

@@ -153,6 +153,8 @@ def test_the_last_token_asked_for() -> None:
             {"passes": [1, 2], "suffixes": [], "inspired": [[1, [2], "added"]]},
             "2 drafter passes wrote 1 + 2 tokens",
         ),
+        ("ouroboros", {"passes": [1, 1, 1]}, "wrote 1 + 1 + 1 tokens, so phrases took no part;"),
+        ("ouroboros", {"passes": [1, 2]}, "wrote 1 + 2 tokens, and no phrase lengthened the draft;"),
         (
             "ouroboros",
             {"suffixes": [[1]], "refined": [[2]], "inspired": [[1, [2], "added"], [1, [3], "refreshed"]]},

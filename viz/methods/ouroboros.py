@@ -180,8 +180,12 @@ def _inspired_nodes(run: RunState, k: int) -> Set[int]:
 def _origin(run: RunState, step: Step) -> str:
     kinds = Counter(parse(source)[0] for source in step.sources)
     phrases = count(len(panel_of(step).get("suffixes", [])), "phrase")
-    drafted = _passes(step) if panel_of(step).get("passes") else f"{kinds['draft']} by the drafter"
-    return f": {drafted}" + (f", {kinds['pool']} from {phrases} after them" if kinds["pool"] else "")
+    passes = panel_of(step).get("passes", [])
+    drafted = _passes(step) if passes else f"{kinds['draft']} by the drafter"
+    if kinds["pool"]:
+        return f": {drafted}, {kinds['pool']} from {phrases} after them"
+    alone = ", so phrases took no part" if passes and max(passes) == 1 else ", and no phrase lengthened the draft"
+    return f": {drafted}" + (alone if kinds["draft"] else "")
 
 
 def _learned(run: RunState, step: Step) -> str:
