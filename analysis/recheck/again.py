@@ -23,11 +23,14 @@ _TREE = ("start", "pending", "tokens", "parents", "roles", "sources", "path", "e
 _SLACK = 1e-4  # of a probability, relative: between step shapes and machines
 
 
-def run_again(engine: Engine, trace: Trace, progress: ProgressCallback | None = None) -> list[Contradiction]:
-    """Return where a run with the record's settings takes other steps.
+def run_again(
+    engine: Engine, trace: Trace, progress: ProgressCallback | None = None
+) -> tuple[list[Contradiction], str | None]:
+    """Return where a run with the record's settings takes other steps, or why that says nothing about the record.
 
-    ParamError if this engine cannot run it. A method that remembers earlier runs begins without them.
+    ParamError if this engine cannot run it.
     """
+    memory = dict[str, Any]()
     header = trace.header
     if header.method not in METHODS:
         raise ParamError(f"the method {header.method[:40]!r} is none of ours, so the run cannot be repeated")
@@ -35,7 +38,7 @@ def run_again(engine: Engine, trace: Trace, progress: ProgressCallback | None = 
         raise ParamError(f"{header.ranks} processes read this run's trees, so one cannot repeat it")
     _check_drafter(engine, trace)
     options: dict[str, Any] = {"stop": header.stop, "end_tokens": header.end_tokens, "record": header.record}
-    options |= {"reference": header.reference or None, "prefill_chunk": header.prefill_chunk, "memory": {}}
+    options |= {"reference": header.reference or None, "prefill_chunk": header.prefill_chunk, "memory": memory}
     request = build_request(
         engine,
         header.prompt,
@@ -49,7 +52,10 @@ def run_again(engine: Engine, trace: Trace, progress: ProgressCallback | None = 
         if header.parts.get(name) != part.about:
             raise ParamError(f"the run's {name} is {header.parts.get(name, '')[:80]!r}: name it with --{name}")
     run = Run(replace(request, branch=header.branch), engine)
-    return first_of(_compared(run, trace, progress))
+    found = first_of(_compared(run, trace, progress))
+    if found and any(memory.values()):
+        return [], "the drafts: this method remembers earlier runs, which the record does not hold"
+    return found, None
 
 
 def _check_drafter(engine: Engine, trace: Trace) -> None:

@@ -34,9 +34,12 @@ def recheck(engine: Engine, trace: Trace, progress: ProgressCallback | None = No
     found = contradictions(trace)
     verdict = rescore(trace, engine.model, engine.session_pool, progress, numbers.look)
     found += [*numbers.found, *texts(engine, trace)]
+    unchecked = [*_unchecked(trace, numbers.replayed, again)]
     if again:
-        found += run_again(engine, trace, progress)
-    return Recheck(verdict, first_of(found), [*_unchecked(trace, numbers.replayed, again)])
+        others, why = run_again(engine, trace, progress)
+        found += others
+        unchecked += [why] if why else []
+    return Recheck(verdict, first_of(found), unchecked)
 
 
 def _unchecked(trace: Trace, replayed: int, again: bool) -> Iterator[str]:

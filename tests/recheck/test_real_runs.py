@@ -105,3 +105,16 @@ def test_a_run_that_cannot_be_repeated_is_one_sentence(speaking: Engine) -> None
     ):
         with pytest.raises(ParamError, match=sentence):
             run_again(speaking, replace(trace, header=header))
+
+
+def test_what_a_method_remembers_is_no_contradiction(speaking: Engine) -> None:
+    """The second run copies from the first one's answer, which is in neither record."""
+    memory = dict[str, Any]()
+    first, second = (
+        speaking.generate("Monday:", "suffix", {"alpha": 4.0}, {}, 40, memory=memory).trace for _ in range(2)
+    )
+    assert first.steps[0].drafted != second.steps[0].drafted or len(first.steps) != len(second.steps)
+    for trace, remembered in ((first, False), (second, True)):
+        checked = recheck(speaking, trace, again=True)
+        assert checked.contradictions == []
+        assert any("remembers earlier runs" in each for each in checked.unchecked) == remembered
