@@ -143,12 +143,14 @@ def _step(trace: Trace, step: Step) -> Iterator[Contradiction]:
     if trace.header.ranks == 1 and (step.fed < rows or (step.fed > rows and trace.header.device == "cpu")):
         yield differs(step.index, "fed", step.fed, "the tokens before the root and the nodes", rows)
     yield from _acceptance(trace, step)
-    if step.top:
-        for node in range(len(step.tokens)):
-            yield from _target(step, node, vocabulary)
-    if step.draft_top:
-        for node in range(len(step.tokens)):
-            yield from _drafter(step, node)
+    children: list[list[int]] = [[] for _ in step.tokens]
+    for node, parent in enumerate(step.parents[1:], start=1):
+        children[parent].append(node)
+    for node, below in enumerate(children):
+        if step.top:
+            yield from _target(step, node, below, vocabulary)
+        if step.top and step.draft_top:
+            yield from _drafter(step, node, below)
 
 
 def _acceptance(trace: Trace, step: Step) -> Iterator[Contradiction]:
@@ -165,7 +167,7 @@ def _acceptance(trace: Trace, step: Step) -> Iterator[Contradiction]:
                 yield Contradiction(step.index, "path", f"ends at node {last}, but guess {node} is the token after it")
 
 
-def _target(step: Step, node: int, vocabulary: int) -> Iterator[Contradiction]:
+def _target(step: Step, node: int, children: Sequence[int], vocabulary: int) -> Iterator[Contradiction]:
     """Check the target's probabilities at a node among themselves."""
     best, where = step.top[node], f"top[{node}]"
     if not best:
@@ -194,10 +196,9 @@ def _target(step: Step, node: int, vocabulary: int) -> Iterator[Contradiction]:
                 f"entropy[{node}]",
                 f"is {step.entropy[node]:.6g}, but {where} allows from {low:.6g} to {high:.6g} nats",
             )
-    if step.p:
-        for child, parent in enumerate(step.parents):
-            if parent == node:
-                yield from _probability(step, child, dict(best), shares[-1])
+    listed = dict(best)
+    for child in children if step.p else ():
+        yield from _probability(step, child, listed, shares[-1])
 
 
 def _probability(step: Step, child: int, best: dict[int, float], least: float) -> Iterator[Contradiction]:
@@ -212,7 +213,7 @@ def _probability(step: Step, child: int, best: dict[int, float], least: float) -
         yield differs(step.index, f"p[{child}]", p, "the best tokens", listed)
 
 
-def _drafter(step: Step, node: int) -> Iterator[Contradiction]:
+def _drafter(step: Step, node: int, children: Sequence[int]) -> Iterator[Contradiction]:
     """Check the drafter's probabilities after a node among themselves and against the target's."""
     best, where = step.draft_top[node], f"draft_top[{node}]"
     if not best:
@@ -229,9 +230,7 @@ def _drafter(step: Step, node: int) -> Iterator[Contradiction]:
             yield Contradiction(
                 step.index, where, f"has p {p:.6g} of token {token}, which is in no list of the target's"
             )
-    drawn = [
-        child for child, parent in enumerate(step.parents) if parent == node and step.q and step.q[child] is not None
-    ]
+    drawn = [child for child in children if step.q and step.q[child] is not None]
     for child in drawn if len(drawn) == 1 else ():
         q, listed = step.q[child] or 0.0, shares.get(step.tokens[child])
         if listed is not None and abs(q - listed) > ROUNDED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from decoding import load
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.trace import read_trace
+from decoding.types import Role, Step, Timing, Trace
 from tests import ROOT
 from tests.families import machine as with_parts
 from tests.tiers import few
@@ -118,3 +120,18 @@ def test_what_a_method_remembers_is_no_contradiction(speaking: Engine) -> None:
         checked = recheck(speaking, trace, again=True)
         assert checked.contradictions == []
         assert any("remembers earlier runs" in each for each in checked.unchecked) == remembered
+
+
+def test_a_large_record_is_checked_in_a_time_that_grows_with_its_nodes() -> None:
+    """A stranger's file has thousands of nodes a step: pairs of them would take minutes."""
+    count = 4_096
+    header = read_trace(RECORDS[0]).header
+    header = replace(header, method="mine", ranks=2, model=replace(header.model, vocabulary=count))
+    roles = (Role.ROOT, *(Role.VERIFY,) * (count - 1))
+    columns: dict[str, Any] = {"tokens": (*range(count),), "parents": (-1, *(0,) * (count - 1)), "roles": roles}
+    columns |= {"sources": ("a",) * count, "path": (0,), "choices": (0,) * count, "p": (None, *(0.0,) * (count - 1))}
+    columns |= {"q": (0.5,) * count, "top": (((0, 1.0),),) * count, "draft_top": (((0, 0.5, 1.0),),) * count}
+    steps = tuple(Step(n, 1, 0, (0,), 0, count - 1, count, Timing(), **columns) for n in range(8))
+    begun = time.process_time()
+    contradictions(Trace(header, steps, None, {}))
+    assert time.process_time() - begun < 2.0
