@@ -19,7 +19,7 @@ tokens that their own rules chose (`parallel.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -74,6 +74,7 @@ class AcceptanceRule:
     draws: Draws
     position: int  # of the first new token among the numbers of the seed
     typical: tuple[float, float] | None = None  # epsilon and delta of typical acceptance
+    tested: dict[int, float] = field(default_factory=dict)  # the numbers that guesses were tested with, by their nodes
 
     def uniform(self, depth: int) -> float:
         """Return the number of the seed for the token after a node of that depth."""
@@ -84,7 +85,7 @@ class AcceptanceRule:
         if self.sampling.greedy:
             return walk(draft, greedy(answers.argmax))
         if self.typical is None:
-            return walk(draft, sampled(draft, answers, self.draws))
+            return walk(draft, sampled(draft, answers, self.draws, self.tested))
         path = path_to(draft.parents, answers.longest())
         token = answers.at(path[-1], len(path) - 1).draw()
         return path, (*(draft.tokens[node] for node in path[1:]), token)
@@ -134,8 +135,8 @@ def greedy(argmax: Sequence[int] | Mapping[int, int]) -> Choose:
     return lambda node, depth, guesses: argmax[node]
 
 
-def sampled(draft: Draft, answers: TargetAnswers, draws: Draws) -> Choose:
-    """Sample every token from the target's distribution, testing sampled guesses first."""
+def sampled(draft: Draft, answers: TargetAnswers, draws: Draws, tested: dict[int, float]) -> Choose:
+    """Sample every token from the target's distribution, testing sampled guesses first; note the tests in `tested`."""
 
     def choose(node: int, depth: int, guesses: Sequence[int]) -> int:
         remainder = answers.at(node, depth)
@@ -143,7 +144,8 @@ def sampled(draft: Draft, answers: TargetAnswers, draws: Draws) -> Choose:
             if draft.q is None or draft.q[guess] is None:
                 continue
             p, q = remainder.odds(guess)
-            if draws.fresh() * q < p:
+            tested[guess] = draws.fresh()
+            if tested[guess] * q < p:
                 return draft.tokens[guess]
             remainder.reject(guess)
         return remainder.draw()

@@ -141,7 +141,7 @@ class Judge:
         path, emitted = self._rule.accept(draft, answers)
         nodes, wide = len(draft.tokens), len(best) // len(ids)
         rows = [best[node * wide : (node + 1) * wide] for node in range(nodes if wide else 0)]
-        return draft, Verdict(path, emitted, tuple(answers.argmax[:nodes]), guesses, rows)
+        return draft, Verdict(path, emitted, tuple(answers.argmax[:nodes]), guesses, rows, self._rule.tested)
 
 
 class Fetched:

@@ -142,7 +142,7 @@ class Loop:
         else:
             argmax = self._outlook.likeliest()
         answers = OneByOne(proposal, rule, lambda nodes: sampler.probabilities(logits[nodes]), argmax)
-        return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked)
+        return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked, tested=rule.tested)
 
     def _judge_at_once(self, proposal: Proposal) -> Judge:
         """Return the judge for a device that is asked once."""
@@ -169,7 +169,7 @@ class Loop:
             return {}
         columns = record.columns(draft, verdict, self._method.panel())
         if level == "full":
-            columns |= record.detail(draft, self._outlook or self._sampler.outlook(logits))
+            columns |= record.detail(draft, verdict, self._outlook or self._sampler.outlook(logits))
             self._outlook = None  # it holds the logits, which may be large
         return columns
 

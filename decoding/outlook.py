@@ -13,7 +13,7 @@ from .native.summaries import NativeNodes, largest, summarize, summarizes
 from .ranking import NOT_A_NUMBER, likeliest, ranked
 
 _TOP = 5  # tokens listed at every node
-_DECIMALS = 6  # of recorded numbers
+DECIMALS = 6  # of recorded numbers
 _FARTHEST = -1e4  # exp of it is 0, and 0 times it is 0, unlike 0 times minus infinity
 COLDEST = 1e-30  # the lowest temperature: float32 rounds much smaller divisors to zero
 
@@ -65,7 +65,7 @@ class Outlook:
             return self._native.describe(parents, tokens)
         entropy = (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
         at = self.at(torch.tensor(parents, dtype=torch.long), torch.tensor(tokens, dtype=torch.long))
-        return fetch(self.shares(), entropy, at, decimals=_DECIMALS)
+        return fetch(self.shares(), entropy, at, decimals=DECIMALS)
 
     def beside(
         self, q: Sequence[torch.Tensor], parents: Sequence[int], indices: Sequence[int], tokens: Sequence[int]
@@ -83,7 +83,7 @@ class Outlook:
         p = self._probabilities(self._scores[nodes[:, 0]], nodes)
         numbers = rows.gather(1, best), self.at(nodes, best), torch.minimum(p, rows).sum(-1).clamp(max=1.0)
         shares = rows[torch.tensor(indices), torch.tensor(tokens)]
-        return Drafted(best.flatten().tolist(), *fetch(*numbers, shares, decimals=_DECIMALS))
+        return Drafted(best.flatten().tolist(), *fetch(*numbers, shares, decimals=DECIMALS))
 
     def _suits(self, q: torch.Tensor) -> bool:
         """Return True if compiled code can read a drafter's distribution where it is."""

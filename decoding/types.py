@@ -65,6 +65,7 @@ class Verdict:
     argmax: tuple[int, ...]  # the target's most likely next token at every node
     guesses: tuple[int, ...] = ()  # what `Method.guess` made of the hidden state at the last accepted node
     ranked: Sequence[Sequence[int]] = ()  # the likeliest tokens at every node, best first, as many as `Params.ranked`
+    tested: Mapping[int, float] = field(default_factory=dict)  # the numbers that sampled guesses were tested with
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ class Step:
     # One number about p and q at every node; at temperature 0 about the unscaled distributions of the models.
     entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # of p, in nats
     overlap: tuple[float | None, ...] = field(default=(), metadata=LATER)  # sum of min(p, q), where q was sampled from
+    # The number in [0, 1) that each sampled guess was tested with: it is accepted where u * q < p.
+    u: tuple[float | None, ...] = field(default=(), metadata=LATER)
     # The ranks that read each node, if there are several; `pending` and `fed` are then those of rank 0.
     ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
     exchanged: int = field(default=0, metadata=LATER)  # bytes that each rank received in the exchange of choices

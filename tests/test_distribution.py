@@ -272,7 +272,7 @@ def unchecked_first(right: Chooser) -> Chooser:
     return sampled
 
 
-def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> accept.Choose:
+def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws, *rest: Any) -> accept.Choose:
     """Draw for every branch, and discard what misses: a guess gets a chance p, and another one."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
@@ -285,7 +285,7 @@ def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> ac
     return choose
 
 
-def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws) -> accept.Choose:
+def lenient(draft: Draft, answers: accept.TargetAnswers, draws: Draws, *rest: Any) -> accept.Choose:
     """Apply Leviathan's test with <= instead of <."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:

@@ -126,11 +126,8 @@ class Drafter(Writer):
             draft = self._tree(root, window, guesses(root), count - len(chain) - 1)
             unasked = window.unasked(draft) if window else ()
             asked = [node for node in range(len(draft.tokens)) if node not in unasked]
-            judge = (
-                Judge(draft, accept.AcceptanceRule(self.sampler.sampling, self.sampler.draws, 0))
-                if self._judges
-                else None
-            )
+            rule = accept.AcceptanceRule(self.sampler.sampling, self.sampler.draws, 0)
+            judge = Judge(draft, rule) if self._judges else None
             reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked, judge)
             if reading is None:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..outlook import Outlook
+from ..outlook import DECIMALS, Outlook
 from ..types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")
@@ -24,15 +24,17 @@ def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[s
     }
 
 
-def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
+def detail(draft: Draft, verdict: Verdict, outlook: Outlook) -> dict[str, Any]:
     """Return the columns that a full record adds: p and q of every guess, and a summary of the nodes' distributions."""
     shares, entropy, p = outlook.listed(draft.parents[1:], draft.tokens[1:])
     best: list[int] = outlook.best.flatten().tolist()
+    tested = verdict.tested
     return {
         "p": (None, *p),
         "q": (None,) * len(draft.tokens),
         "top": _lists(outlook.count, best, shares),
         "entropy": tuple(entropy),
+        "u": _column(draft, tested, (round(u, DECIMALS) for u in tested.values()), None) if tested else (),
         **_drafted(draft, outlook),
     }
 
@@ -51,10 +53,8 @@ def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
     nodes = [parent for parent, _ in rows]
     drafted = [draft.tokens[node] for node in sampled]
     compared = outlook.beside([*rows.values()], nodes, [row_of[key] for key in keys.values()], drafted)
-    lists = [
-        tuple(entry for entry in listed if entry[1] > 0.0)
-        for listed in _lists(outlook.count, compared.best, compared.mine, compared.theirs)
-    ]
+    every = _lists(outlook.count, compared.best, compared.mine, compared.theirs)
+    lists = [tuple(entry for entry in listed if entry[1] > 0.0) for listed in every]
     return {
         "q": _column(draft, sampled, compared.shares, None),
         "draft_top": _column(draft, nodes, lists, ()),

@@ -13,7 +13,7 @@ from ..types import Header, Role, Step, Summary
 
 _MOST_THREADS = 2**16
 _MOST_RANKS = 2**10
-_OPTIONAL = ("choices", "p", "q", "top", "draft_top", "entropy", "overlap", "ranks")
+_OPTIONAL = ("choices", "p", "q", "top", "draft_top", "entropy", "overlap", "u", "ranks")
 MOST_NATS = 64.0  # of an entropy: that of more tokens than 64 bits can number is smaller
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
@@ -152,7 +152,7 @@ def _check_columns(step: Step, where: str) -> None:
         listed = getattr(step, name)
         _check_ids((token for best in listed for token, *_ in best), f"{where}.{name}")
         _check_shares((share for best in listed for _, *shares in best for share in shares), f"{where}.{name}")
-    for name in ("p", "q", "overlap"):
+    for name in ("p", "q", "overlap", "u"):
         _check_shares(getattr(step, name), f"{where}.{name}")
     fine = all(0.0 <= nats <= MOST_NATS for nats in step.entropy)
     check(fine, f"{where}.entropy must hold numbers from 0 to {MOST_NATS:g}")

@@ -43,6 +43,23 @@ def distribution(model: TableModel, text: Sequence[int], sampling: dict[str, Any
     return sampler.probabilities(sampler.penalise(model.logits(text)[None], [()])[0])
 
 
+@pytest.mark.parametrize("method", DRAFTERS)
+def test_the_number_of_every_test_is_recorded_and_decides_it(method: str) -> None:
+    """A chance of 0.67 alone does not say why a guess was lost."""
+    trace, outcomes = trace_of(method, {"temperature": 0.9, "seed": 5}), set[bool]()
+    for step in trace.steps:
+        first = {parent: node for node, parent in reversed([*enumerate(step.parents)])}
+        for node, u in enumerate(step.u):
+            p, q = step.p[node], step.q[node]
+            if u is None or first[step.parents[node]] != node:
+                continue  # after a rejected guess its neighbours are tested against what is left of p
+            assert p is not None and q is not None and step.parents[node] in step.path
+            if abs(u * q - p) > 1e-5:
+                assert (node in step.path) == (u * q < p)
+                outcomes.add(node in step.path)
+    assert outcomes == {False, True}
+
+
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str, sampling: dict[str, Any]) -> None:

@@ -81,6 +81,7 @@ def a_step(
         )
         columns["entropy"] = tuple(20 * share() for _ in range(size))
         columns["overlap"] = tuple(rng.choice([None, share()]) for _ in range(size))
+        columns["u"] = tuple(rng.choice([None, share()]) for _ in range(size))
     timing = Timing(share(), rng.random() * 1e-300, 0.0, share(), 1e9)
     pending, drafted = (start - 1 if index == 0 else 0), roles.count(Role.VERIFY)
     return Step(index, start, pending, tuple(emitted), len(path) - 1, drafted, pending + size, timing, **columns)
@@ -154,11 +155,13 @@ def test_lines_come_in_order_and_are_plain_ascii() -> None:
 
 def test_a_trace_from_before_the_drafters_distributions_is_still_read() -> None:
     """Recordings outlive the columns that later ones have."""
-    later = ("draft_top", "entropy", "overlap")
+    later = ("draft_top", "entropy", "overlap", "u")
     older = [{name: value for name, value in line.items() if name not in later} for line in LINES]
     got = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))
     assert (
-        got.steps == tuple(replace(step, draft_top=(), entropy=(), overlap=()) for step in SMALL.steps) != SMALL.steps
+        got.steps
+        == tuple(replace(step, draft_top=(), entropy=(), overlap=(), u=()) for step in SMALL.steps)
+        != SMALL.steps
     )
 
 

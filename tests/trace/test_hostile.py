@@ -143,6 +143,7 @@ DAMAGE: list[tuple[Callable[[list[Any]], None], str]] = [
     (put(2, "entropy", [0.5, -0.1, 0.0, 0.0]), r"line 3: step\.entropy must hold numbers from 0 to 64"),
     (put(2, "entropy", [0.5, 65.0, 0.0, 0.0]), r"line 3: step\.entropy must hold numbers from 0 to 64"),
     (put(2, "overlap", [0.5, None, 1.1, None]), r"line 3: step\.overlap must hold probabilities"),
+    (put(2, "u", [0.5, None, 1.1, None]), r"line 3: step\.u must hold probabilities"),
     (put(2, "overlap", [0.5]), r"line 3: step\.overlap has 1 entries for 4 nodes"),
     (put(2, "draft_top", None), r"line 3: step\.draft_top must be a list"),
     (put(2, "ranks", [[0], [0], [0]]), r"line 3: step\.ranks has 3 entries for 4 nodes"),

@@ -29,6 +29,7 @@ from viz.views.pair import (
     keep,
     of_node,
     pinned,
+    residuals,
 )
 
 from .drawings import drawn
@@ -163,7 +164,26 @@ def test_a_guess_that_was_never_tried_is_called_so() -> None:
     step = next(step for step in trace.steps if step.accepted > 1)
     cut = replace(step, path=step.path[:2], accepted=1, emitted=step.emitted[:1])
     assert {sentence(trace, cut, node) for node in range(2, len(step.tokens))} == {CUT}
-    assert "accepted with probability" in sentence(trace, cut, 1)
+    assert "below min(1, p/q)" in sentence(trace, cut, 1)
+    assert "accepted with probability" in sentence(trace, replace(cut, u=()), 1)  # of an older record
+
+
+def test_what_is_drawn_from_after_a_rejection_is_the_residual() -> None:
+    """A guess is lost to what p has above q, in shares of all of that; the token that followed is one of these."""
+    trace, known = sampled("draft_model"), 0
+    for step in trace.steps:
+        left = residuals(step)
+        lost = {node for node, u in enumerate(step.u) if u is not None and node not in step.path}
+        assert left.keys() <= lost
+        for node, rows in left.items():
+            parent = step.parents[node]
+            p, q = ({token: (p, q)[which] for token, q, p in step.draft_top[parent]} for which in (0, 1))
+            mass, overlap = sum(share for _, share in rows), step.overlap[parent]
+            assert overlap is not None and mass <= 1 + 1e-3 and [*rows] == sorted(rows, key=lambda row: -row[1])
+            assert all(share == pytest.approx((p[token] - q[token]) / (1 - overlap), abs=1e-3) for token, share in rows)
+            assert step.tokens[node] not in dict(rows)
+            known += dict(rows).keys() >= {step.emitted[step.accepted]}
+    assert known > 3
 
 
 def test_what_a_twin_guessed_was_guessed() -> None:

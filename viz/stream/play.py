@@ -41,6 +41,7 @@ from ..views import VIEWS, counters
 from ..views.check import Rescored
 from ..views.check import outcome as check_outcome
 from ..views.mask_words import sentences
+from ..views.pair import residuals
 from . import encode
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
 
@@ -160,7 +161,7 @@ class Play:
         words = [*dict.fromkeys(sees)]
         numbers = {sentence: number for number, sentence in enumerate(words)}
         seen = {"words": words, "sees": [numbers[sentence] for sentence in sees]}
-        details = line("detail", k=k, top=step.top, views=patches, values=values.new(), **seen)
+        details = line("detail", k=k, top=step.top, left=residuals(step), views=patches, values=values.new(), **seen)
         return texts_line(self.run.texts, step.alternatives) + details
 
     def rows(self, k: int) -> str:
@@ -301,7 +302,7 @@ def _nodes(step: Step, strings: Strings, words: Mapping[str, str], sampled: bool
         columns["choice"] = encode.ids(step.choices)
     if step.ranks:
         columns["readers"] = strings.numbers(map(ranks.words, step.ranks))
-    for name in ("p", "q") if sampled else ("p",):
+    for name in ("p", "q", "u") if sampled else ("p",):
         values = getattr(step, name)
         if any(value is not None for value in values):
             columns[name] = encode.pack([float("nan") if value is None else value for value in values], "f4")

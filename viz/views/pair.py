@@ -6,6 +6,7 @@ distribution and, where the drafter had one there too, the drafter's best. A cop
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from decoding.types import Header, Step
@@ -192,6 +193,10 @@ class _Comparison:
         if not _q(step, node):
             return f"{fate}: the guess was copied, not sampled, so it is accepted with probability p = {chance:.3f}."
         then = ". The next token is then drawn from max(0, p - q)." if self._fates[node] is Fate.REJECTED else "."
+        u = step.u[node] if step.u else None
+        if u is not None:
+            drawn = f"u = {u:.3f} is {'' if node in step.path else 'not '}below min(1, p/q) = {chance:.3f}"
+            return f"{fate}: {drawn}{then}"
         return f"{fate}: accepted with probability min(1, p/q) = {chance:.3f}{then}"
 
 
@@ -215,6 +220,27 @@ def _picture(
     data[MARKS] = {"x": [x for x, _, _ in signs], "y": [y for _, y, _ in signs], "sign": [sign for *_, sign in signs]}
     data[SAY] = {"text": {"strings": [sentence, choice.rank]}}
     return {"data": data}
+
+
+def residuals(step: Step) -> dict[int, list[tuple[int, float]]]:
+    """Return, for every guess that was tested alone at its position and rejected, what the next token is drawn from.
+
+    That is max(0, p - q), in shares of its sum 1 - overlap, of the tokens whose p and q are both recorded.
+    """
+    tested = Counter(step.parents[node] for node, u in enumerate(step.u) if u is not None)
+    left = dict[int, list[tuple[int, float]]]()
+    for node, u in enumerate(step.u):
+        parent = step.parents[node]
+        if u is None or node in step.path or tested[parent] > 1 or not step.draft_top or not step.overlap:
+            continue
+        overlap = step.overlap[parent]
+        rows = [(token, p - q) for token, q, p in step.draft_top[parent] if p > q]
+        if overlap is not None and overlap < 1 and rows:
+            left[node] = [
+                (token, min(1.0, round(more / (1 - overlap), 4)))
+                for token, more in sorted(rows, key=lambda row: -row[1])
+            ]
+    return left
 
 
 def keep(step: Step, node: int) -> float | None:

@@ -35,7 +35,7 @@ export const nodeColumns = (step, record) => {
   const row = Array.from(recorded(columns.row) ?? depth.map(() => 0), (each) => (each < 0 ? null : each));
   return {
     token, parent, fate, count, depth, path, explored, row,
-    choice: recorded(columns.choice), p: recorded(columns.p), q: recorded(columns.q),
+    choice: recorded(columns.choice), p: recorded(columns.p), q: recorded(columns.q), u: recorded(columns.u),
     source: strings(columns.source), readers: strings(columns.readers),
     inspired: new Set(recorded(columns.inspired) ?? []),
     place: samePlaces(token, parent),

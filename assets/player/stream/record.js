@@ -145,9 +145,9 @@ export class RunRecord {
   }
 
   /** @param {DetailLine} line */
-  addDetails({ k, top, views, values, words, sees }) {
+  addDetails({ k, top, left, views, values, words, sees }) {
     const patches = /** @type {DetailLine["views"]} */ (this.whole(views, values));
-    this.details.set(k, { top, views: patches, sees: sees.map((number) => words[number]) });
+    this.details.set(k, { top, left, views: patches, sees: sees.map((number) => words[number]) });
   }
 
   /**

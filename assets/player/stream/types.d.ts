@@ -103,6 +103,7 @@ export interface NodeColumns {
   choice?: Value;
   p?: Value;
   q?: Value;
+  u?: Value;
   inspired?: Value;
   readers?: Value;
   row?: Value; // -1: in none; left out where all are 0
@@ -132,13 +133,14 @@ export interface DetailLine {
   kind: "detail";
   k: number;
   top: [token: number, p: number][][]; // the target's best tokens after each node
+  left?: { [node: number]: [token: number, share: number][] }; // what is drawn from once a guess was rejected
   views: { [view: string]: Patch[] }; // what a view shows when a node, or the target's own token, is pinned
   values: Value[];
   words: string[];
   sees: number[]; // of each node: the number of its words
 }
 
-export interface Details extends Pick<DetailLine, "top" | "views"> {
+export interface Details extends Pick<DetailLine, "top" | "left" | "views"> {
   sees: string[];
 }
 
@@ -213,6 +215,7 @@ export interface Nodes {
   choice: Numbers | null;
   p: Numbers | null;
   q: Numbers | null;
+  u: Numbers | null; // the number that each sampled guess was tested with
   source: string[]; // in words
   readers: string[]; // the ranks that read each node; empty where there was one process
   inspired: Set<number>;

@@ -211,7 +211,7 @@ export class Detail {
     if (answered && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
       rows.push([drawn ? "Target's likeliest" : "Target's choice", record.visible(nodes.choice[parent])]);
     }
-    if (answered) rows.push(...chances(nodes, node));
+    if (answered) rows.push(...chances(nodes, node, judged));
     if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
     rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
     if (!whole) return rows;
@@ -256,14 +256,24 @@ export class Detail {
     const best = record.details.get(k)?.top[parent];
     if (!(own ? this.judged(k) : this.answered(k)) || parent < 0 || record.head.header.record !== "full") return this.best.replaceChildren();
     if (!best?.length) return this.best.replaceChildren();
-    const rows = best.map(([id, p]) => {
+    const parts = [el("h4", {}, "The target's best tokens here"), this.bars(best, token)];
+    const left = own || !this.judged(k) ? undefined : record.details.get(k)?.left?.[node];
+    if (left) parts.push(el("h4", {}, "The next token is drawn from max(0, p - q)"), this.bars(left, record.own(k)?.token));
+    return this.best.replaceChildren(...parts);
+  }
+
+  /**
+   * Return tokens with a bar for the share of each.
+   * @param {[id: number, share: number][]} rows
+   * @param {number | undefined} marked the token that is marked
+   */
+  bars(rows, marked) {
+    return el("ol", {}, ...rows.map(([id, share]) => {
       const bar = el("i", {});
-      bar.style.width = `${(p * 100).toFixed(1)}%`;
-      return el("li", { class: id === token ? "ss-same" : null },
-        el("span", { class: "ss-mono" }, record.visible(id)), el("b", {}, bar),
-        el("span", {}, probability(p)));
-    });
-    return this.best.replaceChildren(el("h4", {}, "The target's best tokens here"), el("ol", {}, ...rows));
+      bar.style.width = `${(share * 100).toFixed(1)}%`;
+      return el("li", { class: id === marked ? "ss-same" : null },
+        el("span", { class: "ss-mono" }, this.player.record.visible(id)), el("b", {}, bar), el("span", {}, probability(share)));
+    }));
   }
 
   /** @param {1 | -1} direction */
@@ -314,13 +324,16 @@ const quoted = (record, id) => `“${record.visible(id)}”`;
 /**
  * @param {Nodes} nodes
  * @param {number} node
+ * @param {boolean} judged
  */
-const chances = (nodes, node) => {
+const chances = (nodes, node, judged) => {
   const [p, q] = [nodes.p?.[node] ?? NaN, nodes.q?.[node] ?? NaN];
   /** @type {Facts} */
   const rows = [];
   if (!Number.isNaN(p)) rows.push(["p, the target's", probability(p)]);
   if (!Number.isNaN(q)) rows.push(["q, the drafter's", probability(q)]);
   if (!Number.isNaN(p) && q > 0) rows.push(["min(1, p/q)", probability(Math.min(1, p / q))]);
+  const u = nodes.u?.[node] ?? NaN;
+  if (judged && !Number.isNaN(u)) rows.push(["u, drawn", `${probability(u)}, ${nodes.path.includes(node) ? "below it" : "not below it"}`]);
   return rows;
 };

@@ -75,11 +75,13 @@ def test_what_is_wrong_is_counted() -> None:
 
 
 def test_chances_are_said_where_they_were_drawn() -> None:
-    """Of a sampled run: q at once, p and min(1, p/q) with the verdict, down to the first wrong token."""
+    """Of a sampled run: q at once, p and min(1, p/q) with the answers, and u of what was tested."""
     rejected = 0
     for run, step, scene in steps(record("draft_model")):
         assert run.header.sampling["temperature"]
         early, late = scene.words("verify"), scene.words("accept")
+        answers = [word for word in scene.words("answers") if word.startswith("p ")]
+        assert answers == [f"p {said(p)}" for p in step.p[1:]]
         assert not [word for word in early if word.startswith("p ")]
         for node in range(1, step.drafted + 1):
             assert f"q {said(step.q[node])}" in early
@@ -88,6 +90,7 @@ def test_chances_are_said_where_they_were_drawn() -> None:
         for node in judged:
             chance = min(1.0, (step.p[node] or 0) / (step.q[node] or 1))
             assert said(chance) in late
+            assert f"u {step.u[node]:.2f}" in late and (step.u[node] < chance) == (node in step.path)
             rejected += chance < 1
     assert rejected > 2
 

@@ -7,6 +7,7 @@ from one pass. The first place where they differ is a pair of words; what was dr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from decoding.methods.draft_model import DraftModelParams
 from decoding.methods.panels import DraftModelPanel
@@ -14,6 +15,7 @@ from decoding.types import Header, Step
 
 from ...boards import confidence
 from ...boards.nodes import NodeIndex
+from ...cells import StepPhase
 from ...panels import read_panel
 from ...params import params_reader
 from ...run_state import RunState
@@ -24,7 +26,7 @@ from ...wording import count, odds, quote, share
 
 _MIDDLE = 0.46  # of a cell, in columns
 _LABEL = -0.15  # where labels beside the lane end
-_NUMBERS = (0.92, 1.5, 2.1)  # rows of q, p and the chance below the drafted tokens
+_NUMBERS = (0.92, 1.5, 2.1, 2.7)  # rows of q, p, the chance and u below the drafted tokens
 _ROWS = 5
 
 params_of = params_reader(DraftModelParams)
@@ -97,7 +99,7 @@ def _draw_lanes(scene: Scene, room: Room) -> None:
 
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
     """Write the numbers that decide below the drafted tokens."""
-    sampled, (first, second, third) = _sampled(run.header), _NUMBERS
+    sampled, (first, second, third, fourth) = _sampled(run.header), _NUMBERS
     asked = bool(confidence_of(step)) and not sampled
     if asked and shown:
         scene.word("confidence", ZoneCell(GUESSES, _LABEL, first), "left")
@@ -107,11 +109,18 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
         if node in sure:
             scene.word(f"{'q ' * (not asked)}{_short(sure[node])}", ZoneCell(GUESSES, x, first), "middle")
         chance = _chance(step, node)
-        if sampled and chance is not None and step.p and depths[node] <= step.accepted + 1:
-            scene.word(f"p {_short(step.p[node] or 0)}", ZoneCell(GUESSES, x, second), "middle", since="accept")
-            scene.word(_short(chance), ZoneCell(GUESSES, x, third), "middle", loud=True, since="accept")
+        if sampled and chance is not None and step.p:
+            until: StepPhase | None = None if depths[node] <= step.accepted + 1 else "accept"  # it was not tested
+            write = partial(scene.word, side="middle", since="answers", until=until)
+            write(f"p {_short(step.p[node] or 0)}", ZoneCell(GUESSES, x, second))
+            write(_short(chance), ZoneCell(GUESSES, x, third), loud=True)
+        if step.u and (u := step.u[node]) is not None:
+            scene.word(f"u {u:.2f}", ZoneCell(GUESSES, x, fourth), "middle", loud=True, since="accept")
     if sampled and any(_chance(step, node) is not None for node in shown):
-        scene.word("chance: min(1, p/q)", ZoneCell(GUESSES, _LABEL, third), "left", since="accept")
+        scene.word("chance: min(1, p/q)", ZoneCell(GUESSES, _LABEL, third), "left", since="answers")
+    if any(u is not None for u in step.u):
+        words = "drawn: kept if less"
+        scene.word(words, ZoneCell(GUESSES, _LABEL, fourth), "left", since="accept")
 
 
 def _short(p: float) -> str:
@@ -126,7 +135,7 @@ def _chance(step: Step, node: int) -> float | None:
 
 
 def _verdict_row(header: Header) -> float:
-    return _NUMBERS[2] + 0.8 if _sampled(header) else _NUMBERS[1] + 0.2
+    return _NUMBERS[3] + 0.7 if _sampled(header) else _NUMBERS[1] + 0.2
 
 
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
