@@ -76,7 +76,10 @@ def _outcome(run: RunState, step: Step) -> str:
 def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
     """Say how far the target agreed, and what it wrote itself."""
     accepted, verb = step.accepted, "drew" if run.header.sampling.get("temperature") else "wanted"
-    if branching and accepted:
+    if not run.header.lossless:
+        agreed = f"found {count(accepted, 'token')} {quote(run, step.emitted[:accepted])} likely enough"
+        agreed = agreed if accepted else "found none likely enough"
+    elif branching and accepted:
         agreed = f"followed {count(accepted, 'token')} {quote(run, step.emitted[:accepted])}"
     elif accepted and accepted == step.drafted:
         agreed = f"agreed with {'it' if accepted == 1 else f'all {accepted}'}"
@@ -88,6 +91,8 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
         return agreed
     chosen, at = step.emitted[accepted], step.path[-1]
     rejected = [node for node in siblings(step, at) if step.tokens[node] != chosen]
+    if not run.header.lossless:
+        return f"{agreed} and drew {quote(run, [chosen])}"
     if not rejected:
         return f"{agreed} and added {quote(run, [chosen])}"
     others = len(rejected) - 1
@@ -103,8 +108,6 @@ def _odds(run: RunState, step: Step, chosen: int, rejected: int) -> str:
     if not run.header.sampling.get("temperature"):
         p_chosen = dict(step.top[step.path[-1]]).get(chosen) if step.top else None
         return "" if p_chosen is None else f" ({odds(p_chosen, p)})"
-    if not run.header.lossless:
-        return f" (p {share(p)})"
     q = step.q[rejected] if step.q else None
     if not q:
         return f" (copied, so accepted with probability p {share(p)})"

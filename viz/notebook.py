@@ -170,7 +170,8 @@ class _Drawing:
             return drawn
         if self.view.kind == "stage":
             scene = self._plain(self.view.frame(self._run, k), k)
-            return stage_picture(self._base, scene, self._colours, self._phase or "accept")
+            lossless = self._run.header.lossless
+            return stage_picture(self._base, scene, self._colours, self._phase or "accept", lossless=lossless)
         if self.view.kind == "numbers":
             table: Figure = self._plain(_table(self._rows(k if self._judged else k - 1)))
             return table

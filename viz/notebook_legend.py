@@ -7,7 +7,7 @@ from typing import Any
 
 from .cells import PlotTrace, points
 from .fates import emitted_fates, node_fates
-from .palette import MEANINGS, Fate
+from .palette import Fate, meanings
 from .run_state import RunState
 from .view import Figure, View
 
@@ -25,7 +25,8 @@ def entries(view: View, base: Figure, run: RunState) -> list[PlotTrace]:
     used = {Fate.PROMPT, *base.get("draws", ())}
     for step in run.steps:
         used |= {*node_fates(step), *emitted_fates(step)}
-    fates = [_entry(meaning.label, meaning.symbol, meaning.colour) for meaning in MEANINGS if meaning.fate in used]
+    known = meanings(lossless=run.header.lossless)
+    fates = [_entry(meaning.label, meaning.symbol, meaning.colour) for meaning in known if meaning.fate in used]
     return fates + [_of_key(item) | {"legend": "legend2"} for item in base.get("key", ())]
 
 

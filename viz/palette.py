@@ -5,7 +5,7 @@ A figure names a colour as "$accepted"; `encode.resolve` or the page's player pu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -95,6 +95,27 @@ MEANINGS: tuple[Meaning, ...] = (
         "the same guess as an accepted one",
     ),
 )
+
+# Under typical acceptance: label and words of fates, since no guess is tested against the target's own choice.
+_TYPICAL: dict[Fate, tuple[str, str]] = {
+    Fate.ACCEPTED: ("Accepted as typical", "a guess that the target finds likely enough, but need not have chosen"),
+    Fate.REJECTED: (
+        "Not accepted",
+        "a guess that is not likely enough, or not on the longest branch that is",
+    ),
+    Fate.MATCHED: ("Likeliest, not accepted", "the target's likeliest token, on a branch that was not accepted"),
+    Fate.CORRECTION: ("Target's draw", "a token that the target drew after the accepted guesses"),
+    Fate.BONUS: ("Target's draw at a branch's end", "a token that the target drew after the last guess of a branch"),
+}
+
+
+def meanings(*, lossless: bool) -> tuple[Meaning, ...]:
+    """Return what the fates of a run mean."""
+    if lossless:
+        return MEANINGS
+    named = ((meaning, *_TYPICAL.get(meaning.fate, (meaning.label, meaning.words))) for meaning in MEANINGS)
+    return tuple(replace(meaning, label=label, words=words) for meaning, label, words in named)
+
 
 # Okabe and Ito's eight: blue, sky, green, yellow, orange, vermilion, purple, black.
 _FATES = {

@@ -15,7 +15,7 @@ from decoding.types import Step
 from . import token_text
 from .cells import StepPhase
 from .fates import node_fates, seen_fate
-from .palette import MEANINGS, Fate
+from .palette import Fate, meanings
 from .run_state import RunState
 
 MOST_ROWS = 1000  # that become known in one phase: more of them would stop a browser
@@ -51,23 +51,23 @@ def texts_of(run: RunState, given: Iterable[int]) -> str:
     return " ".join(token_text.isolated(text_of(run, each)) for each in given)
 
 
-def fate_label(fate: Fate) -> str:
+def fate_label(fate: Fate, *, lossless: bool = True) -> str:
     """Say what a fate is called."""
-    return MEANINGS[fate].label
+    return meanings(lossless=lossless)[fate].label
 
 
-def fate_of(step: Step, node: int) -> Cell:
+def fate_of(step: Step, node: int, *, lossless: bool = True) -> Cell:
     """Return what became of a node, as far as it is known."""
-    return fates_of(step, [node])
+    return fates_of(step, [node], lossless=lossless)
 
 
-def fates_of(step: Step, nodes: Sequence[int], text: int = 0) -> Cell:
+def fates_of(step: Step, nodes: Sequence[int], text: int = 0, *, lossless: bool = True) -> Cell:
     """Return what became of several nodes after `text` tokens of the text; -1 means a token that was not fed."""
     judged = node_fates(step)
     fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
-    after = ", ".join("not fed" if each is None else fate_label(each) for each in fates)
+    after = ", ".join("not fed" if each is None else fate_label(each, lossless=lossless) for each in fates)
     guessed = [None if each is None else seen_fate(each, judged=False) for each in fates]
-    before = ", ".join("not fed" if each is None else fate_label(each) for each in guessed)
+    before = ", ".join("not fed" if each is None else fate_label(each, lossless=lossless) for each in guessed)
     return after if before == after else {"propose": before, "accept": after}
 
 

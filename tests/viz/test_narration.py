@@ -109,7 +109,6 @@ def test_close_probabilities_have_the_digits_that_decided(own: float, rejected: 
         ({"q": (None, 0.9, 0.4, 0.1)}, {}, " (p 0.02, q 0.40: accepted with probability 0.05)"),
         ({"q": (None, 0.9, 0.01, 0.1)}, {}, " (p 0.02, q 0.01: accepted with probability 1.00)"),
         ({"q": (None, None, None, None)}, {}, " (copied, so accepted with probability p 0.02)"),
-        ({"q": (None, 0.9, 0.4, 0.1)}, {"lossless": False}, " (p 0.02)"),
         ({"p": ()}, {}, ""),
     ],
 )
@@ -117,6 +116,12 @@ def test_a_sampled_token_was_drawn(fields: dict[str, Any], header: dict[str, Any
     """The target wants nothing when it draws: the rejected guess had a chance of min(1, p/q)."""
     sentence = say(step(**fields), sampling={"temperature": 0.7}, **header)
     assert f"drew ' red' instead of ' brown'{words}. 2 tokens" in sentence
+
+
+def test_typical_acceptance_agrees_with_nothing() -> None:
+    """A guess that is likely enough is accepted whatever the target's own choice is."""
+    sentence = say(step(), sampling={"temperature": 0.7}, lossless=False)
+    assert "the target found 1 token ' quick' likely enough and drew ' red'. 2 tokens" in sentence
 
 
 def test_the_last_token_asked_for() -> None:

@@ -75,14 +75,24 @@ def rows(run: RunState, k: int) -> Table:
     """Return all guesses of all heads as a table, and what was written."""
     step, table_rows = run.steps[k], list[TableRow]()
     hits = dict(enumerate(panel_of(step).get("hits", []), start=1))
+    lossless = run.header.lossless
     for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
         table_rows.append(
-            TableRow((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit")
+            TableRow(
+                (text_of(run, written), f"head {x}", "written", fate_label(code, lossless=lossless), None),
+                since="commit",
+            )
         )
     guesses, _ = _by_head_and_rank(step, len(step.tokens), len(step.tokens))
     for (head, rank), node in sorted(guesses.items(), key=lambda guess: (guess[0][1], guess[0][0])):
         target_sign: Cell = {"commit": "the target's own token"} if hits.get(head) == rank else None
-        cells = (text_of(run, step.tokens[node]), f"head {head}", f"rank {rank}", fate_of(step, node), target_sign)
+        cells = (
+            text_of(run, step.tokens[node]),
+            f"head {head}",
+            f"rank {rank}",
+            fate_of(step, node, lossless=lossless),
+            target_sign,
+        )
         table_rows.append(TableRow(cells, node))
     return Table(("Token", "Head", "Rank", "Fate", "Sign"), table_rows, () if guesses else (_no_guess(run, step),))
 

@@ -108,7 +108,7 @@ class StepScene(Scene):
         `answers` are the words beside the answers.
         """
         self.draw_end()
-        step, root = self.step, self.room.root
+        step, root, lossless = self.step, self.room.root, self.run.header.lossless
         last = step.start - 1
         if self._moves_text:
             for position in range(max(0, last - root), last + 1):
@@ -117,13 +117,16 @@ class StepScene(Scene):
             place = ZoneCell(TEXT, root + 1 + i, 1)
             if i < step.accepted:
                 node, name = step.path[i + 1], _answer_name(step.index, i)
+                if not lossless and step.choices:
+                    token = step.choices[step.path[i]]  # what was written need not be the target's choice
                 if place.x < COLUMNS:
                     self.add(StagePiece(name, token, place, Fate.PROMPT, node, since="accept", faint=True))
                 continue
             name, origin = position_name(step.start + i), source or position_name(last)
             self.add(StagePiece(name, token, place, fate, len(step.tokens), since="accept", origin=origin))
             self.land(name, self.landing(1 + i))
-        self.word(answers, ZoneCell(TEXT, root + 0.9, 1), "left", since="accept")
+        words = answers if lossless or not answers else "the target's likeliest tokens"
+        self.word(words, ZoneCell(TEXT, root + 0.9, 1), "left", since="accept")
 
     @property
     def _moves_text(self) -> bool:

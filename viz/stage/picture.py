@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..cells import StepPhase
-from ..palette import MEANINGS
+from ..palette import MEANINGS, Meaning, meanings
 from ..view import Figure, Patch
 from .scene import PHASES, seen_at, zone_of
 
@@ -15,9 +15,11 @@ _INSET = 0.1  # rows by which a box is lower than its cell
 _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
 
 
-def picture(base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase) -> Figure:
+def picture(
+    base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, *, lossless: bool = True
+) -> Figure:
     """Return the figure of a scene whose columns are plain values."""
-    drawn = _Drawing(base, scene, colours, phase)
+    drawn = _Drawing(base, scene, colours, phase, meanings(lossless=lossless))
     drawn.zones()
     drawn.frames()
     drawn.links()
@@ -29,10 +31,12 @@ def picture(base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepP
 class _Drawing:
     """Shapes and annotations of plotly, in the stage's own columns and rows."""
 
-    def __init__(self, base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase) -> None:
+    def __init__(
+        self, base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, known: Sequence[Meaning]
+    ) -> None:
         self._base, self._scene, self._colours = base, scene, colours
         self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
-        self._phase = phase
+        self._phase, self._known = phase, known
         moves = zip(*scene.get("moves", ()), strict=True)
         self._moved = {move[0]: move[2:] for move in moves if move[1] <= PHASES.index(phase)}  # by a piece: zone, x, y
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
@@ -87,7 +91,7 @@ class _Drawing:
     def figure(self) -> Figure:
         """Return all of it, with what became of every token for the pointer."""
         pieces = self._scene.get("pieces", {})
-        labels = [f"{pieces['text'][number]}: {MEANINGS[pieces['fate'][number]].label}" for number in self._places]
+        labels = [f"{pieces['text'][number]}: {self._known[pieces['fate'][number]].label}" for number in self._places]
         hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}
         hover |= {"x": [x + 0.46 for x, _ in self._places.values()], "y": [y + 0.5 for _, y in self._places.values()]}
         hover |= {"text": labels, "hovertemplate": "%{text}<extra></extra>"}

@@ -33,7 +33,7 @@ from decoding.types import Header, ModelCard, Step, Summary, Trace
 from .. import narration, ranks, sources, tree_layout
 from ..fates import JUDGED, emitted_fates, is_branching, node_fates
 from ..methods import inspired_nodes, label_of, screen_of
-from ..palette import MEANINGS, THEMES
+from ..palette import THEMES, meanings
 from ..run_state import RunState
 from ..tables import as_json
 from ..view import OF_A_RUN, View
@@ -91,7 +91,7 @@ class Play:
         fates = [
             asdict(meaning)
             | {"fate": meaning.fate.name.lower(), "code": meaning.fate, "judged": meaning.fate in JUDGED}
-            for meaning in MEANINGS
+            for meaning in meanings(lossless=header.lossless)
         ]
         with _refusing_misfits("header", "prompt"):
             prompt = encode.ids(header.prompt)

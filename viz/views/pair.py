@@ -6,6 +6,7 @@ distribution and, where the drafter had one there too, the drafter's best. A cop
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -189,7 +190,7 @@ class _Comparison:
         if header.lossless and self._places[step.parents[node]] not in self._tried:
             return UNTRIED
         if not header.lossless:
-            return f"{fate}: p {p:.3f}. A guess is accepted where it is typical enough."
+            return self._typical(node, p)
         if not _q(step, node):
             return f"{fate}: the guess was copied, not sampled, so it is accepted with probability p = {chance:.3f}."
         then = ". The next token is then drawn from max(0, p - q)." if self._fates[node] is Fate.REJECTED else "."
@@ -198,6 +199,24 @@ class _Comparison:
             drawn = f"u = {u:.3f} is {'' if node in step.path else 'not '}below min(1, p/q) = {chance:.3f}"
             return f"{fate}: {drawn}{then}"
         return f"{fate}: accepted with probability min(1, p/q) = {chance:.3f}{then}"
+
+    def _typical(self, node: int, p: float) -> str:
+        """Explain what typical acceptance made of a guess: it is not compared with the target's own choice."""
+        rule, limit = "min(ε, δ·exp(-H))", typical_limit(self._header, self._step, node)
+        if limit is None:
+            return f"p {p:.3f}. A guess is typical where p is above {rule}; the longest branch of these is accepted."
+        if p <= limit:
+            return f"Not typical: p {p:.3f} is not above {rule} = {limit:.3f}."
+        taken = "accepted" if node in self._step.path else "not on the longest typical branch"
+        return f"Typical, and {taken}: p {p:.3f} is above {rule} = {limit:.3f}."
+
+
+def typical_limit(header: Header, step: Step, node: int) -> float | None:
+    """Return the probability above which a guess is typical; None where the record does not hold the entropy."""
+    epsilon, delta = header.params.get("epsilon"), header.params.get("delta")
+    if not step.entropy or not isinstance(epsilon, float | int) or not isinstance(delta, float | int):
+        return None
+    return min(epsilon, delta * math.exp(-step.entropy[step.parents[node]]))
 
 
 def _picture(

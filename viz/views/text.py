@@ -10,7 +10,7 @@ from decoding.types import Role, Step
 from .. import sources, token_text
 from ..fates import emitted_fates
 from ..methods import screen_of
-from ..palette import FATE_RANGE, FATE_SCALE, MEANINGS, Fate
+from ..palette import FATE_RANGE, FATE_SCALE, MEANINGS, Fate, meanings
 from ..run_state import RunState
 from ..stream import encode
 from ..view import Figure, Patch, View
@@ -69,7 +69,7 @@ def picture(run: RunState, k: int) -> Figure:
     signs |= {"marker": {**_by_fate(fates), "size": 7}, "customdata": _origins(run, k)}
     signs |= {"hovertemplate": "%{customdata}<extra></extra>"}
     legend = [
-        _points([None], [None], "markers", name=MEANINGS[fate].label, showlegend=True)
+        _points([None], [None], "markers", name=meanings(lossless=run.header.lossless)[fate].label, showlegend=True)
         | {"marker": {"symbol": MEANINGS[fate].symbol, "color": MEANINGS[fate].colour, "size": 8}}
         for fate in (Fate.PROMPT, Fate.ACCEPTED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)
     ]
@@ -85,13 +85,13 @@ def picture(run: RunState, k: int) -> Figure:
 
 def _origins(run: RunState, k: int) -> list[str]:
     """Return the fate of every token up to a step, and of accepted guesses where they came from."""
-    words = screen_of(run.header).source_words
-    origins = [MEANINGS[Fate.PROMPT].label] * len(run.header.prompt)
+    words, known = screen_of(run.header).source_words, meanings(lossless=run.header.lossless)
+    origins = [known[Fate.PROMPT].label] * len(run.header.prompt)
     for step in run.steps[: k + 1]:
         guesses = [sources.in_a_sentence(step.sources[node], words) for node in step.path[1:]]
         guesses = [f": {token_text.escaped(source)}" for source in guesses]
         behind = guesses + [""] * (len(step.emitted) - len(guesses))
-        origins += [MEANINGS[fate].label + more for fate, more in zip(emitted_fates(step), behind, strict=False)]
+        origins += [known[fate].label + more for fate, more in zip(emitted_fates(step), behind, strict=False)]
     return origins
 
 

@@ -12,8 +12,11 @@ import pytest
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import changed, record
-from viz.palette import Fate
+from viz.narration import say
+from viz.palette import Fate, meanings
 from viz.run_state import RunState
+from viz.stage.scene import PHASES
+from viz.views.pair import SAY, of_node
 
 from .scenes import Scene
 
@@ -85,7 +88,9 @@ def test_boxes_say_which_word_was_right_once_it_is_known(name: str) -> None:
         for head, rank in enumerate(step.panel["hits"], start=1):
             if head > len([title for title in scene.frames("propose") if title.startswith("head ")]):
                 continue
-            match = re.search(rf"head {head}: (?:its (\d+)(?:st|nd|rd|th) was right|none was right)", titles)
+            match = re.search(
+                rf"head {head}: (?:its (\d+)(?:st|nd|rd|th) was (?:right|written)|none was (?:right|written))", titles
+            )
             assert match and (match[1] is None if rank is None else int(match[1]) == rank + 1)
             right += rank is not None
         assert not [title for title in scene.frames("propose") + scene.frames("verify") if "right" in title]
@@ -140,3 +145,36 @@ def test_panels_and_trees_of_other_makers_are_drawn() -> None:
     assert scene.pieces("commit") and f"and {2**30 - 4} more heads" in scene.words("propose")
     header = replace(trace.header, params={**trace.header.params, "tree": "given", "paths": "nonsense"})
     assert Scene(RunState.of(replace(trace, header=header)), 3).pieces("propose")
+
+
+def test_typical_acceptance_does_not_look_lossless() -> None:
+    """What is likely enough need not be the target's choice: no word, no fate and no grey row may say that it is."""
+    trace = shipped("medusa-typical")
+    run, unlike = RunState.of(trace), 0
+    labels = {meaning.label for meaning in meanings(lossless=False)}
+    assert not [label for label in labels if "right" in label.lower() or "Correction" in label]
+    for step in trace.steps:
+        said = say(run, step.index)
+        assert not any(word in said for word in ("agreed", "instead of", "wanted"))
+        scene = Scene(run, step.index)
+        for phase in PHASES:
+            assert "right" not in " ".join([*scene.words(phase), *scene.frames(phase)])
+        row = [piece for piece in scene.pieces("accept") if (piece.zone, piece.y) == ("text", 1) and piece.node > 0]
+        grey = [piece.token for piece in sorted(row, key=lambda piece: piece.x) if piece.node < len(step.tokens)]
+        assert grey == [step.choices[node] for node in step.path[:-1]][: len(grey)]
+        unlike += sum(token != written for token, written in zip(grey, step.emitted, strict=False))
+    assert unlike > 1
+
+
+def test_p_and_the_threshold_of_a_typical_guess_are_told() -> None:
+    """The threshold is the lower one of epsilon and delta times exp(-H)."""
+    trace = shipped("medusa-typical")
+    step = replace(trace.steps[2], entropy=(0.98,) + (3.0,) * (len(trace.steps[2].tokens) - 1), index=0)
+    run = RunState(trace.header, dict(trace.texts), [step])
+
+    def sentence(node: int) -> str:
+        return str(of_node(run, 0, node)["data"][SAY]["text"]["strings"][0])
+
+    assert sentence(1) == "Typical, and accepted: p 0.293 is above min(ε, δ·exp(-H)) = 0.090."
+    assert sentence(4) == "Typical, and not on the longest typical branch: p 0.550 is above min(ε, δ·exp(-H)) = 0.090."
+    assert sentence(2) == "Not typical: p 0.000 is not above min(ε, δ·exp(-H)) = 0.015."

@@ -16,6 +16,7 @@ from decoding.methods.medusa import MedusaParams
 from decoding.methods.panels import MedusaPanel
 from decoding.types import Header, Role, Step
 
+from ...fates import node_fates
 from ...palette import Fate
 from ...panels import panel_reader
 from ...params import params_reader
@@ -152,10 +153,11 @@ def _draw_heads(scene: StepScene, words: Mapping[int, _Word], shown: Mapping[_Wo
         more = f", {len(seen)} of its {listed} in the tree" if len(seen) < listed else ""
         if words and not listed:
             more = ", not in the tree"
-        verdict = _verdict(panel.get("hits", []), head, {word.rank for word in words.values() if word.head == head})
+        in_tree = {word.rank for word in words.values() if word.head == head}
+        verdict = _verdict(panel.get("hits", []), head, in_tree, lossless=scene.run.header.lossless)
         scene.frame(place, wide, _BOX, title + more, until="accept" if verdict else None)
         if verdict:
-            loud = verdict != _WRONG
+            loud = not verdict.startswith(_NONE)
             scene.frame(place, wide, _BOX, f"head {head}: {verdict}", loud=loud, since="accept")
         for x, word in enumerate(seen):
             note = _ordinal(word.rank + 1) if word.rank != x else ""
@@ -166,17 +168,17 @@ def _draw_heads(scene: StepScene, words: Mapping[int, _Word], shown: Mapping[_Wo
         scene.word(f"and {count(beyond, 'more head')}", below)
 
 
-_WRONG = "none was right"
+_NONE = "none was "
 
 
-def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int]) -> str:
+def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int], *, lossless: bool) -> str:
     """Return which of a head's words was written, where the step got as far as its place."""
     if head > len(hits):
         return ""
-    rank = hits[head - 1]
+    rank, became = hits[head - 1], "right" if lossless else "written"
     if rank is None:
-        return _WRONG
-    return f"its {_ordinal(rank + 1)} was right" + ("" if rank in in_tree else ", but is not in the tree")
+        return _NONE + became
+    return f"its {_ordinal(rank + 1)} was {became}" + ("" if rank in in_tree else ", but is not in the tree")
 
 
 def _draw_word(scene: StepScene, word: _Word, node: int, place: ZoneCell, note: str) -> None:
@@ -185,6 +187,8 @@ def _draw_word(scene: StepScene, word: _Word, node: int, place: ZoneCell, note: 
     if word.head <= len(step.emitted):
         right = token == step.emitted[word.head - 1]
         fate = (Fate.ACCEPTED if node in step.path else Fate.MATCHED) if right else Fate.REJECTED
+        if not scene.run.header.lossless:
+            fate = node_fates(step)[node]
     hidden = f"h{step.start - 2}"
     scene.add(StagePiece(_name(step, word), token, place, fate, node, origin=hidden, note=note))
 
