@@ -25,6 +25,7 @@ class Fate(IntEnum):
     PROMPT = 9
     OWN = 10  # the target's own token where nothing was guessed
     TWIN = 11  # the same guess as an accepted one, in another row
+    EARLY = 12  # the token that was written at this position later
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "hollow",
         "diamond-open",
         "the same guess as an accepted one",
+    ),
+    Meaning(
+        Fate.EARLY,
+        "Right, too early",
+        "$matched",
+        "hollow",
+        "bowtie-open",
+        "the token that was written at this position later: it came before its turn, and was not used",
     ),
 )
 

@@ -132,7 +132,7 @@ const crowd = {
 };
 const few = {
   pieces: { id: [20, 21, 22], text: ["r", "a", "b"], x: [8, 0, 0], y: [0, 0, 1], fate: [1, 0, 0], nodes: [0, 1, 2], when: [when(0, 0), when(1, 0), when(1, 0)] },
-  words: { text: ["and 2 guesses more"], x: [0], y: [1.75], when: [when(1, 0)], side: [0], loud: [0] },
+  words: { text: ["and 2 guesses more", "0.5"], x: [0, 1], y: [1.75, 1], when: [when(1, 0), when(1, 0)], side: [0, 0], loud: [0, 0] },
 };
 const focusOn = (...numbers) => ({
   ids: new Set(), numbers: new Set(numbers), step: 4, phase: "answers", nodes: tree, sampled: false, text: (token) => `w${token}`,
@@ -145,7 +145,7 @@ test("a guess in focus that had no room takes a row that can be spared, with the
     const shown = [...pieces.values()].filter(({ node }) => node > 0).map(({ node, x, y, text, answer }) => [node, x - 9, Math.round(y - 3.9), text, answer]);
     return [shown, links.map(({ from, to }) => [from.node, to.node]), words.map(({ text }) => text)];
   };
-  assert.deepEqual(at(null), [[[1, 0, 0, "a", ""], [2, 0, 1, "b", ""]], [], ["and 2 guesses more"]]);
+  assert.deepEqual(at(null), [[[1, 0, 0, "a", ""], [2, 0, 1, "b", ""]], [], ["and 2 guesses more", "0.5"]]);
   assert.deepEqual(at(focusOn(4)), [[[1, 0, 0, "a", ""], [3, 0, 1, "w3", "w1"], [4, 1, 1, "w4", "w9"]], [[0, 3], [3, 4]], ["and 1 guess more"]]);
   assert.deepEqual(at(focusOn(2)), at(null)); // is drawn already
 });

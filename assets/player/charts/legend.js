@@ -30,7 +30,8 @@ export class Legend {
     if (!["record", "theme", "open", "view", "narrow", "full"].some((name) => changed.has(name))) return;
     const { record, theme, cards } = this.player;
     if (!record.play) return;
-    const used = new Set([...this.used(), ...cards.shown().flatMap((view) => view.base.draws ?? [])]);
+    const views = [...cards.shown(), ...record.views.filter(({ kind }) => kind === "stage")];
+    const used = new Set([...this.used(), ...views.flatMap((view) => view.base.draws ?? [])]);
     const wanted = `${record.version}/${theme}/${[...used]}`;
     if (this.drawn === wanted) return;
     this.drawn = wanted;
@@ -113,7 +114,7 @@ const SYMBOLS = {
   "cross": "M4.5 1h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", "line-ew": "M1 6h10",
   "square-cross": "M1.5 1.5h9v9h-9zM6 1.5v9M1.5 6h9", "octagon": "M4 1h4l3 3v4l-3 3h-4l-3-3v-4z",
   "triangle-up": "M6 1.5l5 8.5h-10z", "triangle-down": "M6 10.5l5-8.5h-10z",
-  "star": "M6 .5l1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9l-3.4 2 .8-3.9L.5 4.500l3.900-.4z",
+  "bowtie": "M1.5 2l9 8v-8l-9 8z", "star": "M6 .5l1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9l-3.4 2 .8-3.9L.5 4.500l3.900-.4z",
 };
 
 /**

@@ -169,6 +169,6 @@ export class Transport {
 
 const PHASE_WORDS = {
   propose: "The method proposes guesses", verify: "The target reads them all in one pass",
-  answers: "The target's own token at every guess, before any is judged",
+  answers: "The target's likeliest token at every guess, before any is judged",
   accept: "Guesses that are the target's own choice are accepted", commit: "The accepted tokens join the text",
 };

@@ -84,6 +84,8 @@ export const unfold = ({ pieces: all, links, words }, focus, base, where) => {
     const [above] = branch, before = drawn.get(above);
     const row = before && before.zone === zone && isFocused(focus, before) && !inZone().some(({ x, y }) => y === before.y && x > before.x)
       ? before.y : freeRow(inZone(), focus, base.zones[zone].rows, top);
+    const numbered = words.findIndex(({ x, y }) => x >= where(zone, 0, 0).x && Math.abs(y - row) < 0.01); // of what was here
+    if (numbered >= 0) words.splice(numbered, 1);
     for (const piece of inZone()) if (piece.y === row && piece.x >= where(zone, nodes.depth[branch[1]] - 1, 0).x) piece.seen = false;
     for (let i = 1; i < branch.length; i += 1) {
       const piece = pieceOf(branch[i], focus, zone, { x: where(zone, nodes.depth[branch[i]] - 1, 0).x, y: row });

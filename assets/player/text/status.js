@@ -153,7 +153,7 @@ export const sentence = (step, { step: k, phase, withheld }) => {
   const guesses = plural(step.drafted, "guess", "guesses");
   if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
   if (phase === "verify") return `Step ${k}: the target processes ${plural(step.fed, "token")} in one pass.`;
-  if (phase === "answers") return `Step ${k}: the target's own token for ${step.drafted ? "the position of each guess" : "the next position"}.`;
+  if (phase === "answers") return `Step ${k}: the target's likeliest token ${step.drafted ? "at the position of each guess" : "is known"}.`;
   if (phase === "accept") return `Step ${k}: ${step.accepted} of ${guesses} accepted, then the target's own token.`;
   return step.say;
 };

@@ -125,3 +125,23 @@ def test_earlier_passes_are_stairs(trace: Trace) -> None:
                 steps_up += 1
         passes.append((step, {piece.id: piece.token for piece in row(scene, NOW, "propose")}))
     assert steps_up >= 5
+
+
+@each_run
+def test_what_was_right_too_early_is_seen_once_the_text_has_got_there(trace: Trace) -> None:
+    """Hindsight needs no later step: it is about earlier passes, and the text before this one."""
+    written = [*trace.header.prompt, *trace.ids]
+    for step, scene in steps(trace):
+        [root] = [piece.x for piece in scene.pieces("propose") if piece.zone == "text" and piece.node == 0]
+        for piece in scene.pieces("propose"):
+            position = step.start - 1 + round(piece.x - root)
+            if piece.zone == "block" and piece.y < NOW and piece.fate != Fate.ACCEPTED:
+                right = position < step.start and written[position] == piece.token
+                assert (piece.fate == Fate.EARLY) == right
+
+
+def test_a_right_guess_after_a_wrong_one_is_found_in_hindsight() -> None:
+    early = [
+        piece for _, scene in steps(RUNS["mixed"]) for piece in scene.pieces("propose") if piece.fate == Fate.EARLY
+    ]
+    assert len(early) > 3

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from decoding.types import Step
 from tests.viz.records import record
+from viz.palette import Fate
 from viz.run_state import RunState
 
 from .scenes import Scene
@@ -94,3 +95,16 @@ def test_n_grams_come_off_their_diagonals() -> None:
         assert not inserted or f"learned {len(inserted)} n-gram" in " ".join(scene.words("commit"))
         assert not inserted or f"{new} new" in " ".join(scene.words("commit"))
     assert seen > 20
+
+
+def test_a_window_cell_that_is_written_elsewhere_is_right_too_early() -> None:
+    """Nothing is written from the window: the cell is read, and the target writes the same token itself."""
+    found = 0
+    for step, scene, _ in steps():
+        for phase in ("propose", "verify", "answers"):
+            assert not [piece for piece in scene.pieces(phase) if piece.fate == Fate.EARLY]
+        cells = [piece for piece in scene.pieces("answers") if piece.zone == "window" and piece.node > 0]
+        want = {piece.node for piece in cells if piece.token in step.emitted[round(piece.x) - 1 : round(piece.x)]}
+        assert {piece.node for piece in scene.pieces("accept") if piece.fate == Fate.EARLY} == want
+        found += len(want)
+    assert found > 1

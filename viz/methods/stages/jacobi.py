@@ -40,7 +40,8 @@ def _room(run: RunState) -> Room:
 def base(run: RunState) -> Figure:
     """Return the stage without a step."""
     title = "Block, read again in every pass (grey: settled)"
-    return stage([[text_zone()._replace(rows=1)]], [[Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)]])
+    zone = Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)
+    return stage([[text_zone()._replace(rows=1)]], [[zone]], draws=[Fate.EARLY])
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -70,10 +71,10 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
         place = ZoneCell(BLOCK, before.start + node - 1 + moved, y)
         if 0 <= place.x <= room.root + room.depth:
             # What was wrong is not crossed out for ever: what is to be seen is the stairs of what was right.
-            fate = Fate.ACCEPTED if fates[node] is Fate.ACCEPTED else Fate.PROMPT
-            scene.add(
-                StagePiece(_name(before.index, before.start + node - 1), before.tokens[node], place, fate, judged=True)
-            )
+            position, token = before.start + node - 1, before.tokens[node]
+            early = Fate.EARLY if token in run.ids[position : position + 1] and position < step.start else Fate.PROMPT
+            fate = Fate.ACCEPTED if fates[node] is Fate.ACCEPTED else early
+            scene.add(StagePiece(_name(before.index, position), token, place, fate, judged=True))
 
 
 def _draw_settled(scene: Scene, end: int, y: int, words: str, since: StepPhase = "propose") -> None:

@@ -7,6 +7,7 @@ at the bottom. A cell is as many columns to the right as its position is after t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from decoding.methods.lookahead import LookaheadParams
 from decoding.methods.panels import LookaheadPanel
@@ -51,8 +52,8 @@ def base(run: RunState) -> Figure:
     guesses = room.zone("Guesses, read too")
     beside = columns + pool.columns + guesses.columns < COLUMNS
     if beside:
-        return stage([[text_zone()]], [[window], [pool], [guesses]])
-    return stage([[text_zone()]], [[window], [guesses._replace(rows=room.rows + _FOOT), pool]])
+        return stage([[text_zone()]], [[window], [pool], [guesses]], draws=[Fate.EARLY])
+    return stage([[text_zone()]], [[window], [guesses._replace(rows=room.rows + _FOOT), pool]], draws=[Fate.EARLY])
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -81,7 +82,7 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
     most, deepest = _columns(params, room), min(params.N, _LINES) - 1
     top = params.N - 1 - len(lines)  # a window that is not full yet is at its lower edge
     columns: list[list[str]] = [[] for _ in range(max([len(new), *map(len, lines)], default=0) + 1)]
-    beside, node = 0, 0
+    beside, node, early = 0, 0, list[StagePiece]()
     identities = _identities(run, k, [len(line) for line in lines])
     root_place = ZoneCell(WINDOW, 0, max(0, top - (params.N - 1 - deepest)))
     columns[0].append(
@@ -95,7 +96,10 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
                 beside += 1
                 continue
             name, place = f"w{identities[node - 1]}", ZoneCell(WINDOW, x, y)
-            columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit"))))
+            cell = StagePiece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit"))
+            columns[i].append(scene.add(cell))
+            if token in step.emitted[x - 1 : x]:  # written now, but not from here
+                early.append(replace(cell, name=f"{name}!", fate=Fate.EARLY, since="accept", origin=name))
     for i, token in enumerate(new):
         x = len(lines) + i
         if x < most:
@@ -103,6 +107,10 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
             name = f"w{_identity(params, k + 1, k, i)}"
             place = ZoneCell(WINDOW, x, deepest)
             columns[i].append(scene.add(StagePiece(name, token, place, Fate.EXPLORED, since="answers", origin=origin)))
+    for cell in early:
+        scene.add(cell)
+    if early:
+        scene.word(f"right, too early: {len(early)}", ZoneCell(WINDOW, 0, deepest + 0.85), since="accept")
     if beside:
         scene.word(f"and {count(beside, 'more cell')}", ZoneCell(WINDOW, most - 1, deepest + 0.85), "left")
     if new:
