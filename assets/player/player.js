@@ -37,13 +37,15 @@ let made = 0;
 export class Player {
   /**
    * @param {HTMLElement} element what it is drawn into
-   * @param {{ source?: Source, on?: Host, led?: boolean }} [host] one that is led is moved by another, whose the keys are
+   * @param {{ source?: Source, on?: Host, led?: boolean, small?: boolean }} [host] one that is led is moved by another,
+   * whose the keys are; a small one is a name and a stage, of which up to six have room side by side
    */
-  constructor(element, { source = {}, on = {}, led = false } = {}) {
+  constructor(element, { source = {}, on = {}, led = false, small = false } = {}) {
     made += 1;
     this.element = element;
     this.source = source;
     this.on = on;
+    this.small = small;
     this.number = made;
     this.destroyed = false;
     this.took = 0; // milliseconds of the last drawing
@@ -88,6 +90,7 @@ export class Player {
     });
     for (const name of ["click", "keydown"]) this.root.addEventListener(name, ({ target }) => this.detail.pressed(target), true);
     this.root.classList.toggle("ss-led", led);
+    this.root.classList.toggle("ss-small", small);
     this.deafen = led ? () => {} : listenToPlayerKeys(this);
     const bar = /** @type {HTMLElement} */ (this.transport.bar.parentElement);
     this.hidden = false;

@@ -9,6 +9,8 @@ import pytest
 from tests.browser.conftest import Shown
 from tests.viz.records import METHODS, hostile, record
 from viz import token_text
+from viz.methods import label_of
+from viz.stream.play import lines
 
 Show = Callable[..., Shown]
 MOVING = 'document.querySelector(".ss-floor").getAnimations({ subtree: true }).length'
@@ -117,3 +119,43 @@ def test_texts_of_tokens_are_texts(show: Show) -> None:
         set(shown.run('[...document.querySelectorAll(".ss-piece-word")].map((word) => word.textContent)'))
         <= token_texts
     )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_six_small_stages_have_room_side_by_side(show: Show, width: int) -> None:
+    """Each is a name and a stage, whose words are as large as those of a whole player; keys are the first player's."""
+    shown = show(record("lookahead"), width=width, height=900)
+    methods = ("draft_model", "jacobi", "medusa", "prompt_lookup", "rest", "suffix")
+    shown.do(
+        """const grid = document.createElement("div");
+        grid.style = "display: grid; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); gap: 16px";
+        document.querySelector("main").append(grid);
+        globalThis.small = given.map((lines) => {
+          const node = grid.appendChild(document.createElement("div"));
+          node.style = "min-width: 0";
+          const each = new Specscope.Player(node, { led: true, small: true });
+          each.feed(lines);
+          each.goto({ step: 2, phase: "answers" });
+          each.flush();
+          return each;
+        })""",
+        [lines(record(method)) for method in methods],
+    )
+    seen = shown.run(
+        """small.map(({ root, stage }) => ({
+          at: root.dataset.at, pieces: stage.pieces.shown.size, letter: stage.pieces.letter,
+          parts: [...root.querySelectorAll(".ss-transport, .ss-text, .ss-legend")].filter((each) => each.offsetParent),
+          name: root.querySelector(".ss-slim strong").offsetParent && root.querySelector(".ss-slim strong").textContent,
+          wide: stage.floor.getBoundingClientRect().right <= root.getBoundingClientRect().right,
+        }))"""
+    )
+    assert [each["name"] for each in seen] == [label_of(record(method).header) for method in methods]
+    for each in seen:
+        assert each["at"] == "2/answers" and each["pieces"] > 0 and each["letter"] >= 10 and each["wide"]
+        assert each["parts"] == []
+    tops = shown.run("new Set(small.map(({ root }) => root.getBoundingClientRect().top)).size")
+    assert tops == (2 if width == 1280 else 6)
+    assert shown.run("document.documentElement.scrollWidth <= innerWidth")
+    shown.press(".")
+    assert shown.run("small.map(({ state }) => state.phase)") == ["answers"] * 6
+    shown.do("for (const each of small) each.destroy()")

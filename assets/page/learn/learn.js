@@ -213,11 +213,13 @@ export class Learn {
   beside(runs, texts) {
     for (const player of this.others) player.destroy();
     for (const node of this.stages.querySelectorAll(".app-learn-other")) node.remove();
+    const many = runs.length > 1; // than two, of which only the first is whole
     this.stages.classList.toggle("app-learn-several", runs.length > 0);
+    this.stages.classList.toggle("app-learn-many", many);
     this.others = runs.map((run, i) => {
       const node = el("div", { class: "app-learn-other" });
       this.stages.append(node);
-      const player = new Player(node, { source: runSource(this.server, () => run), led: true });
+      const player = new Player(node, { source: runSource(this.server, () => run), led: true, small: many });
       player.feed(/** @type {RunLine[]} */ (linesIn(texts[i])));
       this.withhold(player);
       return player;

@@ -158,15 +158,16 @@ const recount = (words, { fate, explored }, seen) => {
  * text, of which the end is seen. Null where it has none of them.
  * @param {StageBase} base
  * @param {string[]} names
+ * @param {number} [most] columns: of wider zones the right end is seen
  * @returns {StageFloor | null}
  */
-export const zoomed = ({ zones, title }, names) => {
+export const zoomed = ({ zones, title }, names, most = Infinity) => {
   const chosen = zones.filter(({ name }) => names.includes(name));
   if (!chosen.length) return null;
   const others = chosen.filter(({ name }) => name !== "text");
   const wide = Math.max(...(others.length ? others : chosen).map((zone) => zone.columns));
   const text = chosen.find(({ name }) => name === "text");
-  const columns = text && others.length ? Math.min(text.columns, wide + ROOT) : wide;
+  const columns = Math.min(most, text && others.length ? Math.min(text.columns, wide + ROOT) : wide);
   let rows = 0;
   const places = zones.map((zone) => {
     if (!chosen.includes(zone)) return null;

@@ -14,6 +14,7 @@ import { sceneAt } from "./scene.js";
 /** @import { Scene, SceneColumns, SceneFrame, SceneLink, SceneWord, StageBase, View } from "../types.d.ts" */
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
+const SMALL = ["text", "guesses", "block"]; // the zones that a small stage has room for
 const ZOOMED = 40; // and where some zones are shown alone
 const SMALLEST = 14; // and on however low a page, if it is wide enough
 const NARROWEST = 0.45; // letters that a letter of a word takes: where its longest part has no room, it is left out
@@ -68,8 +69,8 @@ export class Stage {
   }
 
   get floorPlan() {
-    const { narrow, zoom } = this.player.state;
-    return zoomed(this.base, zoom) ?? (narrow ? this.base.narrow : this.base.wide);
+    const { small, state: { narrow, zoom } } = this.player;
+    return zoomed(this.base, zoom.length || !small ? zoom : SMALL, narrow ? this.base.narrow.columns : undefined) ?? (narrow ? this.base.narrow : this.base.wide);
   }
 
   get column() {
