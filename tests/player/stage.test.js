@@ -149,3 +149,14 @@ test("a guess in focus that had no room takes a row that can be spared, with the
   assert.deepEqual(at(focusOn(4)), [[[1, 0, 0, "a", ""], [3, 0, 1, "w3", "w1"], [4, 1, 1, "w4", "w9"]], [[0, 3], [3, 4]], ["and 1 guess more"]]);
   assert.deepEqual(at(focusOn(2)), at(null)); // is drawn already
 });
+
+test("a row in focus that had no room changes places with the last one above it", () => {
+  const rows = {
+    pieces: { id: [30, 31, 32], text: ["cell", "a", "b"], x: [0, 0, 0], y: [0, 0, 3], fate: [5, 5, 5], nodes: [2, -1, -1],
+      when: [when(0, 0), when(1, 0), when(1, 0)], origin: [0, 0, 1] },
+    some: { spare: [[2], [1]] },
+  };
+  const at = (focus) => [...sceneAt(rows, base, "propose", base.wide, focus).pieces.values()].map(({ text, y }) => [text, y]);
+  assert.deepEqual(at(null), [["cell", 0.9], ["a", 3.9]]);
+  assert.deepEqual(at(focusOn(2)), [["cell", 0.9], ["b", 3.9]]); // it comes out of the cell that is followed
+});

@@ -39,6 +39,7 @@ class _Drawing:
         self._phase, self._known = phase, known
         moves = zip(*scene.get("moves", ()), strict=True)
         self._moved = {move[0]: move[2:] for move in moves if move[1] <= PHASES.index(phase)}  # by a piece: zone, x, y
+        self._spare = {*scene.get("some", {}).get("spare", ((),))[0]}
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
 
     def zones(self) -> None:
@@ -106,6 +107,8 @@ class _Drawing:
         """Return numbers and places of the pieces, words or frames that are on the stage."""
         columns = self._scene.get(kind, {})
         for number, when in enumerate(columns.get("when", ())):
+            if kind == "pieces" and number in self._spare:
+                continue
             place = zone_of(when), columns["x"][number], columns["y"][number]
             zone, x, y = self._moved.get(number, place) if kind == "pieces" else place
             left, top = self._base["wide"]["places"][zone]

@@ -14,7 +14,8 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           from 0 to 1, "note", which is small after it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
           "turn", how many others come before it, of new pieces that come one by one; "answer", the target's token for
-          the position of a guess, seen in the phase "answers"
+          the position of a guess, seen in the phase "answers"; "spare", of a row for which there is no room, which
+          takes the place of another if it is in focus
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
@@ -149,6 +150,7 @@ class StagePiece:
     judged: bool = False  # whether its fate is known in all phases
     turn: float = 0  # new pieces appear one by one, in this order
     answer: int = -1  # the target's token for the position of a guess
+    spare: bool = False  # whether it is seen only where it is in focus
 
     @property
     def when(self) -> int:
@@ -159,7 +161,7 @@ class StagePiece:
     def rare(self) -> dict[str, Any]:
         """What few pieces have."""
         rare = {name: value for name, usual in _USUAL.items() if (value := getattr(self, name)) != usual}
-        rare |= {name: True for name in ("faint", "copied") if getattr(self, name)}
+        rare |= {name: True for name in ("faint", "copied", "spare") if getattr(self, name)}
         rare |= {"slot": _when(*self.slot)} if self.slot else {}
         return rare | ({"judged": self.fate} if self.judged else {})
 

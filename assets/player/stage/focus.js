@@ -71,11 +71,12 @@ export const isFocused = (focus, { id, node }) => Boolean(focus && (focus.ids.ha
  * @param {(zone: number, x: number, y: number) => Where} where
  */
 export const unfold = ({ pieces: all, links, words }, focus, base, where) => {
+  exchange(all, focus);
   const zone = base.zones.findIndex(({ name }) => name === "guesses");
   const { nodes, numbers } = focus;
   const top = zone < 0 ? NaN : where(zone, 0, 0).y;
   if (Number.isNaN(top)) return;
-  const inZone = () => all.filter((piece) => piece.seen && piece.zone === zone && piece.node > 0);
+  const inZone = () => all.filter((piece) => piece.seen && !piece.spare && piece.zone === zone && piece.node > 0);
   const drawn = new Map(all.filter(({ seen, node, zone: its }) => seen && node >= 0 && (its === zone || !node)).map((piece) => [piece.node, piece]));
   for (const node of [...numbers].sort((a, b) => a - b)) {
     if (drawn.has(node) || !node || nodes.explored.has(node) || nodes.depth[node] > base.zones[zone].columns) continue;
@@ -97,6 +98,33 @@ export const unfold = ({ pieces: all, links, words }, focus, base, where) => {
     }
   }
   recount(words, nodes, new Set(inZone().map(({ node }) => node)));
+};
+
+/**
+ * Put rows in focus that had no room into the place of others: of the last ones above them that nothing in focus is in.
+ * @param {StagePiece[]} pieces
+ * @param {Focus} focus
+ */
+const exchange = (pieces, focus) => {
+  const followed = new Set(pieces.filter((piece) => piece.seen && isFocused(focus, piece)).map(({ id }) => id));
+  /** @param {StagePiece} piece */
+  const wanted = ({ id, origin }) => followed.has(id) || (origin !== null && followed.has(origin));
+  /** @type {Map<string, StagePiece[]>} */
+  const rows = new Map();
+  for (const piece of pieces.filter(({ seen }) => seen)) {
+    const key = `${piece.zone}/${piece.y}`;
+    rows.set(key, [...(rows.get(key) ?? []), piece]);
+  }
+  for (const row of rows.values()) {
+    const [{ zone, y, spare }] = row;
+    if (!spare || !row.some(wanted)) continue;
+    const above = [...rows.values()].filter((other) => other[0].zone === zone && other[0].y < y && !other[0].spare && !other.some(wanted));
+    const last = above.at(-1);
+    if (!last) continue;
+    const place = last[0].y;
+    for (const piece of last) Object.assign(piece, { spare: true, y });
+    for (const piece of row) Object.assign(piece, { spare: false, y: place });
+  }
 };
 
 /**
@@ -136,7 +164,7 @@ const freeRow = (pieces, focus, rows, top) => {
 const pieceOf = (node, { step, phase, nodes, sampled, text, seen }, zone, where) => ({
   id: pieceId(`g${step}.${node}`), text: text(nodes.token[node]), node, ...where, zone, wide: 1, origin: null, note: "", share: -1,
   answer: phase === "answers" && nodes.choice && !sampled ? text(nodes.choice[nodes.parent[node]]) : "",
-  fate: seen(nodes.fate[node]), faint: false, copied: false, turn: 0, fed: true, seen: true,
+  fate: seen(nodes.fate[node]), faint: false, copied: false, turn: 0, fed: true, seen: true, spare: false,
   cached: ["verify", "answers", "accept"].includes(phase),
 });
 

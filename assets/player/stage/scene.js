@@ -36,7 +36,7 @@ export const sceneAt = (columns, base, phase, plan, focus = null) => {
   const links = [];
   if (focus) unfold({ pieces, links, words }, focus, base, where);
   return {
-    pieces: new Map(pieces.filter(({ seen }) => seen).map((piece) => [piece.id, piece])),
+    pieces: new Map(pieces.filter(({ seen, spare }) => seen && !spare).map((piece) => [piece.id, piece])),
     links: [...linksAt(columns.links, pieces, at), ...links],
     words,
     frames: placed(columns.frames, where, at).map(({ i, ...place }) => ({
@@ -66,8 +66,9 @@ const placeAndTime = (when, at) => {
  */
 const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
   const moved = movedTo(moves, at);
-  const [wides, shares, notes, faint, copied, slots, judged, turns, answers] =
-    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn, some.answer].map(byNumber);
+  const [wides, shares, notes, faint, copied, slots, judged, turns, answers, spares] =
+    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn, some.answer,
+      some.spare].map(byNumber);
   const answered = at === PHASES.indexOf("answers");
   return Array.from(columns.id, (id, i) => {
     const { kind, seen, fresh } = placeAndTime(columns.when[i], at);
@@ -79,7 +80,7 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
       id, text: unescapeMarkup(columns.text[i]), node: columns.nodes[i], wide, ...place,
       fate: Number(judged.get(i) ?? columns.fate[i]),
       origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
-      answer: answered ? unescapeMarkup(String(answers.get(i) ?? "")) : "", zone,
+      answer: answered ? unescapeMarkup(String(answers.get(i) ?? "")) : "", zone, spare: spares.has(i),
       share: Number(shares.get(i) ?? -1), faint: faint.has(i), copied: copied.has(i),
       turn: fresh ? Number(turns.get(i) ?? 0) : 0,
       cached: placeAndTime(Number(slots.get(i) ?? 0), at).seen,

@@ -42,7 +42,7 @@ export interface SceneColumns {
   };
   some?: {
     wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; copied?: Some<number>;
-    slot?: Some<number>; judged?: Some<number>; turn?: Some<number>; answer?: Some<string>;
+    slot?: Some<number>; judged?: Some<number>; turn?: Some<number>; answer?: Some<string>; spare?: Some<number>;
   };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
@@ -72,6 +72,7 @@ export interface StagePiece extends Where {
   faint: boolean;
   copied: boolean; // not written by a model in this step
   zone: number;
+  spare: boolean; // seen only where it is in focus, in the place of another row
   fed: boolean;
   cached: boolean; // its key and value
   turn: number; // how many others come before it, where new ones come one by one

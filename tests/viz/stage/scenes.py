@@ -47,6 +47,7 @@ class Scene:
         self._columns = {name: numbers(columns[name]) for name in ("id", "x", "y", "when", "nodes")}
         slots = self.patch.get("some", {}).get("slot", ((), ()))
         self._slots = dict(zip(*map(numbers, slots), strict=True))
+        self._spare = {*numbers(self.patch.get("some", {}).get("spare", ((),))[0])}
         answered, answers = self.patch.get("some", {}).get("answer", ((), {"tokens": ()}))
         self._answers = dict(zip(numbers(answered), numbers(answers["tokens"]), strict=True))
         self._columns["token"] = numbers(columns["text"]["tokens"])
@@ -63,7 +64,7 @@ class Scene:
         for i, when in enumerate(self._columns["when"]):
             zone, seen = _at(when, phase)
             zone, x, y = moved.get(i, (zone, self._columns["x"][i], self._columns["y"][i]))
-            if seen:
+            if seen and i not in self._spare:
                 origin = self._columns["origin"][i]
                 values = {name: self._columns[name][i] for name in ("id", "token", "fate")}
                 links.append(

@@ -9,7 +9,7 @@ from tests.viz.records import record
 from viz.palette import Fate
 from viz.run_state import RunState
 
-from .scenes import Scene
+from .scenes import Scene, numbers
 
 N = 4  # of the record
 
@@ -108,3 +108,18 @@ def test_a_window_cell_that_is_written_elsewhere_is_right_too_early() -> None:
         assert {piece.node for piece in scene.pieces("accept") if piece.fate == Fate.EARLY} == want
         found += len(want)
     assert found > 1
+
+
+def test_every_learned_n_gram_is_there_for_whoever_follows_it() -> None:
+    """The one that pays was not among the few that there was room for."""
+    spare = 0
+    for step, scene, _ in steps():
+        columns = scene.patch["pieces"]
+        hidden = numbers(scene.patch.get("some", {}).get("spare", ((),))[0])
+        keys = {numbers(columns["y"])[i] for i in hidden}
+        shown = sum(piece.zone == "pool" and not piece.x for piece in scene.pieces("commit"))
+        held = sum(piece.zone == "pool" and not piece.x for piece in scene.pieces("propose"))
+        new = [entry for entry in step.panel["pool"]["inserted"] if entry[2] != "refreshed"]
+        assert not new or shown - held + len(keys) == len(new)
+        spare += len(keys)
+    assert spare > 2

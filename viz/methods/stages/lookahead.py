@@ -189,13 +189,13 @@ def _draw_learned(scene: StepScene, columns: Sequence[Sequence[str]], *, used: i
     whole = [each for each in taken if len(columns[each[0]]) == params.N]
     whole = [each for each in whole if each[3] != "refreshed"] or whole
     first, most = used + 2 * _FOOT, room.rows + _LEARNED - used
-    for row, (column, key, ngram, _) in enumerate(sorted(whole[:most])):
+    for row, (column, key, ngram, _) in enumerate([*sorted(whole[:most]), *whole[most:]]):
         pieces, shown = columns[column], ngram[: room.depth]
         for i, token in enumerate([key, *shown]):
             fate = Fate.EXPLORED if i else Fate.PROMPT
             place, name = ZoneCell(POOL, i, first + row), _name(key, shown, i)
-            scene.add(StagePiece(name, token, place, fate, since="commit", origin=pieces[i]))
-        for one, other in zip(pieces, pieces[1:], strict=False):
+            scene.add(StagePiece(name, token, place, fate, since="commit", origin=pieces[i], spare=row >= most))
+        for one, other in zip(pieces, pieces[1:], strict=False) if row < most else ():
             scene.link(one, other, "diagonal", since="accept")
     if inserted:
         new = sum(became != "refreshed" for _, _, became in inserted)
