@@ -10,7 +10,7 @@ import pytest
 
 from decoding.types import Role
 from tests.viz.engines import RUNS, drawn, run_state
-from viz.cache_slots import Use, cache_state
+from viz.cache_slots import Use, cache_state, fed_nodes
 from viz.palette import MEANINGS, Fate
 from viz.run_state import RunState
 from viz.views import cache
@@ -20,7 +20,7 @@ COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 
 def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
     """The colour that is on top in every slot, read off the figure."""
-    base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
+    base, order = cache.base(state)["data"], ("propose", "verify", "answers", "accept", "commit")
     page, colours = cache._page(state.header)[0], dict[int, str]()
     for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
         if before.get("type") != "bar" or order.index(seen) > order.index(phase):
@@ -122,3 +122,28 @@ def test_a_header_from_elsewhere_is_drawn_in_bounds() -> None:
     assert len(json.dumps([cache.base(strange), cache.frame(strange, 0)])) < 8_000
     linear = RunState(replace(header, slots=0), {}, [step], state.ids)
     assert len(json.dumps([cache.base(linear), cache.frame(linear, 0)])) < 8_000
+
+
+@pytest.mark.parametrize(("family", "method"), RUNS)
+def test_the_rows_of_a_step_are_named_in_the_order_of_their_slots(family: str, method: str) -> None:
+    """A strip of slots without tokens does not say which of them holds which guess."""
+    state = run_state(family, method)
+    for k, step in enumerate(state.steps):
+        *_, tokens, words = drawn(state, k, cache)
+        shown = [*fed_nodes(step)][:24]
+        assert list(tokens["customdata"]) == shown
+        assert [int(text[1:]) for text in tokens["text"]] == [step.tokens[node] for node in shown]
+        places = [*zip(tokens["y"], tokens["x"], strict=True)]
+        assert places == sorted(places)
+        (said,) = words["text"]
+        slots = state.header.slots or 10**9
+        assert f"slots {(step.start - 1) % slots}" in said
+
+
+def test_rows_that_go_round_a_ring_go_on_at_its_first_slot() -> None:
+    state = run_state("mistral", "draft_model")
+    step = next(step for step in state.steps if len(step.tokens) > 2 and step.index)
+    slots = step.start + 1
+    ring = RunState(replace(state.header, slots=slots), state.texts, state.steps, state.ids)
+    *_, words = drawn(ring, step.index, cache)
+    assert f"slots {slots - 2} to {slots - 1}, then 0" in words["text"][0]

@@ -1,7 +1,8 @@
 """The slots of the key/value cache after a step: what was read, written, committed, left behind and overwritten.
 
 A ring is drawn as lines of a page: after the last slot of the last line comes the first one again. A step's rows are
-written after the stored tokens; then the accepted ones move down, and the rest is free to be overwritten.
+written after the stored tokens; then the accepted ones move down, and the rest is free to be overwritten. Below the
+page are the tokens of these rows, in the order of their slots.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from decoding.types import Header, Role, Step
 
 from .. import ranks
 from ..cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
-from ..cells import LETTERS, axis, labels, layout, points
+from ..cells import LETTERS, PITCH, PlotTrace, axis, labels, layout, packed, points, squares, texts
+from ..fates import node_fates
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
+from ..stream import encode
 from ..tables import Cell, Table, TableRow
 from ..view import Figure, Patch, View
 
@@ -26,6 +29,8 @@ SlotRun = tuple[range, Fate]  # neighbouring places and what was fed for them
 _LINES = 12  # of slots, at most, where their number is known beforehand
 _NICE = 16  # a line holds a multiple of so many
 _SPARE = 64  # slots after the longest text, for guesses
+_ACROSS, _TOKENS = 12, 24  # tokens of the step's rows in a line, and in all
+_STRIP = 2.9  # lines of the page that they take, with their words
 _NAMED = 8  # chunks that have room for their names
 _HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
 _FREE, _LOST = "free", "overwritten: held text"
@@ -70,16 +75,18 @@ def base(run: RunState) -> Figure:
         signs | {"text": ["window"]},
         signs | {"text": ["next"]},
         labels("right", "$text") | {"text": ["overwritten"]},
+        squares(),
+        labels("right"),
     ]
     x = axis(-0.01 * page, 1.01 * page, showticklabels=True)
     x |= {"tickmode": "linear", "tick0": 0, "dtick": max(_NICE, page // 8 // _NICE * _NICE)}
     names = [f"+{line * page}" for line in range(lines)]
-    y = axis(-0.9, lines - 0.3, down=True, showticklabels=True)
+    y = axis(-0.9, lines - 0.3 + _STRIP, down=True, showticklabels=True)
     y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
     margin = {"l": 48, "r": 12, "t": 8, "b": 24}
-    figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
+    figure = layout(70 + round(28 * (lines + _STRIP)), x, y, margin=margin, barmode="overlay")
     named = {"label": f"{VIEW.label} of rank 0"} if ranks.shared(run.header) else {}
-    return {"data": data, "layout": figure, "key": _KEY} | named
+    return {"data": data, "layout": figure, "key": _KEY, "least": _ACROSS * PITCH + 60} | named
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -106,10 +113,11 @@ def frame(run: RunState, k: int) -> Patch:
         _chunks(header, step, cache, page) or _signs([cache.seen] if cache.seen > cache.first else [], ring, page),
         _signs([cache.kept], ring, page),
         _signs(cache.lost[:1], ring, page, 0.5),
+        *_strip(step, cache, ring, page, shown),
     ]
     if shown == lines:
         return {"data": data}
-    return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3, -0.9]}}}
+    return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3 + _STRIP, -0.9]}}}
 
 
 def rows(run: RunState, k: int) -> Table:
@@ -234,6 +242,28 @@ def _signs(places: Sequence[int], ring: int | None, page: int, lower: float = -0
     return signs | ({"textposition": [f"middle {side}" for side in sides]} if "left" in sides else {})
 
 
+def _strip(step: Step, cache: CacheState, ring: int | None, page: int, top: int) -> tuple[PlotTrace, PlotTrace]:
+    """Return the tokens of the step's rows below the page, and words on their slots."""
+    nodes = fed_nodes(step) if step.tokens else []
+    if not nodes:
+        return {}, {}
+    shown, fates, first = nodes[:_TOKENS], node_fates(step), step.start - 1
+    slots = [
+        f"{line * page + begin} to {line * page + stop - 1}" if stop - begin > 1 else str(line * page + begin)
+        for line, begin, stop in _pieces(range(first, first + len(nodes)), ring, ring or max(page, cache.end))
+    ]
+    words = f"written in this step, slots {', then '.join(slots)}"
+    more = f" (the first {_TOKENS} of {len(nodes)} rows)" if len(nodes) > len(shown) else ""
+    tokens = {
+        "x": [(i % _ACROSS + 0.5) * page / _ACROSS for i in range(len(shown))],
+        "y": [top + 1 + i // _ACROSS for i in range(len(shown))],
+        "nodes": packed(shown),
+        "fate": encode.fates([fates[node] for node in shown]),
+        "text": texts([step.tokens[node] for node in shown]),
+    }
+    return tokens, {"x": [0], "y": [top + 0.1], "text": {"strings": [words + more]}}
+
+
 def _page(header: Header) -> tuple[int, int]:
     """Return slots of a line, and lines."""
     slots = header.slots or len(header.prompt) + header.max_new_tokens + _SPARE
@@ -281,6 +311,6 @@ VIEW = View(
     base=base,
     frame=frame,
     rows=rows,
-    nodes=(None,) * 14,
-    phases=(*("propose",) * 3, *("verify",) * 4, *("commit",) * 3, "verify", "propose", "commit", "verify"),
+    nodes=(*(None,) * 14, "points", None),
+    phases=(*("propose",) * 3, *("verify",) * 4, *("commit",) * 3, "verify", "propose", "commit", *("verify",) * 3),
 )

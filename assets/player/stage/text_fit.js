@@ -4,6 +4,7 @@
 
 const BESIDE = 0.95; // letters that borders and gaps at both sides take
 const NARROWEST = 0.75; // share of its width to which a long word is compressed before it is written smaller
+const TIGHTEST = 0.55; // and before some of it is cut off
 const MEASURED = 100; // pixels at which words are measured
 const ROUNDING = 0.05; // letters that rounded sizes may take more
 const MOST = 5000; // widths that are remembered
@@ -39,7 +40,8 @@ const widthOf = (text, bold) => {
 export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) => {
   const room = wide * column - BESIDE;
   const natural = widthOf(text, BOLD.has(fate) && !faint);
-  const narrow = Math.max(NARROWEST, Math.min(1, room / natural));
-  const size = Math.max(least / letter, Math.min(1, room / natural / narrow));
+  const compressed = Math.max(NARROWEST, Math.min(1, room / natural));
+  const size = Math.max(least / letter, Math.min(1, room / natural / compressed));
+  const narrow = Math.max(TIGHTEST, Math.min(compressed, room / natural / size));
   return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) + ROUNDING };
 };
