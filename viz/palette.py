@@ -47,7 +47,7 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(Fate.REJECTED, "Rejected", "$rejected", "strike", "x", "a guess that the target did not choose"),
     Meaning(
         Fate.MATCHED,
-        "Right word, but after a wrong one",
+        "Right, after a wrong one",
         "$matched",
         "hollow",
         "circle-open",
@@ -55,7 +55,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         Fate.EXPLORED,
-        "Imagined ahead (window)",
+        "Imagined ahead",
         "$explored",
         "hatched",
         "hash",

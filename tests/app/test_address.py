@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.address import Fork, PageState, left_out, parse, write, write_race
+from app.address import PHASES, Fork, PageState, left_out, parse, write, write_race
 from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
 from app.server.limits import LIMITS
@@ -118,6 +118,12 @@ def test_an_address_that_is_written_can_be_read(prompt: object, lacks: str) -> N
     assert len(query) < 2_500 and state.problems == []
     assert (state.run, state.length, state.method, state.params) == ("x" * 22, 7, "lookahead", made.params.to_json())
     assert state.prompt == (None if lacks else made.prompt) and left_out(made) == lacks
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
+    state = read(f"step=3&phase={phase}")
+    assert not state.problems and state.place["phase"] == phase
 
 
 @pytest.mark.parametrize(
