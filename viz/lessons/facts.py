@@ -334,6 +334,11 @@ def p_best(at: At, node: NodeId) -> float:
     return _given(at.step.top[node][0][1] if at.step.top else None, "the target's probabilities")
 
 
+def u(at: At, node: NodeId) -> float:
+    """Return the number that a sampled guess was tested with: it is kept where this is below min(1, p / q)."""
+    return _given(at.step.u[node] if at.step.u else None, "the number that the guess was tested with")
+
+
 def keep(at: At, node: NodeId) -> float:
     """Return the chance that a sampled guess is accepted: min(1, p / q)."""
     return min(1.0, p(at, node) / q(at, node))
