@@ -18,10 +18,10 @@ from .bench import read_questions
 from .paint import Paint
 from .progress import ProgressBar
 
-HELP = "find faults in a drafter's wiring: check its files, then try each flag as given and changed"
+HELP = "find faults in a drafter: check its files, then try its flags and the order of its weights as given and changed"
 EXAMPLE = "python -m decoding doctor --model pocket --eagle assets/pocket/eagle"
 PROMPTS, TOKENS = 24, 48
-_FAULTY = 1
+_EXIT_CODES = {"healthy": 0, "faulty": 1, "poor": 3}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Examine and report; exit code 1 if there is a fault."""
+    """Examine and report; exit code 0 for a healthy drafter, 1 for a named fault, 3 for a poor one of unknown cause."""
     count = whole("--prompts", arguments.prompts, 1, 1000)
     tokens = whole("--max-new-tokens", arguments.max_new_tokens, 8, 4096)
     seed = whole("--seed", arguments.seed, 0, 2**31 - 1)
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
             texts = finish(write_texts(engine, tasks, tokens, examined.layers()), progress)
             report = finish(examine(examined, texts, model, seed, started), progress)
     print(json.dumps(report.to_json()) if arguments.json else shown(Paint.for_stream(sys.stdout), report))
-    return 0 if report.healthy else _FAULTY
+    return _EXIT_CODES[report.condition]
 
 
 def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
@@ -77,6 +77,8 @@ def shown(paint: Paint, report: ExaminationReport) -> str:
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:
         lines.append(paint.fit(f"{'ok' if check.fine else 'FAULT':6} {check.name:16} {check.sentence}"))
+    for seen in report.evidence:
+        lines.append(paint.fit(f"{'ok' if seen.fine else 'POOR':6} {seen.name:16} {seen.sentence}"))
     if report.given is not None and report.best is not None:
         lines += ["", paint.bold(f"{'changed':44} {'tokens/step':>11} {'gain':>7}  interval of the gain")]
         lines.append(f"{'nothing, as given':44} {report.given.tokens_per_step:11.2f}")

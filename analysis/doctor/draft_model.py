@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,7 +15,9 @@ from decoding.model.session import catch_up
 from decoding.parts.draft_vocabulary import drafted_by
 from decoding.parts.makers import head_of
 
-from .probes import Check, Probe, chains, probe, word
+from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
+from .probes import Check, Probe, chains, edit_probes, probe, word
+from .rest import check_eps, check_norms, check_rounding, check_spoilt
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -25,6 +28,7 @@ _CHUNK = 256  # rows of a prompt that are read at once
 _DEPTH = 5
 _WINDOW = 64  # tried where neither of the two has a window
 _BASE = 1e4  # of a rotary embedding where none is given
+_FEW_LAYERS = 8  # that are changed one by one
 _CHAT = [{"role": "user", "content": "Good morning"}]
 
 
@@ -37,6 +41,8 @@ class DraftWiring:
     offset: int = 0  # added to every id that it reads, and subtracted from every id that it drafts
     marks: str = "the target's"  # in front of a prompt; or "none", or "the drafter's"
     template: str = "the target's"  # or "the drafter's"
+    eps: float = 1e-6  # of its norms
+    edits: tuple[Edit, ...] = ()  # of the weights of its layers
 
 
 class ExaminedDraft:
@@ -44,24 +50,43 @@ class ExaminedDraft:
 
     method = "draft_model"
 
-    def __init__(self, draft: AnyDecoder, codec: Codec, target: AnyDecoder, target_codec: Codec) -> None:
-        self._draft, self._codec, self._target, self._target_codec = draft, codec, target, target_codec
-        self._rewired: dict[tuple[float, tuple[int | None, ...]], AnyDecoder] = {}
+    def __init__(
+        self,
+        draft: AnyDecoder,
+        codec: Codec,
+        target: AnyDecoder,
+        target_codec: Codec,
+        read: Callable[[], Weights] | None = None,  # its weights by transformers' names, where they can be read
+        folder: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
+        self._weights = read() if read is not None and isinstance(draft, Decoder) else {}
         self.about, self.depth = f"{draft.card.name} {draft.card.hash[:12]}", _DEPTH
         base = draft.rope.base if isinstance(draft, Decoder) else _BASE
-        self.given = DraftWiring(base, draft.shape.windows)
+        self.given = DraftWiring(base, draft.shape.windows, eps=draft.shape.eps)
+        vocabulary, both = drafted_by(draft), min(draft.card.vocabulary, target.card.vocabulary)
+        self.drafted: torch.Tensor | None
+        self.drafted = torch.arange(both, device=target.device) if vocabulary is None else vocabulary.ids
+        self._rewired: dict[tuple[Any, ...], AnyDecoder] = {}
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
-        ours, theirs = self._target.card, self._draft.card
+        ours, theirs = self.model.card, self._draft.card
         sentence = f"{theirs.vocabulary:,} rows for the target's {ours.vocabulary:,}"
         return [
             self._check_tokenizer(),
             self._check_marks(),
             self._check_template(),
             Check("vocabulary", "vocab_size", fine=True, sentence=sentence),
+            *self._check_weights(),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(self._draft.dtype)}"),
         ]
+
+    def _check_weights(self) -> list[Check]:
+        eps = check_eps(self._draft.shape.eps, self.model.shape.eps)
+        layers = {name: weight for name, weight in self._weights.items() if ".layers." in name or "norm" in name}
+        return [eps, *(check(layers) for check in (check_norms, check_spoilt, check_rounding) if layers)]
 
     def _check_tokenizer(self) -> Check:
         name = flag = "tokenizer"
@@ -124,12 +149,15 @@ class ExaminedDraft:
 
     def _tables(self, wiring: DraftWiring) -> list[Probe]:
         probes = list[Probe]()
-        target = self._target.rope.base if isinstance(self._target, Decoder) else _BASE
+        target = self.model.rope.base if isinstance(self.model, Decoder) else _BASE
         for base in sorted({target, _BASE} - {wiring.base}):
             remedy = f"set rope_theta to {base:g} in its config.json"
             probes.append(probe(wiring, f"rotary base {base:g}", "rope_theta", wiring.base, base, remedy, base=base))
+        if self._weights and (eps := self.model.shape.eps) != wiring.eps:
+            remedy = f"set rms_norm_eps to {eps:g} in its config.json"
+            probes.append(probe(wiring, f"epsilon {eps:g}", "rms_norm_eps", wiring.eps, eps, remedy, eps=eps))
         given = min((window for window in wiring.windows if window), default=None)
-        window = None if given else self._target.window or _WINDOW
+        window = None if given else self.model.window or _WINDOW
         name, remedy = f"window {window or 'off'}", f"set sliding_window to {window or 'null'} in its config.json"
         windows = (window,) * len(wiring.windows)
         return [*probes, probe(wiring, name, "window", given, window, remedy, windows=windows)]
@@ -137,31 +165,76 @@ class ExaminedDraft:
     @torch.inference_mode()
     def guess(self, wiring: DraftWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""
-        prompt, drafted_ids, wanted = (
-            self._prompt(wiring, text),
-            self._draft.card.vocabulary,
-            self._target.card.vocabulary,
-        )
-        ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
-        fed = [min(max(each + wiring.offset, 0), drafted_ids - 1) for each in ids]
-        first = places[0] + moved  # rows in front of it answer for nothing
-        rows = fed[first : places[-1] + moved + depth]
-        model = self._model(wiring)
-        session = model.open(len(fed), max(len(rows), _CHUNK))
-        session.reset(len(prompt))
-        catch_up(session, fed[:first], 0, _CHUNK)
-        logits = session.read(rows, tuple(range(-1, len(rows) - 1))).logits
-        if (drafted := drafted_by(model)) is not None:
-            logits = drafted.widen(logits)
-        best = logits[..., : wanted + max(0, wiring.offset)].argmax(-1) - wiring.offset
+        logits = self._read(wiring, text, range(places[0], places[-1] + depth))
+        best = logits[..., : self.model.card.vocabulary + max(0, wiring.offset)].argmax(-1) - wiring.offset
         return chains(best, [place - places[0] for place in places], depth)
 
+    def rows(self, wiring: DraftWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
+        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        assert self.drafted is not None
+        logits = self._read(wiring, text, range(places[0], places[-1] + 1))[[place - places[0] for place in places]]
+        return logits[:, (self.drafted + wiring.offset).clamp(0, logits.shape[1] - 1)], [*places]
+
+    def edits(self, wiring: DraftWiring) -> Sequence[Probe]:
+        """Put weights into other orders, change signs, and divide norms."""
+        weights, shape = self._weights, self._draft.shape
+        if not weights:
+            return []
+        layers = self._layers
+        edits = layer_edits(weights, layers, HeadSizes(shape.heads, shape.kv_heads, shape.head_dim))
+        norms = [f"{at}{name}.weight" for at in layers for name in ("input_layernorm", "post_attention_layernorm")]
+        edits += norm_scales(weights, [name for name in norms if name in weights])
+        for one, other in zip(layers, layers[1:], strict=False):
+            edits.append(_exchanged_layers(weights, one, other))
+        return edit_probes(wiring, edits)
+
+    def shares(self, wiring: DraftWiring) -> Sequence[Probe]:
+        """Take a share of what each part of the draft model adds: of all layers, and of each where they are few."""
+        if not self._weights:
+            return []
+        parts = {"attention": "self_attn.o_proj", "feed-forward parts": "mlp.down_proj"}
+        edits = list[Edit]()
+        for what, name in parts.items():
+            every = [f"model.layers.{layer}.{name}.weight" for layer in range(self._draft.shape.layers)]
+            edits += shares_of(f"the {what} of all layers", every, vital=True)
+            for at in self._layers if len(every) > 1 else ():
+                edits += shares_of(f"the {what} of {at.removeprefix('model.').rstrip('.')}", [f"{at}{name}.weight"])
+        return edit_probes(wiring, edits)
+
+    @property
+    def _layers(self) -> list[str]:
+        """Return the beginnings of the names of the layers' weights, where they are few enough to be looked at."""
+        count = self._draft.shape.layers
+        return [f"model.layers.{layer}." for layer in range(count if count <= _FEW_LAYERS else 0)]
+
+    @torch.inference_mode()
+    def _read(self, wiring: DraftWiring, text: Text, rows: range) -> torch.Tensor:  # (len(rows), V)
+        """Return the logits after these rows of the text, in the draft model's own ids."""
+        prompt, known = self._prompt(wiring, text), self._draft.card.vocabulary
+        ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
+        fed = [min(max(each + wiring.offset, 0), known - 1) for each in ids]
+        first = rows.start + moved  # rows in front of it answer for nothing
+        asked, model = fed[first : rows.stop + moved], self._model(wiring)
+        session = model.open(len(fed), max(len(asked), _CHUNK))
+        session.reset(len(prompt))
+        catch_up(session, fed[:first], 0, _CHUNK)
+        logits = session.read(asked, tuple(range(-1, len(asked) - 1))).logits
+        return logits if (drafted := drafted_by(model)) is None else drafted.widen(logits)
+
     def _model(self, wiring: DraftWiring) -> AnyDecoder:
-        draft, key = self._draft, (wiring.base, wiring.windows)
-        if not isinstance(draft, Decoder) or (wiring.base, wiring.windows) == (self.given.base, self.given.windows):
+        draft, given = self._draft, self.given
+        key = (wiring.base, wiring.windows, wiring.eps, wiring.edits)
+        if not isinstance(draft, Decoder) or key == (given.base, given.windows, given.eps, ()):
             return draft
         if key not in self._rewired:
-            self._rewired[key] = draft.rewired(wiring.windows, wiring.base)
+            model = draft
+            if wiring.edits or wiring.eps != given.eps:
+                held = edited(self._weights, wiring.edits)
+                with torch.inference_mode():
+                    model = draft.relayered(lambda name: held[name].to(draft.device, draft.dtype), wiring.eps)
+            if (wiring.base, wiring.windows) != (given.base, given.windows):
+                model = model.rewired(wiring.windows, wiring.base)
+            self._rewired = {key: model}  # the last one: the next texts are read with it
         return self._rewired[key]
 
     def _prompt(self, wiring: DraftWiring, text: Text) -> list[int]:
@@ -183,7 +256,23 @@ class ExaminedDraft:
         return marks == "the target's" or (self._codec.tokenizer is not None and drafter != target)
 
     def _marks(self, codec: Codec) -> list[int]:
-        return head_of(codec, self._target.card.vocabulary)
+        return head_of(codec, self.model.card.vocabulary)
+
+
+def _exchanged_layers(weights: Weights, one: str, other: str) -> Edit:
+    names = {
+        at + name.removeprefix(both): both + name.removeprefix(both)
+        for at, both in ((one, other), (other, one))
+        for name in weights
+        if name.startswith(both)
+    }
+    what = " and ".join(at.removeprefix("model.").rstrip(".") for at in (one, other))
+    return Edit(
+        f"{what} swapped",
+        "layer_order",
+        f"let {what} take each other's place",
+        lambda held: {name: held[source] for name, source in names.items()},
+    )
 
 
 def _token(codec: Codec, index: int) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from decoding.errors import ParamError
+from decoding.errors import ModelError, ParamError
 from decoding.model.decoder import Decoder
 from decoding.model.resized import Resized
 from decoding.model.split import SplitDecoder
 
 if TYPE_CHECKING:
+    import torch
+
     from decoding.codec import Codec
     from decoding.engine import Engine
     from decoding.model.session import Model
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from .probes import Examined
 
+_LARGEST = 2**31  # bytes of a draft model whose weights are changed
 _OTHER = "only models of the Llama family can be examined, and drafters of that family: load one, such as pocket"
 
 
@@ -32,7 +36,7 @@ def open_drafter(
         from decoding.loader import load_draft
 
         draft, codec = load_draft(name, str(model.device), model.precision, progress, download, model.card.vocabulary)
-        return _examined_draft(draft, codec, engine)
+        return _examined_draft(draft, codec, engine, name)
     from decoding.parts.named import find_part
 
     from .eagle import ExaminedEagle
@@ -47,15 +51,33 @@ def open_drafter(
     return kinds[kind](find_part(kind, name, progress, download=download), model)
 
 
-def open_draft(engine: Engine) -> Examined:
-    """Examine the draft model that an engine was loaded with; its tokenizer was compared with the target's then."""
+def open_draft(engine: Engine, name: str) -> Examined:
+    """Examine the draft model that an engine was loaded with, by its name or folder; its tokenizer was compared with
+    the target's then.
+    """
     draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
-    return _examined_draft(draft, engine.codec, engine)
+    return _examined_draft(draft, engine.codec, engine, name)
 
 
-def _examined_draft(draft: Model | None, codec: Codec, engine: Engine) -> Examined:
+def _examined_draft(draft: Model | None, codec: Codec, engine: Engine, name: str) -> Examined:
     from .draft_model import ExaminedDraft
 
     if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)
-    return ExaminedDraft(draft, codec, engine.model, engine.codec)
+    return ExaminedDraft(draft, codec, engine.model, engine.codec, partial(_weights, name, draft))
+
+
+def _weights(name: str, draft: AnyDecoder) -> dict[str, torch.Tensor]:
+    """Read the weights of a draft model's layers; none where they are quantised, too large to be held twice, or not on
+    this machine.
+    """
+    from decoding.model.files import TensorFiles, find_folder
+
+    try:
+        folder = find_folder(name, lambda what, share: None, draft.dtype, download=False)
+    except ModelError:
+        return {}
+    with TensorFiles(folder) as files:
+        if "int8" in draft.precision or files.bytes() > _LARGEST:
+            return {}
+        return {each: files.get(each) for each in files.shapes if ".layers." in each or each == "model.norm.weight"}

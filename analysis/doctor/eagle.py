@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import linear
 
 from decoding.errors import UnfitError
+from decoding.model.rope import Rope
 from decoding.model.split import SplitDecoder
+from decoding.parts.eagle import Block
 from decoding.parts.eagle_config import FLAGS, EagleConfig
 from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
 
 from .eagle_guesses import EagleGuesses
-from .probes import Check, Probe, on, probe, probe_dtype
-from .rest import check_dtype, check_embedding, check_norms, check_verifier
+from .edits import Edit, HeadSizes, block_edits, edited, halves_edit, layer_edits, norm_scales, shares_of
+from .probes import Check, Probe, edit_probes, on, probe, probe_dtype
+from .rest import check_dtype, check_embedding, check_eps, check_norms, check_rounding, check_spoilt, check_verifier
+from .rows import check_rows, match_rows
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
 _WINDOW = 64  # tried where neither the drafter nor the target has a window
 _BASE = 1e4  # of a rotary embedding where a configuration names none
 _DEPTH = 5
+_AT = "layers.0."
+_FED_NORMS = [f"{_AT}{name}.weight" for name in ("input_layernorm", "hidden_norm", "post_attention_layernorm")]
+_INPUTS = [f"{_AT}self_attn.{which}_proj.weight" for which in "qkv"]  # of the embedding, then of the feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,11 @@ class EagleWiring:
     dtype: torch.dtype
     embedding: str = "own"  # or "target"
     map_shift: int = 0  # added to the ids of the draft vocabulary
+    by_rows: bool = False  # whether the output layer's rows tell the ids, by the target's rows that are most like them
     feature_shift: int = 0  # positions between a token and its feature, beside the one of training
     draft_shift: int = 0  # positions between the text and the guesses after it, beside none
+    output: str = "own"  # the output layer; or "target", the target's rows for the same tokens
+    edits: tuple[Edit, ...] = ()  # of the weights
 
 
 class ExaminedEagle:
@@ -47,27 +59,31 @@ class ExaminedEagle:
     method = "eagle3"
 
     def __init__(self, folder: str, model: AnyDecoder) -> None:
-        self._model, self._refused = model, list[Check]()
+        self.folder: Path | None = Path(folder)
+        self.model, self._refused = model, list[Check]()
         self._stored = self._read(folder)
         self.about, self.depth = self._stored.about, _DEPTH
         weights = dict(self._stored.weights)
         ids = weights.pop("ids", None)
-        self._ids = None if ids is None else ids.long().to(model.device)
+        self.drafted = None if ids is None else ids.long().to(model.device)
         self._weights, self._cast = weights, dict[torch.dtype, Mapping[str, torch.Tensor]]()
         self._embeddings = model.embeddings()
+        self._by_rows: torch.Tensor | None = None
+        self._block: tuple[EagleWiring, Block] | None = None
+        self._ropes = dict[tuple[str, torch.dtype], Rope]()
         embedding = "own" if "embed_tokens.weight" in weights else "target"
         self.given = EagleWiring(self._stored.config, self._stored.taps, model.dtype, embedding)
 
     def _read(self, folder: str) -> StoredEagle:
         try:
-            return read_eagle(folder, self._model)
+            return read_eagle(folder, self.model)
         except UnfitError as error:
-            stored = read_eagle(folder, self._model, lenient=True)  # raises what nothing can be measured with
+            stored = read_eagle(folder, self.model, lenient=True)  # raises what nothing can be measured with
             self._refused.append(self._explain(error, stored))
             return stored
 
     def _explain(self, error: UnfitError, stored: StoredEagle) -> Check:
-        config, name = stored.config, self._model.card.name
+        config, name = stored.config, self.model.card.name
         if error.flag == "verifier":
             return Check("verifier", "verifier", fine=False, sentence=str(error), given=config.verifier, better=name)
         names = fc_norms(config, len(stored.taps)).keys() & stored.weights.keys()
@@ -77,12 +93,12 @@ class ExaminedEagle:
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
-        config, weights, model = self._stored.config, self._weights, self._model
+        config, weights, model = self._stored.config, self._weights, self.model
         checks = [*self._refused]
         if not any(check.name == "verifier" for check in checks):
             checks.append(check_verifier(config.verifier, model.card.name))
         kept = f"{config.draft_vocabulary:,} of {model.shape.vocabulary:,} tokens, each once and in range"
-        kept = kept if self._ids is not None else "all tokens can be drafted"
+        kept = kept if self.drafted is not None else "all tokens can be drafted"
         taps = ", ".join(map(str, self._stored.taps))
         embedding = weights.get("embed_tokens.weight")
         return [
@@ -91,7 +107,11 @@ class ExaminedEagle:
             Check("vocabulary map", "vocabulary_map", fine=True, sentence=kept),
             Check("tapped layers", "taps", fine=True, sentence=f"{taps} of {model.shape.layers}"),
             check_norms(weights),
+            check_eps(config.shape.eps, model.shape.eps),
             check_embedding(embedding, self._embeddings[0]),
+            check_rows(weights.get("lm_head.weight"), self._embeddings[1], self.drafted),
+            check_spoilt(weights),
+            check_rounding(weights),
             check_dtype(weights, model.dtype),
         ]
 
@@ -158,22 +178,52 @@ class ExaminedEagle:
             name, remedy = f"rotary base {other:g}, {whose}", f"set rope_theta to {other:g} in config.json"
             rotated = _with_base(config, other)
             probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
-        other_window = None if config.window else self._model.window or _WINDOW
+        probes += self._scalings(wiring)
+        other_window = None if config.window else self.model.window or _WINDOW
         seen, given = replace(config, shape=replace(config.shape, windows=(other_window,))), config.window or None
         name = f"window {other_window}" if other_window else "window off"
         remedy = f"set sliding_window to {other_window}" if other_window else "remove the sliding window"
         remedy = f"{remedy} in config.json"
         return [*probes, probe(wiring, name, "window", given, other_window, remedy, config=seen)]
 
+    def _scalings(self, wiring: EagleWiring) -> list[Probe]:
+        """Try a rotary embedding that is not scaled, and the target's scaling."""
+        probes, layer = list[Probe](), wiring.config.layer
+        given = layer.get("rope_parameters") or layer.get("rope_scaling")
+        kind = given.get("rope_type", "default") if isinstance(given, Mapping) else "default"
+        plain = {"rope_type": "default", "rope_theta": _base(wiring.config)}
+        others = {"default": plain, str(self._target_rope.get("rope_type", "default")): self._target_rope}
+        for other, parameters in others.items():
+            if other != kind:
+                name, remedy = f"rotary scaling {other}", f"set rope_type to {other} in config.json"
+                held = {key: value for key, value in layer.items() if key != "rope_scaling"}
+                seen = replace(wiring.config, layer={**held, "rope_parameters": dict(parameters)})
+                probes.append(probe(wiring, name, "rope_scaling", str(kind), other, remedy, config=seen))
+        return probes
+
     def _numbers(self, wiring: EagleWiring) -> list[Probe]:
-        """Try another embedding, vocabulary map and dtype."""
-        probes, same_size = list[Probe](), wiring.config.shape.hidden == self._model.shape.hidden
+        """Try another embedding, output layer, vocabulary map, epsilon and dtype."""
+        probes, same_size = list[Probe](), wiring.config.shape.hidden == self.model.shape.hidden
+        if "lm_head.weight" in self._weights and same_size:
+            if self.drafted is not None and not wiring.by_rows:
+                remedy = "let d2t and t2d name the tokens whose rows of the target's output layer lm_head.weight holds"
+                name = "vocabulary map by the rows of lm_head.weight"
+                probes.append(probe(wiring, name, "vocabulary_map", "own", "by rows", remedy, by_rows=True))
+            other = "target" if wiring.output == "own" else "own"
+            remedy = "leave lm_head.weight out of the file" if other == "target" else "use lm_head.weight"
+            name = f"output layer: {other}"
+            probes.append(probe(wiring, name, "output", wiring.output, other, remedy, output=other))
+        if (eps := self.model.shape.eps) != wiring.config.shape.eps:
+            shape = replace(wiring.config.shape, eps=eps)
+            name, remedy = f"epsilon {eps:g}", f"set rms_norm_eps to {eps:g} in config.json"
+            seen = replace(wiring.config, shape=shape)
+            probes.append(probe(wiring, name, "rms_norm_eps", wiring.config.shape.eps, eps, remedy, config=seen))
         if "embed_tokens.weight" in self._weights and same_size:
             other = "target" if wiring.embedding == "own" else "own"
             remedy = "leave embed_tokens.weight out of the file" if other == "target" else "use embed_tokens.weight"
             name = f"embedding: {other}"
             probes.append(probe(wiring, name, "embedding", wiring.embedding, other, remedy, embedding=other))
-        for by in (-1, 1) if self._ids is not None else ():
+        for by in (-1, 1) if self.drafted is not None else ():
             shift = wiring.map_shift + by
             name, remedy = f"vocabulary map {shift:+d}", f"add {by} to every entry of d2t, and move t2d with it"
             probes.append(probe(wiring, name, "vocabulary_map", wiring.map_shift, shift, remedy, map_shift=shift))
@@ -183,13 +233,65 @@ class ExaminedEagle:
         """Return the likeliest chain at every position."""
         return EagleGuesses(self, wiring, text, places).guess(depth)
 
-    def weights(self, dtype: torch.dtype, config: EagleConfig) -> Mapping[str, torch.Tensor]:
+    def rows(
+        self, wiring: EagleWiring, text: Text, places: Sequence[int]
+    ) -> tuple[torch.Tensor, list[int]]:  # (P, n), P
+        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        logits = self._logits(wiring, EagleGuesses(self, wiring, text, places).first())
+        if self.drafted is not None and (wiring.by_rows or wiring.map_shift):
+            wide = logits.new_full((len(logits), self.model.shape.vocabulary), -torch.inf)
+            logits = wide.index_copy_(1, self._ids(wiring), logits)[:, self.drafted]
+        return logits, [*places]
+
+    def edits(self, wiring: EagleWiring) -> Sequence[Probe]:
+        """Put weights into other orders, change signs, and divide norms."""
+        weights, shape = self._weights, wiring.config.shape
+        norms = [name for name in _FED_NORMS if name in weights]
+        edits = [
+            halves_edit(_INPUTS),
+            *block_edits("fc.weight", len(wiring.taps)),
+            *layer_edits(weights, [_AT], HeadSizes(shape.heads, shape.kv_heads, shape.head_dim)),
+            *norm_scales(weights, norms),
+        ]
+        return edit_probes(wiring, edits)
+
+    def shares(self, wiring: EagleWiring) -> Sequence[Probe]:
+        """Take a share of what each part of the drafter adds."""
+        hidden, target = wiring.config.shape.hidden, wiring.config.target_hidden
+        edits = [
+            *shares_of("the attention's output", [f"{_AT}self_attn.o_proj.weight"], vital=True),
+            *shares_of("the feed-forward part's output", [f"{_AT}mlp.down_proj.weight"], vital=True),
+            *shares_of("the token's embedding", _INPUTS, slice(0, hidden)),
+            *shares_of("the feature's part of q, k and v", _INPUTS, slice(hidden, 2 * hidden)),
+        ]
+        for at, tap in enumerate(wiring.taps):
+            edits += shares_of(f"the states of layer {tap}", ["fc.weight"], slice(at * target, (at + 1) * target))
+        return edit_probes(wiring, edits)
+
+    def block(self, wiring: EagleWiring) -> Block:
+        """Make the arithmetic of a wiring, which is kept for the next text."""
+        if self._block is None or self._block[0] is not wiring:
+            weights = self._held(wiring)
+            made = Block(wiring.config, weights, lambda weight, bias: lambda x: linear(x, weight, bias))
+            self._block = wiring, made
+        return self._block[1]
+
+    def rope(self, wiring: EagleWiring) -> Rope:
+        """Make the rotary embedding of a wiring."""
+        key = json.dumps(wiring.config.layer, sort_keys=True), wiring.dtype
+        if key not in self._ropes:
+            self._ropes[key] = wiring.config.rope(self.model.device, wiring.dtype)
+        return self._ropes[key]
+
+    def _held(self, wiring: EagleWiring) -> Mapping[str, torch.Tensor]:
         """Return all weights on the model's device; norm scales that the flags ask for and no file has are 1."""
+        dtype, config = wiring.dtype, wiring.config
         if dtype not in self._cast:
-            self._cast[dtype] = {name: weight.to(self._model.device, dtype) for name, weight in self._weights.items()}
-        one = next(iter(self._cast[dtype].values()))
+            self._cast[dtype] = {name: weight.to(self.model.device, dtype) for name, weight in self._weights.items()}
+        held = edited(self._cast[dtype], wiring.edits)
+        one = next(iter(held.values()))
         asked = fc_norms(config, len(self._stored.taps)) if config.norm_before_fc or config.fc_norm else {}
-        return {**{name: one.new_ones(size) for name, size in asked.items()}, **self._cast[dtype]}
+        return {**{name: one.new_ones(size) for name, size in asked.items()}, **held}
 
     def embed(self, wiring: EagleWiring, ids: torch.Tensor) -> torch.Tensor:  # (n,) -> (n, H)
         """Embed tokens."""
@@ -198,20 +300,38 @@ class ExaminedEagle:
 
     def say(self, wiring: EagleWiring, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R,) ids
         """Return the likeliest token after every row."""
-        weights = self.weights(wiring.dtype, wiring.config)
-        if (output := weights.get("lm_head.weight")) is None:
-            output = self._embeddings[1] if self._ids is None else self._embeddings[1][self._ids]
-        best = linear(rows, output.to(rows.dtype)).argmax(-1)
-        if self._ids is None:
+        best = self._logits(wiring, rows).argmax(-1)
+        if self.drafted is None:
             return best
-        return (self._ids[best] + wiring.map_shift).clamp(0, self._model.shape.vocabulary - 1)
+        return self._ids(wiring)[best]
+
+    def _logits(self, wiring: EagleWiring, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, n)
+        output = self._cast[wiring.dtype].get("lm_head.weight")
+        if output is None or wiring.output == "target":
+            output = self._embeddings[1] if self.drafted is None else self._embeddings[1][self.drafted]
+        return linear(rows, output.to(rows.dtype))
+
+    def _ids(self, wiring: EagleWiring) -> torch.Tensor:  # (n,)
+        """Return the token of every row of the output layer."""
+        assert self.drafted is not None
+        if wiring.by_rows and self._by_rows is None:
+            self._by_rows = match_rows(self._weights["lm_head.weight"], self._embeddings[1])[0].to(self.model.device)
+        ids = self._by_rows if wiring.by_rows and self._by_rows is not None else self.drafted
+        return (ids + wiring.map_shift).clamp(0, self.model.shape.vocabulary - 1)
 
     def _target_base(self) -> float:
-        model = self._model
-        return (model.sections[0] if isinstance(model, SplitDecoder) else model).rope.base
+        return self._rope.base
+
+    @property
+    def _target_rope(self) -> Mapping[str, Any]:
+        return self._rope.parameters
+
+    @property
+    def _rope(self) -> Rope:
+        return (self.model.sections[0] if isinstance(self.model, SplitDecoder) else self.model).rope
 
     def _has(self, layer: int) -> bool:
-        return 0 <= layer <= self._model.shape.layers
+        return 0 <= layer <= self.model.shape.layers
 
 
 def _base(config: EagleConfig) -> float:

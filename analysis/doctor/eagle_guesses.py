@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn.functional import linear
 
 from decoding.model.kernels import by_torch
 from decoding.model.rope import RopeTables
-from decoding.parts.eagle import Block
 from decoding.parts.layer_math import attend
 
 if TYPE_CHECKING:
@@ -28,27 +26,19 @@ class EagleGuesses:
 
     def __init__(self, examined: ExaminedEagle, wiring: EagleWiring, text: Text, places: Sequence[int]) -> None:
         self._examined, self._wiring = examined, wiring
-        weights = examined.weights(wiring.dtype, wiring.config)
-        self._block = Block(wiring.config, weights, lambda weight, bias: lambda x: linear(x, weight, bias))
+        self._block = examined.block(wiring)
         device = text.hidden.device
         self._ids = torch.tensor(text.ids, device=device)
         self._roots = torch.tensor([*places], device=device)
         self._states = torch.cat([text.states[tap] for tap in wiring.taps], 1).to(wiring.dtype)
-        rope = wiring.config.rope(device, wiring.dtype)
-        self._tables = rope.tables(1, len(text.ids) + len(places) + 2)
+        self._tables = examined.rope(wiring).tables(1, len(text.ids) + len(places) + 2)
         self._keys, self._values = list[torch.Tensor](), list[torch.Tensor]()  # (n, kv_heads, D), text first
         self._at = list[torch.Tensor]()  # the positions of those rows
 
     def guess(self, depth: int) -> torch.Tensor:  # (P, depth)
         """Write a chain at every position."""
-        block, wiring, roots = self._block, self._wiring, self._roots
-        last = int(roots[-1])
-        tokens, states = self._ids[1 : last + 1], self._states[:last]
-        if wiring.feature_shift:
-            states = torch.cat((states[:1].expand(-wiring.feature_shift, -1), states[: wiring.feature_shift]))
-        rows = torch.arange(1, last + 1, device=roots.device)  # a row's position is that of its token
-        final, feature = self._run(tokens, block.fuse(states), rows, rows)
-        final, feature = final[roots - 1], feature[roots - 1]
+        wiring, roots = self._wiring, self._roots
+        final, feature = self._read()
         guesses = torch.full((len(roots), depth), -1, device=roots.device)
         going = torch.arange(len(roots), device=roots.device)  # the chains that were right so far
         for ahead in range(depth):
@@ -63,6 +53,20 @@ class EagleGuesses:
             if not len(going):
                 break
         return guesses
+
+    def first(self) -> torch.Tensor:  # (P, H)
+        """Return what the output layer makes the first guess of, at every position."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read the text; return what `_run` does for the row of every position."""
+        wiring, last = self._wiring, int(self._roots[-1])
+        tokens, states = self._ids[1 : last + 1], self._states[:last]
+        if wiring.feature_shift:
+            states = torch.cat((states[:1].expand(-wiring.feature_shift, -1), states[: wiring.feature_shift]))
+        rows = torch.arange(1, last + 1, device=states.device)  # a row's position is that of its token
+        final, feature = self._run(tokens, self._block.fuse(states), rows, rows)
+        return final[self._roots - 1], feature[self._roots - 1]
 
     def _run(
         self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor

@@ -7,25 +7,32 @@ for the first one is better no more.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.types import JSON
 
+from .evidence import STEEPNESS, gather
+from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses, measure
-from .probes import Check
+from .probes import AS_STORED, Check, Probe
+from .references import card, references
 from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
     from ..prompts.tasks import Task
-    from .probes import Examined, Probe
+    from .probes import Examined
     from .texts import Reporting, Text
 
 _Result = TypeVar("_Result")
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
+_TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
+_PROMISING, _FITTING = 12, 4  # changes of weights that are tried on more texts, and measured, in every round
+_DEEPER = {"taps", "exit_layer"}  # a later layer brings any drafter closer: these count by acceptance alone
+_LITTLE = 1.5  # tokens per step
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,22 @@ class ExaminationReport:
     best: AcceptedGuesses | None  # with all faults mended that a change of the wiring can mend
     prompts: int
     seconds: float
+    evidence: tuple[Check, ...] = ()  # what was seen of the drafter, with all faults mended
+    references: Mapping[str, float] = field(default_factory=dict)  # how often simple first guesses are right
+    tried: int = 0  # changes of its wiring and weights, of the first round
+    hint: str = ""  # what was better, where it is not the cause
 
     @property
     def healthy(self) -> bool:
-        """Whether there is no fault."""
-        return not self.faults
+        """Whether there is no fault, and all that was seen speaks for the drafter."""
+        return self.condition == "healthy"
+
+    @property
+    def condition(self) -> str:
+        """Healthy, faulty (an entry that is wrong is named), or poor (it works poorly, and nobody knows why)."""
+        if self.faults:
+            return "faulty"
+        return "healthy" if self.evidence and all(each.fine for each in self.evidence) else "poor"
 
     @property
     def verdict(self) -> str:
@@ -56,20 +74,27 @@ class ExaminationReport:
         if self.given is None or self.best is None:
             return f"{count}: {sentences}. Nothing could be measured."
         given, best = self.given.tokens_per_step, self.best.tokens_per_step
-        looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
+        looked = f"{len(self.checks)} checks of its files and {self.tried} changes of its wiring and weights"
         places = int(self.given.places.sum())
-        basis = f"{looked}, measured at {places:,} positions of {self.prompts} texts in {self.seconds:.0f} s"
-        if self.healthy:
-            return f"Healthy: {given:.2f} tokens per step, and no change improves it. Based on {basis}."
+        basis = f"Based on {looked}, measured at {places:,} positions of {self.prompts} texts in {self.seconds:.0f} s."
+        seen = "; ".join(each.sentence for each in self.evidence if not each.fine and each.flag != STEEPNESS)
+        if self.condition == "healthy":
+            little = " It is wired right, but gains little." if given < _LITTLE else ""
+            first = self.evidence[0].sentence
+            return f"Healthy: {given:.2f} tokens per step, and no change improves it; {first}.{little} {basis}"
+        if self.condition == "poor":
+            return f"Works poorly, cause unknown: {given:.2f} tokens per step; {seen}.{self.hint} {basis}"
         gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
-        return f"{count}: {sentences}.{gain} Based on {basis}."
+        mended = all(fault.interval is not None for fault in self.faults)
+        rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
+        return f"{count}: {sentences}.{gain}{rest} {basis}"
 
     def to_json(self) -> dict[str, JSON]:
         """Return the report as `--json` prints it."""
-        checks = [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in self.checks]
         given, best = self.given, self.best
         return {
             "healthy": self.healthy,
+            "condition": self.condition,
             "faults": [fault.to_json() for fault in self.faults],
             "method": self.method,
             "model": self.model,
@@ -78,8 +103,11 @@ class ExaminationReport:
             "tokens_per_step_best": best and round(best.tokens_per_step, 4),
             "acceptance_given": [] if given is None else [round(share, 4) for share in given.survival],
             "acceptance_best": [] if best is None else [round(share, 4) for share in best.survival],
-            "checks": checks,
+            "checks": _rows(self.checks),
+            "evidence": _rows(self.evidence),
+            "references": {name: round(share, 4) for name, share in self.references.items()},
             "probes": [outcome.to_json() for outcome in self.outcomes],
+            "tried": self.tried,
             "prompts": self.prompts,
             "places": 0 if given is None else int(given.places.sum()),
             "seconds": round(self.seconds, 2),
@@ -137,40 +165,91 @@ def examine(
         )
     checks, faults = tuple(examined.checks()), list[Fault]()
     wiring, given = examined.given, measure(examined, examined.given, texts, depth)
-    rounds, best = list[tuple[ProbeOutcome, ...]](), given
+    rounds, best, fit = list[Round](), given, TargetFit(examined, texts)
     while len(rounds) < ROUNDS:
         mended = {fault.flag for fault in faults}
-        probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
-        outcomes = yield from _round(examined, best, probes, texts, seed + len(rounds))
-        rounds.append(outcomes)
-        best_outcome = max((each for each in rounds[-1] if each.is_better), key=lambda each: each.gain, default=None)
+        rounds.append((yield from _round(examined, best, wiring, fit, mended, texts, seed + len(rounds))))
+        outcomes = rounds[-1].outcomes
+        best_outcome = max((each for each in outcomes if each.is_better), key=lambda each: each.gain, default=None)
         if best_outcome is None:
             break
         faults.append(Fault.measured(best_outcome))
         wiring, best = best_outcome.probe.wiring, best_outcome.other
+    yield "looking at what each part does", 0.9
+    shares, hint = references(examined.model, texts, depth), ""
+    promised = card(examined.folder) if examined.folder else {}
+    evidence = gather(examined, wiring, texts, best, shares, promised)
+    if not all(each.fine for each in evidence) and any(fault.given == AS_STORED for fault in faults):
+        # Weights in another order that are better and still not good are no cause, but what damage happens to spare.
+        better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)
+        hint = f" Better, but still wrong: {better}."
+        faults, wiring, best = [], examined.given, given
+        evidence = gather(examined, wiring, texts, best, shares, promised)
     measured = {fault.flag for fault in faults}
-    seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
+    named = [*checks, *(each for each in evidence if each.flag == STEEPNESS)]
+    seen = [Fault.seen(check) for check in named if not check.fine and check.flag not in measured]
     return ExaminationReport(
         method=examined.method,
         model=model,
         drafter=examined.about,
         checks=checks,
-        outcomes=rounds[0],
+        outcomes=rounds[0].outcomes,
         faults=(*seen, *faults),
         given=given,
         best=best,
         prompts=len(texts),
         seconds=perf_counter() - started,
+        evidence=tuple(evidence),
+        references=shares,
+        tried=rounds[0].tried,
+        hint=hint,
     )
 
 
+class Round(NamedTuple):
+    """What was tried on one wiring."""
+
+    outcomes: tuple[ProbeOutcome, ...]
+    tried: int
+
+
 def _round(
-    examined: Examined, best: AcceptedGuesses, probes: Sequence[Probe], texts: Sequence[Text], seed: int
-) -> Reporting[tuple[ProbeOutcome, ...]]:
-    """Compare every probe with the wiring that it changes."""
+    examined: Examined,
+    best: AcceptedGuesses,
+    wiring: Any,
+    fit: TargetFit,
+    mended: set[str],
+    texts: Sequence[Text],
+    seed: int,
+) -> Reporting[Round]:
+    """Compare every change with the wiring that it is made to: of the weights, those that fit the target better."""
+    probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended - _TWICE]
+    edits = [probe for probe in examined.edits(wiring) if probe.flag not in mended - _TWICE]
+    tried, before = len(probes) + len(edits), {most: fit.divergence(wiring, most) for most in (AT_FIRST, FEW, None)}
+
+    def change_of(probe: Probe, most: int | None = None) -> FitChange:
+        return compare_fit(before[most], fit.divergence(probe.wiring, most))
+
+    promising = list[tuple[Probe, FitChange]]()
+    for number, probe in enumerate(edits):
+        yield f"trying {probe.name}", number / tried
+        if (change := change_of(probe, AT_FIRST)).gain > 0:
+            promising.append((probe, change))
+    promising.sort(key=lambda each: -each[1].gain)
+    changes = [(probe, change_of(probe)) for probe, _ in promising[:_PROMISING]]
+    changes = sorted((each for each in changes if each[1].gain > 0), key=lambda each: -each[1].gain)[:_FITTING]
+    for number, probe in enumerate(probes, start=len(edits)):
+        yield f"trying {probe.name}", min(1.0, number / tried)
+        change = change_of(probe, FEW)
+        changes.append((probe, change_of(probe) if change.gain > 0 else change))
     outcomes = list[ProbeOutcome]()
-    for number, probe in enumerate(probes):
-        yield f"trying {probe.name}", number / len(probes)
-        other = measure(examined, probe.wiring, texts, examined.depth)
-        outcomes.append(compare(probe, best, other, len(probes), seed))
-    return tuple(outcomes)
+    for probe, change in changes:
+        if not change.is_worse:
+            other = measure(examined, probe.wiring, texts, examined.depth)
+            nearer = None if probe.flag in _DEEPER else change
+            outcomes.append(compare(probe, best, other, tried, seed, nearer))
+    return Round(tuple(outcomes), tried)
+
+
+def _rows(checks: Sequence[Check]) -> list[JSON]:
+    return [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in checks]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,8 +15,9 @@ from decoding.parts.adapter import Adapter, forward_rows, visible
 from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import StoredAdapter, read_adapter
 
-from .probes import Check, Probe, chains, probe, probe_dtype
-from .rest import check_dtype, check_norms
+from .edits import Edit, HeadSizes, edited, layer_edits, norm_scales, shares_of
+from .probes import Check, Probe, chains, edit_probes, probe, probe_dtype
+from .rest import check_dtype, check_eps, check_norms, check_rounding, check_spoilt
 
 if TYPE_CHECKING:
     from decoding.model.decoder import Decoder
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from .texts import Text
 
 _DEPTH = 5
+_NEAR = 2  # layers from the exit that are tried instead of it
 _WINDOW = 64  # tried where neither the adapter nor the target has a window
 _BASE = 1e4  # of a rotary embedding where none is given
 
@@ -35,6 +38,7 @@ class KangarooWiring:
     config: AdapterConfig
     dtype: torch.dtype
     normed: bool = False  # whether what enters the adapter has been through the target's final norm
+    edits: tuple[Edit, ...] = ()  # of the weights
 
 
 class ExaminedAdapter:
@@ -43,26 +47,28 @@ class ExaminedAdapter:
     method = "kangaroo"
 
     def __init__(self, folder: str, model: AnyDecoder) -> None:
-        self._model, self._refused = model, list[Check]()
+        self.folder: Path | None = Path(folder)
+        self.model, self._refused = model, list[Check]()
         self._stored = self._read(folder)
         stored = self._stored
         self._adapter = Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
+        self.drafted = None if stored.vocabulary is None else stored.vocabulary.ids
         self._cast = dict[torch.dtype, Mapping[str, torch.Tensor]]()
         self.about, self.depth = stored.about, _DEPTH
         self.given = KangarooWiring(stored.config, model.dtype)
 
     def _read(self, folder: str) -> StoredAdapter:
         try:
-            return read_adapter(folder, self._model)
+            return read_adapter(folder, self.model)
         except UnfitError as error:
-            stored = read_adapter(folder, self._model, lenient=True)  # raises what nothing can be measured with
-            given, better = stored.config.base_hash[:12], self._model.card.hash[:12]
+            stored = read_adapter(folder, self.model, lenient=True)  # raises what nothing can be measured with
+            given, better = stored.config.base_hash[:12], self.model.card.hash[:12]
             self._refused.append(Check("verifier", error.flag, False, str(error), given, better))
             return stored
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
-        stored, shape = self._stored, self._model.shape
+        stored, shape = self._stored, self.model.shape
         config = stored.config
         fits = Check("verifier", "verifier", fine=True, sentence="config.json names this model, or none")
         kept = "all tokens" if stored.vocabulary is None else stored.vocabulary.about
@@ -72,13 +78,16 @@ class ExaminedAdapter:
             Check("exit layer", "exit_layer", fine=True, sentence=f"after {config.exit_layer} of {shape.layers}"),
             Check("vocabulary", "vocabulary_map", fine=True, sentence=f"drafts {kept}"),
             check_norms(stored.weights),
-            check_dtype(stored.weights, self._model.dtype),
+            check_eps(config.eps, shape.eps),
+            check_spoilt(stored.weights),
+            check_rounding(stored.weights),
+            check_dtype(stored.weights, self.model.dtype),
         ]
 
     def layers(self) -> Sequence[int]:
-        """Return the exit layer and its neighbours."""
+        """Return the exit layer and those near it."""
         exit_layer = self._stored.config.exit_layer
-        return [layer for layer in (exit_layer - 1, exit_layer, exit_layer + 1) if self._has(layer)]
+        return [layer for layer in range(exit_layer - _NEAR, exit_layer + _NEAR + 1) if self._has(layer)]
 
     def probes(self, wiring: KangarooWiring) -> Sequence[Probe]:
         """Flip every entry, or move it by one."""
@@ -97,7 +106,10 @@ class ExaminedAdapter:
             name, remedy = f"rotary base {other:g}", f"set rope_theta to {other:g} in config.json"
             rotated = replace(config, rope_theta=other)
             probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
-        window = 0 if config.window else self._model.window or _WINDOW
+        if (eps := self.model.shape.eps) != config.eps:
+            name, remedy = f"epsilon {eps:g}", f"set eps to {eps:g} in config.json"
+            probes.append(probe(wiring, name, "rms_norm_eps", config.eps, eps, remedy, config=replace(config, eps=eps)))
+        window = 0 if config.window else self.model.window or _WINDOW
         name, remedy = f"window {window or 'off'}", f"set window to {window} in config.json"
         seen = replace(config, window=window)
         probes.append(probe(wiring, name, "window", config.window, window, remedy, config=seen))
@@ -107,27 +119,54 @@ class ExaminedAdapter:
         self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int
     ) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""
-        config, stop = wiring.config, places[-1] + depth
+        best = self._logits(wiring, text, range(places[0], places[-1] + depth)).argmax(-1)
+        if self.drafted is not None:
+            best = self.drafted[best]
+        return chains(best, [place - places[0] for place in places], depth)
+
+    def rows(self, wiring: KangarooWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
+        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        return self._logits(wiring, text, places), [*places]
+
+    def edits(self, wiring: KangarooWiring) -> Sequence[Probe]:
+        """Put weights into other orders, change signs, and divide norms."""
+        weights, config = self._stored.weights, wiring.config
+        norms = [name for name, weight in weights.items() if weight.dim() == 1 and name != "norm.weight"]
+        edits = [
+            *layer_edits(weights, [""], HeadSizes(config.heads, config.kv_heads, config.head_dim)),
+            *norm_scales(weights, norms),
+        ]
+        return edit_probes(wiring, edits)
+
+    def shares(self, wiring: KangarooWiring) -> Sequence[Probe]:
+        """Take a share of what each part of the adapter adds."""
+        parts = {
+            "the attention's output": "self_attn.o_proj.weight",
+            "the feed-forward part's output": "mlp.down_proj.weight",
+        }
+        named = [(what, name) for what, name in parts.items() if name in self._stored.weights]
+        return edit_probes(wiring, [edit for what, name in named for edit in shares_of(what, [name], vital=True)])
+
+    def _logits(self, wiring: KangarooWiring, text: Text, places: Sequence[int]) -> torch.Tensor:  # (P, n)
+        config, stop = wiring.config, places[-1] + 1
         states = text.states[config.exit_layer][:stop]
         x = self._sections[-1].final(states) if wiring.normed else states
         rows = torch.arange(stop, device=x.device)
         seen = visible(rows, rows, config.window)
-        out = forward_rows(config, self._weights(wiring.dtype), x[None].to(wiring.dtype), rows, seen)[0]
-        best = self._adapter.logits(out[places[0] :].to(self._model.dtype)).argmax(-1)
-        if (drafted := self._adapter.vocabulary) is not None:
-            best = drafted.ids[best]
-        return chains(best, [place - places[0] for place in places], depth)
+        out = forward_rows(config, self._weights(wiring), x[None].to(wiring.dtype), rows, seen)[0]
+        return self._adapter.logits(out[[*places]].to(self.model.dtype))
 
-    def _weights(self, dtype: torch.dtype) -> Mapping[str, torch.Tensor]:
+    def _weights(self, wiring: KangarooWiring) -> Mapping[str, torch.Tensor]:
+        dtype = wiring.dtype
         if dtype not in self._cast:
             stored = self._stored.weights.items()
-            self._cast[dtype] = {name: weight.to(self._model.device, dtype) for name, weight in stored}
-        return self._cast[dtype]
+            self._cast[dtype] = {name: weight.to(self.model.device, dtype) for name, weight in stored}
+        return edited(self._cast[dtype], wiring.edits)
 
     @property
     def _sections(self) -> Sequence[Decoder]:
-        model = self._model
+        model = self.model
         return model.sections if isinstance(model, SplitDecoder) else (model,)
 
     def _has(self, layer: int) -> bool:
-        return 1 <= layer <= self._model.shape.layers
+        return 1 <= layer <= self.model.shape.layers

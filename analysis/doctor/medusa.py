@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from decoding.model.files import read_json
-from decoding.parts.heads import load_heads
+from decoding.parts.heads import HeadWeights, features, load_heads
 
-from .probes import Check, Probe, probe, word
-from .rest import check_verifier
+from .edits import Edit, Weights, edited, negated, shares_of, transposed
+from .probes import Check, Probe, edit_probes, probe, word
+from .rest import check_rounding, check_verifier
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
 
     from .texts import Text
+
+_FEW = 4  # heads of which every order is tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class MedusaWiring:
     order: tuple[int, ...]  # the head that guesses the first position, the second, ...
     normed: bool = True  # whether the hidden state has been through the final norm
     place: int = 0  # of the hidden state, beside the one with which the target chose the root
+    edits: tuple[Edit, ...] = ()  # of the weights
 
 
 class ExaminedHeads:
@@ -36,7 +41,12 @@ class ExaminedHeads:
     method = "medusa"
 
     def __init__(self, folder: str, model: AnyDecoder) -> None:
-        self._model, self._heads = model, load_heads(folder, model)
+        self.folder: Path | None = Path(folder)
+        self.model, self._heads = model, load_heads(folder, model)
+        drafted = self._heads.vocabulary
+        self.drafted = None if drafted is None else drafted.ids
+        output = model.embeddings()[1]
+        self._output = output if drafted is None else drafted.rows(output)
         named = read_json(Path(folder) / "config.json").get("base_model_name_or_path")
         self._named = named if isinstance(named, str) else ""
         self.about, self.depth = self._heads.about, self._heads.count
@@ -44,7 +54,7 @@ class ExaminedHeads:
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
-        weights, name = self._heads.weights, self._model.card.name
+        weights, name = self._heads.weights, self.model.card.name
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
         mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
@@ -66,12 +76,13 @@ class ExaminedHeads:
                 fine=True,
                 sentence=f"the blocks of head {mute[0]} are all zeros: untrained" if mute else "no block is all zeros",
             ),
+            check_rounding(self._stacks),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
         ]
 
     def layers(self) -> Sequence[int]:
         """Return the layer after the last: its input is what enters the final norm."""
-        return [self._model.shape.layers]
+        return [self.model.shape.layers]
 
     def probes(self, wiring: MedusaWiring) -> Sequence[Probe]:
         """Try other orders of the heads, and other hidden states."""
@@ -95,7 +106,81 @@ class ExaminedHeads:
 
     def guess(self, wiring: MedusaWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest token of every head."""
-        hidden = text.hidden if wiring.normed else text.states[self._model.shape.layers]
-        rows = [max(0, place - 1 + wiring.place) for place in places]
-        best = torch.stack([self._heads.top(hidden[row], 1)[:, 0] for row in rows])  # (P, K)
-        return best[:, [*wiring.order]][:, :depth]
+        best = self._logits(wiring, text, places).argmax(-1)  # (K, P)
+        best = best if self.drafted is None else self.drafted[best]
+        return best.T[:, :depth]
+
+    def rows(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
+        """Return the logits of every head at every position, and the rows of the target that say the same."""
+        return self._logits(wiring, text, places).flatten(0, 1), [p + k for k in range(self.depth) for p in places]
+
+    def edits(self, wiring: MedusaWiring) -> Sequence[Probe]:
+        """Transpose the blocks, change their signs and biases, and turn their order."""
+        edits = list[Edit]()
+        blocks, biases = ([name for name in self._stacks if name.startswith(kind)] for kind in ("blocks", "biases"))
+        for name in blocks:
+            edits += [transposed(name), negated(name)]
+        for name in biases:
+            edits += [negated(name)]
+        if len(blocks) > 1:
+            back = dict(zip((*blocks, *biases), (*blocks[::-1], *biases[::-1]), strict=True))
+            remedy = "turn the order of the blocks of every head"
+            edits.append(Edit("blocks in reverse order", "block_order", remedy, lambda held: _taken(held, back)))
+        return [*edit_probes(wiring, edits), *self._orders(wiring)]
+
+    def _orders(self, wiring: MedusaWiring) -> list[Probe]:
+        """Try every order of few heads, and every exchange of two of many."""
+        given, places = wiring.order, range(self.depth)
+        if self.depth <= _FEW:
+            orders = [*permutations(places)]
+        else:
+            orders = [tuple({a: b, b: a}.get(each, each) for each in given) for a, b in combinations(places, 2)]
+        return [
+            probe(
+                wiring,
+                f"heads {listed}",
+                "head_order",
+                [*given],
+                [*order],
+                f"renumber the heads to {listed}",
+                order=order,
+            )
+            for order in orders
+            if order != given and (listed := ", ".join(str(each + 1) for each in order))
+        ]
+
+    def shares(self, wiring: MedusaWiring) -> Sequence[Probe]:
+        """Take a share of every block's weights."""
+        parts = {f"the weights of block {at + 1}": [f"blocks.{at}", f"biases.{at}"] for at in range(self._blocks)}
+        return edit_probes(
+            wiring, [edit for what, names in parts.items() for edit in shares_of(what, names, vital=True)]
+        )
+
+    @property
+    def _blocks(self) -> int:
+        return len(self._heads.weights.weight)
+
+    @property
+    def _stacks(self) -> Weights:
+        weights = self._heads.weights
+        stacks = {"blocks": weights.weight, "biases": weights.bias}
+        return {f"{kind}.{at}": each for kind, stack in stacks.items() for at, each in enumerate(stack)}
+
+    @torch.inference_mode()
+    def _logits(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> torch.Tensor:  # (K, P, n)
+        stored, held = self._heads.weights, edited(self._stacks, wiring.edits)
+        blocks = range(self._blocks)
+        weight, bias = (torch.stack([held[f"{kind}.{at}"] for at in blocks]) for kind in ("blocks", "biases"))
+        hidden = text.hidden if wiring.normed else text.states[self.model.shape.layers]
+        rows = hidden[[max(0, place - 1 + wiring.place) for place in places]]
+        made = features(HeadWeights(weight, bias, stored.output, stored.with_output), rows)
+        logits = [
+            made[head]
+            @ (stored.output[stored.with_output.index(head)] if head in stored.with_output else self._output).T
+            for head in wiring.order
+        ]
+        return torch.stack(logits)
+
+
+def _taken(held: Weights, names: dict[str, str]) -> Weights:
+    return {name: held[other] for name, other in names.items()}

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from decoding.types import JSON
 
+if TYPE_CHECKING:
+    from decoding.model.split import AnyDecoder
+
+from .edits import Edit
 from .texts import Text
+
+AS_STORED = "as in the file"  # the given value of a change of weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,9 @@ class Examined(Protocol):
     """A drafter under examination. A wiring is a value of its own kind, which no probe changes in place."""
 
     method: str
+    model: AnyDecoder  # the target
+    drafted: torch.Tensor | None  # the tokens that `rows` is over; None: all
+    folder: Path | None  # with its card, if any
     about: str
     depth: int  # guesses one after the other, at most
     given: Any  # the wiring that its files ask for
@@ -64,10 +74,30 @@ class Examined(Protocol):
         """
         ...
 
+    def rows(self, wiring: Any, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:  # (R, n), R
+        """Return logits of guesses at every position, and the rows of the target's that they were learnt from."""
+        ...
+
+    def edits(self, wiring: Any) -> Sequence[Probe]:
+        """List the changes of the weights that may undo what a file has wrong."""
+        ...
+
+    def shares(self, wiring: Any) -> Sequence[Probe]:
+        """List changes that leave some part of the drafter out, or halve it: of a drafter that works none helps."""
+        ...
+
 
 def probe(wiring: Any, name: str, flag: str, given: JSON, other: JSON, remedy: str, **entries: Any) -> Probe:
     """Make the probe that changes these entries of a wiring."""
     return Probe(name, flag, given, other, replace(wiring, **entries), remedy)
+
+
+def edit_probes(wiring: Any, edits: Sequence[Edit]) -> list[Probe]:
+    """Make the probes that change weights on top of those that a wiring has changed already."""
+    return [
+        probe(wiring, edit.name, edit.flag, AS_STORED, edit.name, edit.remedy, edits=(*wiring.edits, edit))
+        for edit in edits
+    ]
 
 
 def probe_dtype(wiring: Any, part: str) -> Probe:

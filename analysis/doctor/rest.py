@@ -14,6 +14,10 @@ from .probes import Check, word
 _HUGE = 1000.0  # no scale of a norm that works is near it
 _SAME = 0.9  # a mean cosine of rows from which on they are the target's
 _ROWS = 4096  # of an embedding that are compared
+_LARGEST_EPS = 1e-3  # of norms that work
+_EMPTY = 0.25  # of a matrix's rows: with more of zeros it is damaged
+_COARSE = 0.15  # an error of rounding, over the numbers' root mean square, that a drafter shows
+_SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded together
 
 
 def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
@@ -54,6 +58,69 @@ def check_embedding(drafter: torch.Tensor | None, target: torch.Tensor) -> Check
             better="target",
         )
     return Check(name, flag, fine=True, sentence=f"rows of both embeddings have a mean cosine of {same:.2f}")
+
+
+def check_eps(drafter: float, target: float) -> Check:
+    """Check the epsilon of the norms, which is tiny in any model."""
+    sentence = f"{drafter:g}, the target's is {target:g}"
+    fine = drafter <= max(_LARGEST_EPS, 10 * target)
+    return Check("epsilon", "rms_norm_eps", fine=fine, sentence=sentence, given=drafter, better=target)
+
+
+def check_spoilt(weights: Mapping[str, torch.Tensor]) -> Check:
+    """Look for matrices that are all zeros, have many rows of zeros, or hold the same as another."""
+    matrices = {name: weight for name, weight in weights.items() if weight.dim() >= 2}
+    for name, weight in matrices.items():
+        empty = float((weight.flatten(1) == 0).all(1).float().mean())
+        if empty > _EMPTY:
+            sentence = (
+                f"{name} is all zeros: untrained" if empty == 1.0 else f"{empty:.0%} of the rows of {name} are zeros"
+            )
+            return Check("weights", name, fine=False, sentence=sentence, given="zeros", better="trained")
+    names = list(matrices)
+    for at, one in enumerate(names):
+        for other in names[at + 1 :]:
+            if matrices[one].shape == matrices[other].shape and torch.equal(matrices[one], matrices[other]):
+                sentence = f"{one} and {other} hold the same numbers"
+                return Check("weights", other, fine=False, sentence=sentence, given=one, better="its own")
+    return Check("weights", "weights", fine=True, sentence=f"{len(matrices)} matrices, none empty and no two the same")
+
+
+def check_rounding(weights: Mapping[str, torch.Tensor]) -> Check:
+    """Look for matrices whose numbers were rounded to few levels, and estimate the error of the rounding."""
+    errors = {
+        name: error for name, weight in weights.items() if weight.dim() >= 2 and (error := rounding_error(weight))
+    }
+    worst = max(errors, key=lambda name: errors[name], default=None)
+    if worst is None:
+        return Check("rounding", "rounding", fine=True, sentence="no matrix was rounded to few levels")
+    sentence = f"{len(errors)} matrices were rounded to few levels, {worst} with an error of {errors[worst]:.1%}"
+    fine = errors[worst] <= _COARSE
+    if not fine:
+        sentence += ": store them in more bits"
+    return Check("rounding", "rounding", fine=fine, sentence=sentence, given="rounded", better="bfloat16")
+
+
+def rounding_error(weight: torch.Tensor) -> float:
+    """Return the error of a rounding to few levels, over the root mean square of the numbers; 0 where there is none.
+
+    A group of numbers in one row that take few levels has been rounded: numbers as they were trained are nearly all
+    different.
+    """
+    rows = weight.flatten(0, -2).float()
+    rows = rows[torch.linspace(0, len(rows) - 1, min(_SAMPLED, len(rows))).long()]
+    error = 0.0
+    for size in (rows.shape[1], *(group for group in _GROUPS if group < rows.shape[1] and rows.shape[1] % group == 0)):
+        ordered = rows.reshape(-1, size).sort(1).values
+        gaps = ordered.diff(dim=1)
+        levels = (gaps > 0).sum(1) + 1
+        few = levels <= size // 4
+        if float(few.float().mean()) < 0.9:
+            continue
+        step = gaps.where(gaps > 0, torch.nan).nanmedian(1).values.nan_to_num(0.0)
+        size_of = rows.square().mean().sqrt().clamp(min=1e-12)
+        error = max(error, float((step.square().mean() / 12).sqrt() / size_of))
+    return error
 
 
 def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Check:

@@ -2,8 +2,8 @@
 
 Both were measured on the same prompts, so their differences are compared prompt by prompt: a bootstrap over prompts
 gives an interval of the mean difference, wider for the number of probes (Bonferroni) and for few prompts (as Student's
-distribution is wider than the normal one). A probe is better if all of its interval is above zero and
-the gain is material.
+distribution is wider than the normal one). A probe is better if all of its interval is above zero, or if its first
+guesses are surely and much closer to the target's distributions, and in either case the gain is material.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from decoding.types import JSON
 
+from .fit import FitChange
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
@@ -33,6 +34,7 @@ class ProbeOutcome:
     given: AcceptedGuesses
     other: AcceptedGuesses
     interval: tuple[float, float]  # of the difference in tokens per step
+    fit: FitChange | None = None  # what it does to the first guesses' distance from the target's distributions
 
     @property
     def gain(self) -> float:
@@ -42,7 +44,8 @@ class ProbeOutcome:
     @property
     def is_better(self) -> bool:
         """Whether the change is better, surely and materially."""
-        return self.interval[0] > 0.0 and self.gain >= LEAST_GAIN * self.given.tokens_per_step
+        nearer = self.fit is not None and self.fit.is_better
+        return (self.interval[0] > 0.0 or nearer) and self.gain >= LEAST_GAIN * self.given.tokens_per_step
 
     def to_json(self) -> dict[str, JSON]:
         """Return the row of a report."""
@@ -90,9 +93,11 @@ class Fault:
         return {**asdict(self), "interval": None if self.interval is None else [*self.interval]}
 
 
-def compare(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, probes: int, seed: int) -> ProbeOutcome:
+def compare(
+    probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, probes: int, seed: int, fit: FitChange | None = None
+) -> ProbeOutcome:
     """Compare a probe with the given wiring, as one of so many probes."""
-    return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed))
+    return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed), fit)
 
 
 def interval(given: AcceptedGuesses, other: AcceptedGuesses, error: float, seed: int) -> tuple[float, float]:

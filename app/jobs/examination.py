@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from analysis.doctor import KINDS
 from analysis.prompts.tasks import ENGLISH, read_tasks, suite
-from decoding.embedded import FOLDERS, PARTS, TARGET
+from decoding.embedded import FOLDERS, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.methods import METHODS
 from viz.stream import play as player
@@ -108,7 +108,8 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
     from analysis.doctor.drafters import open_draft, open_drafter
 
     if method == "draft_model":
-        return open_draft(engine)
+        revision = f"@{entry.draft_revision}" if entry.draft_revision else ""
+        return open_draft(engine, f"{entry.draft}{revision}" if entry.draft else drafter_of(entry.model) or "")
     part = FLAGS[method]
     folder = entry.part_places.get(part) or str(PARTS[entry.model][part])
     return open_drafter(engine, part, folder, lambda what, share: None, download=False)

@@ -76,14 +76,16 @@ const sections = (report) => [
   report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens a step", "Gain", "Its interval"],
     [["nothing, as given", number(report.tokens_per_step_given), "", ""], ...report.probes.map((probe) => [probe.name,
       number(probe.tokens_per_step), signed(probe.gain), `${signed(probe.interval[0])} to ${signed(probe.interval[1])}`])])),
+  report.evidence.length > 0 && folded("What speaks for it", table(["Evidence", "", "Found"],
+    report.evidence.map(({ name, fine, sentence }) => [name, fine ? "ok" : "poor", sentence]))),
   folded("What its files show", table(["Check", "", "Found"],
     report.checks.map(({ name, fine, sentence }) => [name, fine ? "ok" : "fault", sentence]))),
 ].filter((part) => part !== false);
 
 /** @param {Report} report */
-const acceptance = ({ acceptance_given: given, acceptance_best: best, healthy }) => {
+const acceptance = ({ acceptance_given: given, acceptance_best: best, condition }) => {
   const guesses = given.map((_, i) => `Guess ${i + 1}`);
-  const rows = [["as given", ...given.map(percent)], ...(healthy ? [] : [["mended", ...best.map(percent)]])];
+  const rows = [["as given", ...given.map(percent)], ...(condition !== "faulty" ? [] : [["mended", ...best.map(percent)]])];
   return table(["Accepted", ...guesses], rows);
 };
 

@@ -71,12 +71,14 @@ export type LandscapeLine = StreamLine & ({ kind: "host"; run: string; of: strin
 /** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
 export interface Report {
   healthy: boolean;
+  condition: "healthy" | "faulty" | "poor";
   verdict: string;
   tokens_per_step_given: number | null;
   tokens_per_step_best: number | null;
   acceptance_given: number[];
   acceptance_best: number[];
   checks: { name: string; fine: boolean; sentence: string }[];
+  evidence: { name: string; fine: boolean; sentence: string }[];
   probes: { name: string; tokens_per_step: number; gain: number; interval: [low: number, high: number] }[];
   charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };
 }

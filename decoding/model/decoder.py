@@ -29,7 +29,7 @@ from .queued_tree import Parents, QueuedTree, depths_on, on_host
 from .rope import Rope, RopeTables
 from .rotation import Where
 from .upload import on_device
-from .weights import DecoderWeights
+from .weights import DecoderWeights, Get, read_layer
 
 if TYPE_CHECKING:
     from .upload import Tokens
@@ -80,6 +80,13 @@ class Decoder:
         """Give these weights other windows, one a layer, and another base of the rotary embedding."""
         shape = replace(self.shape, windows=windows)
         return Decoder(shape, self._weights, self.rope.with_base(base), self.card, self.drafts)
+
+    def relayered(self, get: Get, eps: float) -> Decoder:
+        """Give this embedding and output layer other layers, read by their names, and another epsilon."""
+        shape = replace(self.shape, eps=eps)
+        layers = tuple(read_layer(shape, get, f"model.layers.{index}.") for index in range(shape.layers))
+        weights = replace(self._weights, layers=layers, norm=get("model.norm.weight"))
+        return Decoder(shape, weights, self.rope, self.card, self.drafts)
 
     def narrowed(self, drafts: DraftVocabulary) -> Decoder:
         """Give these weights an output layer of some tokens alone."""

@@ -49,8 +49,12 @@ class Rope:
     @property
     def base(self) -> float:
         """Return the base of the frequencies, before any scaling."""
-        parameters = getattr(self._config, "rope_parameters", None) or {}
-        return float(parameters.get("rope_theta") or 1e4)
+        return float(self.parameters.get("rope_theta") or 1e4)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the settings, as transformers names them."""
+        return getattr(self._config, "rope_parameters", None) or {}
 
     def with_base(self, base: float) -> Rope:
         """Make the same rotary embedding with another base."""

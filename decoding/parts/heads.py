@@ -87,7 +87,7 @@ class Heads:
         accuracies: Accuracies | None = None,
         vocabulary: DraftVocabulary | None = None,  # that `head` and the weights' own output layers have been cut to
     ) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self.weights, self.about, self.accuracies = weights, about, accuracies
         self.count: int = weights.weight.shape[1]
         self._head = head
@@ -99,7 +99,7 @@ class Heads:
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) after the final norm -> (K, V)
         """Return every head's logits."""
         logits = self._logits(hidden)
-        return logits if self._vocabulary is None else self._vocabulary.widen(logits)
+        return logits if self.vocabulary is None else self.vocabulary.widen(logits)
 
     def _features(self, row: torch.Tensor) -> torch.Tensor:  # (1, H) -> (K, H)
         if self._blocks is None:
@@ -112,7 +112,7 @@ class Heads:
     def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
         """Return every head's likeliest tokens, the best first."""
         places = ranked(self._logits(hidden), ranks)
-        return places if self._vocabulary is None else self._vocabulary.ids[places]
+        return places if self.vocabulary is None else self.vocabulary.ids[places]
 
     @torch.inference_mode()
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)

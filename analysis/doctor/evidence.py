@@ -1,0 +1,123 @@
+"""What speaks for a drafter, or against it, where no change of its wiring is better.
+
+A drafter that learnt little is right seldom, but it knows how seldom: its distributions are as sharp as they should be,
+and each of its parts does more good than harm. A drafter whose wiring is wrong was trained for other numbers than it
+gets: parts of it add noise, and it is sure of guesses that are wrong. Neither needs to know what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .edits import SHARES, VITAL
+from .fit import FitChange, TargetFit, compare_fit
+from .measure import AcceptedGuesses
+from .probes import Check, Probe
+
+if TYPE_CHECKING:
+    from .probes import Examined
+    from .texts import Text
+
+SCALES = (0.125, 0.25, 1 / 3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 8.0)  # of logits
+STEEPNESS = "logit_scale"  # the flag of a check that names what is wrong
+_EXPLAINED = 0.5  # of the divergence that a wrong scale of the logits is the cause of
+_OF_USE = 2.0  # standard errors, at least, that what a part does is from nothing
+_TOO_SURE = 3.0  # standard errors of the mean
+_UNSURE = 0.1  # of the divergence that another scale takes away from a drafter that works
+_LABELS = 0.3  # the same of heads, which learn tokens instead of distributions, and become too sure of them
+_KEPT = 0.4  # of the first guess's acceptance that later ones must keep
+_FEWEST = 20  # guesses from which a share is told
+_CARD = 0.7  # of the acceptance on the card
+
+
+def gather(
+    examined: Examined,
+    wiring: Any,
+    texts: Sequence[Text],
+    measured: AcceptedGuesses,
+    shares: Mapping[str, float],
+    promised: Mapping[int, float],
+) -> list[Check]:
+    """List what was seen of a drafter: each is fine or not."""
+    fit = TargetFit(examined, texts)
+    scaled = fit.divergences(wiring, SCALES)
+    given = scaled[SCALES.index(1.0)]
+    best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
+    is_good = measured.survival[0] > max(shares.values())
+    parts = [(each, compare_fit(given, fit.divergence(each.wiring))) for each in examined.shares(wiring)]
+    return [
+        _check_first(texts, examined.depth, measured, shares),
+        _check_fall(examined.method, measured),
+        _check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good),
+        _check_parts(parts),
+        *([_check_card(promised, measured)] if promised else []),
+    ]
+
+
+def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, shares: Mapping[str, float]) -> Check:
+    """Compare the first guess with the one token that is right most often, and with what needs no drafter."""
+    wanted = Counter(text.ids[place + 1] for text in texts for place in text.places(depth))
+    blind = max(wanted.values()) / wanted.total()
+    first = measured.survival[0]
+    best = max(shares, key=lambda name: shares[name])
+    sentence = f"the first guess is right at {first:.0%} of the positions; {best} alone at {shares[best]:.0%}"
+    if first <= blind:
+        sentence += f", and one and the same token everywhere at {blind:.0%}"
+    return Check("first guess", "first_guess", fine=first > blind, sentence=sentence, given=first, better=shares[best])
+
+
+def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
+    """Look for a guess that is seldom right though all before it were."""
+    places, survival = float(measured.places.sum()), measured.survival
+    kept = [
+        (at, later / earlier)
+        for at, (earlier, later) in enumerate(zip(survival, survival[1:], strict=False), start=2)
+        if earlier * places >= _FEWEST
+    ]
+    if method == "medusa" or not kept:  # heads guess further and further ahead, each with less to go by
+        return Check("later guesses", "later_guesses", fine=True, sentence="nothing to compare")
+    at, share = min(kept, key=lambda each: each[1])
+    sentence = (
+        f"guess {at} is right in {share:.0%} of the steps in which all before it were, the first in {survival[0]:.0%}"
+    )
+    return Check("later guesses", "later_guesses", fine=share >= _KEPT * survival[0], sentence=sentence)
+
+
+def _check_certainty(method: str, scale: float, change: FitChange, is_good: bool) -> Check:
+    """Compare how sure the drafter is with how sure it should be.
+
+    Where its choices are good and another scale makes nearly all good, the scale is what is wrong.
+    """
+    sentence = f"its distributions are {change.before:.2f} nats from the target's"
+    # By the mean: a drafter that is too sure loses little at most positions, and much where it is wrong.
+    if change.gain < max(_TOO_SURE * change.error, (_LABELS if method == "medusa" else _UNSURE) * change.before):
+        return Check("certainty", "certainty", fine=True, sentence=sentence)
+    what = "less" if scale < 1 else "more"
+    sentence += f", and {change.after:.2f} if it is made {what} sure of itself (logits times {scale:.3g})"
+    if is_good and change.gain > _EXPLAINED * change.before and not 0.5 < scale < 2:
+        sentence += f": multiply the final norm or the output layer by {scale:.3g}"
+        return Check("certainty", STEEPNESS, fine=False, sentence=sentence, given=1.0, better=round(scale, 3))
+    return Check("certainty", "certainty", fine=False, sentence=sentence)
+
+
+def _check_parts(parts: Sequence[tuple[Probe, FitChange]]) -> Check:
+    """Look for a part without which, or with half of which, the drafter is closer to the target, or no further away."""
+    harmful = [(probe.name, change) for probe, change in parts if change.is_better]
+    if harmful:
+        name, change = max(harmful, key=lambda each: each[1].gain)
+        sentence = f"with {name} it is {change.after:.2f} nats from the target's distributions, not {change.before:.2f}"
+        return Check("parts", "parts", fine=False, sentence=sentence)
+    useless = [probe.name for probe, change in parts if probe.flag == VITAL and change.sureness > -_OF_USE]
+    if useless:
+        return Check("parts", "parts", fine=False, sentence=f"with {useless[0]} it is as good as with all of it")
+    sentence = f"each of {len(parts) // len(SHARES)} parts does more good than harm" if parts else "nothing to compare"
+    return Check("parts", "parts", fine=True, sentence=sentence)
+
+
+def _check_card(promised: Mapping[int, float], measured: AcceptedGuesses) -> Check:
+    """Compare the first guess with what the drafter's card tells of it."""
+    first, wanted = measured.survival[0], promised[min(promised)]
+    sentence = f"the first guess is right at {first:.0%} of the positions, and {wanted:.0%} on its card"
+    return Check("card", "card", fine=first >= _CARD * wanted, sentence=sentence, given=first, better=wanted)

@@ -1,0 +1,90 @@
+"""What the same prompts give without the drafter: how often simple guesses are right, and what its card promises."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from decoding.drafting.suffix_index import SuffixIndex
+from decoding.model.split import SplitDecoder
+
+if TYPE_CHECKING:
+    from decoding.model.split import AnyDecoder
+
+    from .texts import Text
+
+_LONGEST = 3  # tokens of the ending that prompt lookup finds again
+_ROW = re.compile(
+    r"^\|\s*(?:guess|head) (\d+)\s*\|[^|]*\|\s*([\d.]+)%|^\|\s*(adapter|drafter)\s*\|[^|]*\|\s*([\d.]+)%", re.M
+)
+
+
+def references(model: AnyDecoder, texts: Sequence[Text], depth: int) -> Mapping[str, float]:
+    """Return how often the first guess is right: of prompt lookup, of the other texts' commonest follower of a token,
+    and of the target's own layers when they exit early.
+    """
+    shares = {"prompt lookup": _lookup(texts, depth), "n-grams of the other texts": _ngrams(texts, depth)}
+    return {**shares, **_exits(model, texts, depth)}
+
+
+def card(folder: Path) -> Mapping[int, float]:
+    """Read from a drafter's README how often each of its guesses was right when it had been trained, from 1."""
+    path = folder / "README.md"
+    try:
+        text = path.read_text(encoding="utf-8")[:100_000] if path.is_file() else ""
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {int(number or 1): float(share or alone) / 100 for number, share, _, alone in _ROW.findall(text)}
+
+
+def _lookup(texts: Sequence[Text], depth: int) -> float:
+    right = places = 0
+    for text in texts:
+        index, wanted = SuffixIndex(1, _LONGEST), set(text.places(depth))
+        for place in range(len(text.ids) - 1):
+            written = text.ids[: place + 1]
+            index.update(written)
+            if place in wanted:
+                places += 1
+                found = (index.find(written[-n:], latest=True) for n in range(_LONGEST, 0, -1))
+                at = next((each for each in found if each is not None), None)
+                right += at is not None and text.ids[at] == text.ids[place + 1]
+    return right / max(1, places)
+
+
+def _ngrams(texts: Sequence[Text], depth: int) -> float:
+    followers = [Counter(zip(text.ids, text.ids[1:], strict=False)) for text in texts]
+    every = sum(followers, Counter[tuple[int, int]]())
+    by_token = dict[int, list[int]]()
+    for token, follower in every:
+        by_token.setdefault(token, []).append(follower)
+    right = places = 0
+    for text, own in zip(texts, followers, strict=True):
+        for place in text.places(depth):
+            token = text.ids[place]
+            counts = {each: every[token, each] - own[token, each] for each in by_token.get(token, ())}
+            best = max(counts, key=lambda each: (counts[each], -each), default=None)
+            right += best is not None and counts[best] > 0 and best == text.ids[place + 1]
+            places += 1
+    return right / max(1, places)
+
+
+@torch.inference_mode()
+def _exits(model: AnyDecoder, texts: Sequence[Text], depth: int) -> dict[str, float]:
+    last = model.sections[-1] if isinstance(model, SplitDecoder) else model
+    shares = dict[str, float]()
+    for layer in texts[0].states:
+        right = places = 0
+        for text in texts:
+            at = [*text.places(depth)]
+            best = model.head(last.final(text.states[layer][at])).argmax(-1)
+            right += int((best.cpu() == torch.tensor([text.ids[place + 1] for place in at])).sum())
+            places += len(at)
+        if layer < model.shape.layers:
+            shares[f"the target's exit after layer {layer}"] = right / max(1, places)
+    return shares

@@ -1,0 +1,396 @@
+"""Faults that are planted into good drafters, and drafters in which there is none: what the doctor must tell apart.
+
+Each is a function of a drafter's configuration and weights, which it changes in place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from analysis.doctor.drafters import open_drafter
+from analysis.doctor.examine import finish, sample
+from analysis.doctor.probes import Examined
+from analysis.doctor.texts import Text, write_texts
+from analysis.plain_folder import unpack_folder
+from analysis.prompts.tasks import ENGLISH, read_tasks, suite
+from decoding import Engine, load
+from decoding.embedded import FOLDERS, PARTS, drafter_of
+
+from .broken import Break, base, entry, layer, silent
+
+Config, Weights = dict[str, Any], dict[str, torch.Tensor]
+
+
+class Planted(NamedTuple):
+    """A drafter that is changed."""
+
+    model: str
+    kind: str
+    name: str
+    change: Break
+    flags: tuple[str, ...] = ()  # by any of which a fault is named
+
+    @property
+    def id(self) -> str:
+        """What a test is called."""
+        return f"{self.model}-{self.kind}-{self.name}".replace(" ", "_")
+
+
+def weights_like(weights: Weights, *ends: str) -> list[str]:
+    """The names of weights that end so."""
+    return [name for name in weights if any(name.endswith(f"{end}.weight") for end in ends)]
+
+
+def swapped(one: str, other: str) -> Break:
+    """Two weights of every layer in each other's place."""
+
+    def change(config: Config, weights: Weights) -> None:
+        for name in weights_like(weights, one):
+            partner = name.replace(one, other)
+            weights[name], weights[partner] = weights[partner], weights[name]
+
+    return change
+
+
+def on(ends: Sequence[str], how: Callable[[torch.Tensor], torch.Tensor]) -> Break:
+    """A function of every weight whose name ends so."""
+
+    def change(config: Config, weights: Weights) -> None:
+        names = weights_like(weights, *ends)
+        assert names
+        for name in names:
+            weights[name] = how(weights[name]).contiguous()
+
+    return change
+
+
+def on_exactly(name: str, how: Callable[[torch.Tensor], torch.Tensor]) -> Break:
+    """A function of one weight."""
+    return lambda config, weights: weights.update({name: how(weights[name])})
+
+
+def times(by: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda weight: weight * by
+
+
+def transpose(weight: torch.Tensor) -> torch.Tensor:
+    return weight.T
+
+
+def by_heads(
+    size: int, order: Callable[[torch.Tensor], torch.Tensor], dim: int = 0
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Whole heads in another order."""
+
+    def how(weight: torch.Tensor) -> torch.Tensor:
+        heads = torch.arange(weight.shape[dim]).view(-1, size)
+        return weight.index_select(dim, order(heads).flatten())
+
+    return how
+
+
+def first_two(heads: torch.Tensor) -> torch.Tensor:
+    return heads[[1, 0, *range(2, len(heads))]]
+
+
+def interleaved(size: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Rows of rotated halves as rows of rotated neighbours."""
+    order = torch.arange(size).view(2, -1).T.flatten()
+    return lambda weight: weight.unflatten(0, (-1, size))[:, order].flatten(0, 1)
+
+
+def halves(weight: torch.Tensor) -> torch.Tensor:
+    return weight.roll(weight.shape[1] // 2, 1)
+
+
+def blocks(order: Sequence[int]) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda weight: torch.cat([weight.chunk(len(order), 1)[each] for each in order], 1)
+
+
+def shuffled(dim: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    def how(weight: torch.Tensor) -> torch.Tensor:
+        order = torch.randperm(weight.shape[dim], generator=torch.Generator().manual_seed(1))
+        return weight.index_select(dim, order)
+
+    return how
+
+
+def random(weight: torch.Tensor) -> torch.Tensor:
+    """Numbers as large, and of no meaning."""
+    noise = torch.randn(weight.shape, generator=torch.Generator().manual_seed(2))
+    return (noise * weight.float().std()).to(weight.dtype)
+
+
+def noisy(share: float) -> Break:
+    """Every matrix less exact, as if it had learnt for a shorter time."""
+
+    def change(config: Config, weights: Weights) -> None:
+        generator = torch.Generator().manual_seed(3)
+        for name, weight in weights.items():
+            if weight.dim() == 2 and weight.is_floating_point():
+                noise = torch.randn(weight.shape, generator=generator) * weight.float().std() * share
+                weights[name] = (weight.float() + noise).to(weight.dtype)
+
+    return change
+
+
+def rounded(bits: int, group: int | None = None) -> Break:
+    """Every matrix in so few bits, with a scale for each row or group."""
+
+    def change(config: Config, weights: Weights) -> None:
+        most = 2 ** (bits - 1) - 1
+        for name, weight in weights.items():
+            if weight.dim() == 2 and weight.is_floating_point():
+                parts = weight.float() if group is None else weight.float().unflatten(1, (-1, group))
+                scale = parts.abs().amax(-1, keepdim=True).clamp(min=1e-12) / most
+                weights[name] = ((parts / scale).round() * scale).view(weight.shape).to(weight.dtype)
+
+    return change
+
+
+def mapped(order: Callable[[torch.Tensor], torch.Tensor]) -> Break:
+    """The draft vocabulary's ids in another order."""
+
+    def change(config: Config, weights: Weights) -> None:
+        count = torch.arange(len(weights["d2t"]))
+        weights["d2t"] = order(weights["d2t"] + count) - count
+
+    return change
+
+
+def absolute(config: Config, weights: Weights) -> None:
+    """d2t holds ids instead of offsets."""
+    weights["d2t"] = weights["d2t"] + torch.arange(len(weights["d2t"]))
+
+
+def cast(dtype: torch.dtype) -> Break:
+    def change(config: Config, weights: Weights) -> None:
+        for name, weight in weights.items():
+            weights[name] = weight.to(dtype) if weight.is_floating_point() else weight
+
+    return change
+
+
+def without(*names: str) -> Break:
+    def change(config: Config, weights: Weights) -> None:
+        for name in names:
+            del weights[name]
+
+    return change
+
+
+def heads_in(order: Sequence[int]) -> Break:
+    """Medusa heads under other numbers."""
+
+    def change(config: Config, weights: Weights) -> None:
+        old = {**weights}
+        for name in old:
+            head, _, rest = name.partition(".")
+            weights[name] = old[f"{order[int(head)]}.{rest}"].clone()
+
+    return change
+
+
+def only(part: str, change: Break) -> Break:
+    """A change of some of the weights alone."""
+
+    def narrowed(config: Config, weights: Weights) -> None:
+        some = {name: weight for name, weight in weights.items() if part in name}
+        change(config, some)
+        weights.update(some)
+
+    return narrowed
+
+
+def both(*changes: Break) -> Break:
+    def change(config: Config, weights: Weights) -> None:
+        for each in changes:
+            each(config, weights)
+
+    return change
+
+
+def same(config: Config, weights: Weights) -> None:
+    """Nothing is changed."""
+
+
+P, S = "pocket", "smollm2"
+QK, QKV, NORMS = (
+    ("q_proj", "k_proj"),
+    ("q_proj", "k_proj", "v_proj"),
+    ("input_layernorm", "hidden_norm", "post_attention_layernorm"),
+)
+FAULTS = [
+    Planted(P, "eagle", "d2t shuffled", mapped(shuffled(0)), ("vocabulary_map",)),
+    Planted(P, "eagle", "d2t reversed", mapped(lambda ids: ids.flip(0)), ("vocabulary_map",)),
+    Planted(P, "eagle", "halves of qkv", on(QKV, halves), ("qkv_halves",)),
+    Planted(P, "eagle", "q heads rotated", on(["q_proj"], by_heads(64, lambda h: h.roll(1, 0))), ("q_heads",)),
+    Planted(P, "eagle", "eps 1", layer(rms_norm_eps=1.0), ("rms_norm_eps",)),
+    Planted(P, "eagle", "hidden norm times 3", on(["hidden_norm"], times(3)), ("norm_scale",)),
+    Planted(P, "eagle", "input norm times 3", on(["input_layernorm"], times(3)), ("norm_scale",)),
+    Planted(P, "eagle", "mlp norm times 3", on(["post_attention_layernorm"], times(3)), ("norm_scale",)),
+    Planted(P, "eagle", "two q heads swapped", on(["q_proj"], by_heads(64, first_two)), ("q_heads", "o_heads")),
+    Planted(P, "eagle", "3 bits", rounded(3), ("rounding",)),
+    Planted(P, "eagle", "fc reversed", on(["fc"], blocks((2, 1, 0))), ("fc_blocks",)),
+    Planted(P, "eagle", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
+    Planted(P, "eagle", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(P, "eagle", "lm_head rolled", on(["lm_head"], lambda w: w.roll(1, 0)), ("vocabulary_map", "output")),
+    Planted(P, "eagle", "o transposed", on(["o_proj"], transpose), ("transposed",)),
+    Planted(P, "eagle", "down negated", on(["down_proj"], times(-1)), ("sign",)),
+    Planted(P, "eagle", "d2t absolute", absolute, ("vocabulary_map",)),
+    Planted(
+        P, "eagle", "o heads rotated", on(["o_proj"], by_heads(64, lambda h: h.roll(1, 0), 1)), ("o_heads", "q_heads")
+    ),
+    Planted(P, "eagle", "v heads swapped", on(["v_proj"], by_heads(64, first_two)), ("v_heads", "o_heads")),
+    Planted(P, "eagle", "k heads swapped", on(["k_proj"], by_heads(64, first_two)), ("k_heads", "q_heads")),
+    Planted(
+        P,
+        "eagle",
+        "embedding shuffled",
+        lambda c, w: w.update({"embed_tokens.weight": shuffled(0)(engine_of(P).model.embeddings()[0])}),
+        ("embedding",),
+    ),
+    Planted(P, "eagle", "lm_head shuffled", on(["lm_head"], shuffled(0)), ("vocabulary_map", "output")),
+    Planted(P, "eagle", "fc random", on(["fc"], random)),
+    Planted(P, "eagle", "down columns shuffled", on(["down_proj"], shuffled(1))),
+    Planted(P, "eagle", "2 bits in groups", rounded(2, 32), ("rounding",)),
+    Planted(P, "eagle", "attention random", on((*QKV, "o_proj"), random)),
+    Planted(P, "eagle", "rotary base 500", layer(rope_parameters=base(500.0)), ("rope_theta",)),
+    Planted(P, "eagle", "gate random", on(["gate_proj"], random)),
+    Planted(P, "eagle", "fc in order 2 3 1", on(["fc"], blocks((1, 2, 0))), ("fc_blocks",)),
+    Planted(P, "eagle", "fc rows rolled", on(["fc"], lambda w: w.roll(1, 0))),
+    Planted(P, "eagle", "v rows shuffled", on(["v_proj"], shuffled(0))),
+    Planted(P, "eagle", "taps too high", entry(eagle_aux_hidden_state_layer_ids=[2, 4, 6]), ("taps",)),
+    Planted(P, "eagle", "residual", entry(norm_before_residual=False), ("norm_before_residual",)),
+    Planted(P, "eagle", "final norm times 3", on_exactly("norm.weight", times(3)), ("logit_scale",)),
+    Planted(S, "eagle", "d2t shuffled", mapped(shuffled(0)), ("vocabulary_map",)),
+    Planted(S, "eagle", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(S, "eagle", "q heads rotated", on(["q_proj"], by_heads(64, lambda h: h.roll(1, 0))), ("q_heads",)),
+    Planted(S, "eagle", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
+    Planted(S, "eagle", "fc reversed", on(["fc"], blocks((2, 1, 0))), ("fc_blocks",)),
+    Planted(S, "eagle", "hidden norm times 3", on(["hidden_norm"], times(3)), ("norm_scale",)),
+    Planted(S, "eagle", "halves of qkv", on(QKV, halves), ("qkv_halves",)),
+    Planted(S, "eagle", "3 bits", rounded(3), ("rounding",)),
+    Planted(P, "medusa", "transposed", on(["linear"], transpose), ("transposed",)),
+    Planted(P, "medusa", "negated", on(["linear"], times(-1)), ("sign",)),
+    Planted(P, "medusa", "heads shuffled", heads_in([2, 0, 3, 1]), ("head_order",)),
+    Planted(P, "medusa", "3 bits", rounded(3), ("rounding",)),
+    Planted(P, "medusa", "rows rolled", on(["linear"], lambda w: w.roll(1, 0))),
+    Planted(P, "medusa", "random", on(["linear"], random)),
+    Planted(P, "medusa", "2 bits", rounded(2), ("rounding",)),
+    Planted(S, "medusa", "heads moved", heads_in([1, 2, 3, 0]), ("head_order",)),
+    Planted(S, "medusa", "transposed", on(["linear"], transpose), ("transposed",)),
+    Planted(P, "kangaroo", "exit layer 1", entry(exit_layer=1), ("exit_layer",)),
+    Planted(P, "kangaroo", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(P, "kangaroo", "o transposed", on(["o_proj"], transpose), ("transposed",)),
+    Planted(P, "kangaroo", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
+    Planted(P, "kangaroo", "q heads rotated", on(["q_proj"], by_heads(64, lambda h: h.roll(1, 0))), ("q_heads",)),
+    Planted(P, "kangaroo", "input norm times 3", on(["input_layernorm"], times(3)), ("norm_scale",)),
+    Planted(P, "kangaroo", "3 bits", rounded(3), ("rounding",)),
+    Planted(P, "kangaroo", "attention random", on((*QKV, "o_proj"), random)),
+    Planted(P, "kangaroo", "eps 1", entry(eps=1.0), ("rms_norm_eps",)),
+    Planted(S, "kangaroo", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(S, "kangaroo", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
+    Planted(P, "draft", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(P, "draft", "q k interleaved", on(QK, interleaved(32)), ("rotary_order",)),
+    Planted(
+        P, "draft", "q heads rotated", on(["q_proj"], by_heads(32, lambda h: h.roll(1, 0))), ("q_heads", "o_heads")
+    ),
+    Planted(P, "draft", "o transposed", on(["o_proj"], transpose), ("transposed",)),
+    Planted(P, "draft", "3 bits", only(".layers.", rounded(3)), ("rounding",)),
+    Planted(P, "draft", "eps 1", entry(rms_norm_eps=1.0), ("rms_norm_eps",)),
+    Planted(P, "draft", "input norm times 3", on(["input_layernorm"], times(3)), ("norm_scale",)),
+    Planted(P, "draft", "attention random", on((*QKV, "o_proj"), random)),
+    Planted(P, "draft", "ids too large", on(["embed_tokens"], lambda w: w.roll(1, 0)), ("id_offset",)),
+    Planted(P, "draft", "embedding shuffled", on(["embed_tokens"], shuffled(0))),
+    Planted(S, "draft", "q heads rotated", on(["q_proj"], by_heads(32, lambda h: h.roll(1, 0))), ("q_heads",)),
+    Planted(S, "draft", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(S, "draft", "q k interleaved", on(QK, interleaved(32)), ("rotary_order",)),
+]
+HEALTHY = [
+    *(Planted(P, kind, "as it is", same) for kind in ("eagle", "medusa", "kangaroo", "draft")),
+    *(Planted(S, kind, "as it is", same) for kind in ("eagle", "medusa", "kangaroo", "draft")),
+    Planted(S, "draft", "all tokens", same),
+    Planted(P, "eagle", "float16", cast(torch.float16)),
+    Planted(P, "eagle", "float32", cast(torch.float32)),
+    Planted(P, "eagle", "8 bits", rounded(8)),
+    Planted(P, "eagle", "noise of 10%", noisy(0.1)),
+    Planted(P, "eagle", "noise of 20%", noisy(0.2)),
+    Planted(P, "eagle", "the target's output layer", without("lm_head.weight")),
+    Planted(P, "kangaroo", "float16", cast(torch.float16)),
+    Planted(P, "kangaroo", "noise of 10%", noisy(0.1)),
+    Planted(P, "medusa", "float16", cast(torch.float16)),
+    Planted(P, "medusa", "noise of 20%", noisy(0.2)),
+    Planted(
+        P,
+        "medusa",
+        "one head",
+        lambda c, w: (
+            [w.pop(n) for n in list(w) if n[0] != "0"] and c.pop("accuracies") and c.update(medusa_num_heads=1)
+        ),
+    ),
+    Planted(P, "draft", "noise of 10%", only(".layers.", noisy(0.1))),
+    Planted(P, "draft", "float32", cast(torch.float32)),
+    Planted(S, "eagle", "noise of 10%", noisy(0.1)),
+    Planted(S, "medusa", "8 bits", rounded(8)),
+]
+
+_FILES = {"eagle": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}
+_FEW, _MANY = (8, 32), (24, 48)  # prompts, and tokens after each
+
+
+@cache
+def engine_of(model: str) -> Engine:
+    """The target."""
+    return load(model, device="cpu")
+
+
+def texts_of(planted: Planted) -> list[Text]:
+    """The texts of an examination: as many as the command's for an adapter, which is quick and shows little."""
+    return texts_for(planted.model, _MANY if planted.kind == "kangaroo" and planted.model == P else _FEW)
+
+
+@cache
+def texts_for(model: str, size: tuple[int, int]) -> list[Text]:
+    """The target's texts after some prompts, with what enters all layers that a drafter of its own may read."""
+    engine = engine_of(model)
+    prompts, tokens = size
+    count = engine.model.shape.layers  # type: ignore[attr-defined]
+    layers = range(count + 1) if model == P else sorted({*range(4), *range(14, 17), *range(26, 29), count})
+    tasks = sample(read_tasks(suite(P if model == P else ENGLISH)), prompts, 0)
+    return finish(write_texts(engine, tasks, tokens, [*layers]), silent)
+
+
+def folder_of(model: str, kind: str) -> Path:
+    """The folder of the drafter that is shipped."""
+    return FOLDERS[drafter_of(model) or ""] if kind == "draft" else PARTS[model][kind]
+
+
+def plant(planted: Planted, to: Path) -> Path:
+    """Write the changed copy. The card stays behind: a stranger's drafter has none."""
+    to.mkdir(parents=True, exist_ok=True)
+    unpack_folder(folder_of(planted.model, planted.kind), to)
+    files = [path for path in to.glob("*.safetensors") if path.name != "vocabulary.safetensors"]
+    weights = {name: weight for path in files for name, weight in load_file(path).items()}
+    config = json.loads((to / "config.json").read_text())
+    for path in (*files, *to.glob("*.index.json"), to / "README.md"):
+        path.unlink(missing_ok=True)
+    if planted.name == "all tokens":
+        (to / "vocabulary.safetensors").unlink()
+    planted.change(config, weights)
+    (to / "config.json").write_text(json.dumps(config))
+    held = {name: weight.contiguous().clone() for name, weight in weights.items()}
+    save_file(held, to / f"{_FILES[planted.kind]}.safetensors", {"format": "pt"})
+    return to
+
+
+def open_planted(planted: Planted, to: Path) -> Examined:
+    """A changed drafter under examination."""
+    return open_drafter(engine_of(planted.model), planted.kind, str(plant(planted, to)), silent)
