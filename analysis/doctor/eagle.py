@@ -86,6 +86,8 @@ class ExaminedEagle:
         config, name = stored.config, self.model.card.name
         if error.flag == "verifier":
             return Check("verifier", "verifier", fine=False, sentence=str(error), given=config.verifier, better=name)
+        if error.flag in FLAGS:
+            return Check(error.flag, error.flag, fine=False, sentence=str(error), better="written down")
         names = fc_norms(config, len(stored.taps)).keys() & stored.weights.keys()
         flag = "norm_before_fc" if "input_norm.weight" in names or (not names and config.norm_before_fc) else "fc_norm"
         given = getattr(config, flag)
