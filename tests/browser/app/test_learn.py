@@ -146,7 +146,7 @@ def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served
     page.wait_for_selector("body:not(.app-presenting)")
 
 
-@pytest.mark.parametrize("width", choose([1440, 1280, 390], [390]))
+@pytest.mark.parametrize("width", choose([1280, 390], [390]))
 @pytest.mark.parametrize("lesson", choose(LESSONS, ["slow"]))
 def test_every_screen_fits_and_opens_from_its_address(
     new_page: NewPage, served: Served, lesson: str, width: int
