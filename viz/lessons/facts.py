@@ -92,6 +92,11 @@ def rows_ms(run: Trace, rows: int) -> float:
     return median(times)
 
 
+def reading_gain(run: Trace) -> float:
+    """Return how many times less a token of the prompt took than a token that was written."""
+    return rows_ms(run, 1) / ms_per_row(At(run, run.steps[0]))
+
+
 def count_rows(run: Trace, rows: int) -> int:
     """Count the steps after the first that read so many rows."""
     return sum(step.fed == rows for step in run.steps[1:])
@@ -143,9 +148,9 @@ def gaining(runs: RunNames) -> int:
     return sum(is_faster(run, plain) for _, run in others)
 
 
-def text_same(run: Trace, other: Trace) -> bool:
-    """Return whether two runs wrote the same tokens."""
-    return run.ids == other.ids
+def different_texts(runs: RunNames) -> int:
+    """Count the different texts that some runs wrote."""
+    return len({tuple(run.ids) for _, run in runs})
 
 
 def passes_saved(run: Trace, plain: Trace) -> int:
@@ -177,6 +182,12 @@ def cache_share(run: Trace, tokens: int) -> float:
 def nothing_accepted(run: Trace) -> int:
     """Count the steps that guessed and accepted nothing."""
     return sum(step.drafted > 0 and step.accepted == 0 for step in run.steps)
+
+
+def draft_vocabulary(run: Trace) -> int:
+    """Return how many tokens the drafter can guess."""
+    tokens: int | None = run.steps[0].panel.get("vocabulary")
+    return _given(tokens, "the drafter's vocabulary")
 
 
 def unsayable(run: Trace) -> int:
@@ -350,6 +361,12 @@ def chance(at: At, node: NodeId) -> float:
     return _given(chances[node - 1] if node <= len(chances) else None, "the drafter's probability")
 
 
+def cosine(at: At, node: NodeId) -> float:
+    """Return how well the drafter's feature agrees with the target's at a node: the cosine between them."""
+    cosines: list[float] = at.step.panel.get("agreement") or []
+    return _given(cosines[node] if node < len(cosines) else None, "the drafter's features")
+
+
 def mass(at: At, nodes: NodeRange) -> float:
     """Return the sum of the target's probabilities of some guesses."""
     return sum(p(at, NodeId(node)) for node in nodes)
@@ -391,6 +408,11 @@ def verdict(claims: Claims, name: ClaimName) -> str:
 def overlap(p_of_a: float, q_of_a: float) -> float:
     """Return the chance that a guess is kept where there are two letters: the sum of min(p, q)."""
     return min(p_of_a, q_of_a) + min(1 - p_of_a, 1 - q_of_a)
+
+
+def agreement(p_of_a: float, q_of_a: float) -> float:
+    """Return the chance that a letter drawn from p and one drawn from q are the same."""
+    return p_of_a * q_of_a + (1 - p_of_a) * (1 - q_of_a)
 
 
 def best_of_hundred(p_of_a: float, q_of_a: float) -> float:

@@ -11,7 +11,13 @@ from viz.lessons.fact_reader import FACTS, FactReader
 from viz.lessons.facts import FactError
 from viz.lessons.sources import Claims, RunLibrary
 
-RUNS = {"pl": "smollm2-spelling-prompt_lookup", "ja": "smollm2-prime-jacobi", "la": "smollm2-rain-lookahead"}
+RUNS = {
+    "ar": "smollm2-spelling-autoregressive",
+    "pl": "smollm2-spelling-prompt_lookup",
+    "ja": "smollm2-prime-jacobi",
+    "la": "smollm2-rain-lookahead",
+    "chain": "eagle3-chain",
+}
 READER = FactReader(RunLibrary(), RUNS)
 
 
@@ -27,7 +33,12 @@ READER = FactReader(RunLibrary(), RUNS)
         ("right_after_wrong(pl 4)", "2"),
         ("p(pl 4 n3) :2", "0.08"),
         ("tokens_per_pass(pl) :2", "3.75"),
-        ("text_same(pl pl)", "yes"),
+        ("different_texts(ar pl)", "1"),
+        ("different_texts(ar pl ja la)", "3"),
+        ("reading_gain(ar) :0", "16"),
+        ("draft_vocabulary(chain)", "1,536"),
+        ("cosine(chain 2 n0) :2", "0.38"),
+        ("cosine(chain 2 n4) :2", "0.29"),
         ("early_guess(ja 5)", "n3"),
         ("sees(la 13 n7)", "n0 n1 n2 n3"),
         ("fed(la 14)", "12"),
@@ -35,6 +46,7 @@ READER = FactReader(RunLibrary(), RUNS)
         ("best_guesses(0.7 0.3)", "2"),
         ("best_guesses(0.7 0.7)", "0"),
         ("overlap(0.6 0.9) :2", "0.70"),
+        ("agreement(0.6 0.9) :2", "0.58"),
         ("verdict(medusa/larger-trees-are-slower)", "holds"),
     ],
 )
