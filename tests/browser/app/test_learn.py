@@ -85,11 +85,11 @@ def test_the_rails_are_left_and_found_again(new_page: NewPage, served: Served) -
     page = enter(new_page(), served, "lesson=verify&at=silence")
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector(".app-learn-away:visible")
-    assert "You are at step 4" in page.inner_text(".app-learn-away")
-    page.wait_for_function("new URLSearchParams(location.search).get('step') === '4'")
+    assert "You are at step 3" in page.inner_text(".app-learn-away")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '3'")
     page.keyboard.press("Backspace")
     page.wait_for_selector(".app-learn-away", state="hidden")
-    assert page.evaluate(f"{PLAYER}.state.step") == 5
+    assert page.evaluate(f"{PLAYER}.state.step") == 4
     page.goto(f"{served.address}?screen=learn&lesson=verify&at=silence&step=2&phase=verify")
     page.wait_for_function(f"globalThis.SpecscopeApp?.shown.learn && {PLAYER}.state.step === 2")
 
