@@ -179,8 +179,7 @@ def examine(
     shares, hint = references(examined.model, texts, depth), ""
     promised = card(examined.folder) if examined.folder else {}
     evidence = gather(examined, wiring, texts, best, shares, promised)
-    if not all(each.fine for each in evidence) and any(fault.given == AS_STORED for fault in faults):
-        # Weights in another order that are better and still not good are no cause, but what damage happens to spare.
+    if not all(each.fine for each in evidence) and any(_spares(fault) for fault in faults):
         better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)
         hint = f" Better, but still wrong: {better}."
         faults, wiring, best = [], examined.given, given
@@ -204,6 +203,14 @@ def examine(
         tried=rounds[0].tried,
         hint=hint,
     )
+
+
+def _spares(fault: Fault) -> bool:
+    """Return True for weights in another order, or another layer, that may only be what some damage happens to spare.
+
+    Where they are better and still not good, they are no cause.
+    """
+    return fault.given == AS_STORED or fault.flag in ("exit_layer", "taps")
 
 
 class Round(NamedTuple):
