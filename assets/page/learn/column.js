@@ -65,7 +65,10 @@ export class Column {
    * @param {boolean} after
    */
   slider({ slider }, after) {
-    return slider?.after === after ? [sliderOf(slider, (run) => this.learn.place(this.learn.placed, run))] : [];
+    const { lesson, at } = this.learn;
+    const place = after ? (lesson?.screens[at].reveal ?? lesson?.screens[at].show) : lesson?.screens[at].show;
+    return slider?.after === after
+      ? [sliderOf(slider, (run) => this.learn.place(this.learn.placed, run), place?.runs[0])] : [];
   }
 
   /** @param {LessonScreen} screen */

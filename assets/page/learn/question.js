@@ -196,9 +196,10 @@ export class Question {
     for (const [at, button] of this.form.querySelectorAll(".app-learn-choice").entries()) {
       button.classList.toggle("app-right", this.ask.choices[at].right);
     }
-    const { right } = this.ask;
+    const { right, kind } = this.ask;
+    if (kind === "choose") return;
     if (typeof right === "number") this.tell(`The answer: ${Number(right.toFixed(Math.max(2 - digits(right), 0)))}.`, null);
-    else if (right && this.ask.kind === "press") this.tell(`The answer: ${right.map((name) => this.host.texts(name)).join(", ")}.`, null);
+    else if (right && kind === "press") this.tell(`The answer: ${right.map((name) => this.host.texts(name)).join(", ")}.`, null);
     else if (right) this.tell(`The answer: ${right.map((key) => this.label(key)).join(", ")}.`, null);
   }
 
