@@ -47,7 +47,7 @@ def _settings(trace: Trace) -> Iterator[Contradiction]:
         yield Contradiction(None, "sampling", f"cannot be: {error}")
         return
     vocabulary, context = header.model.vocabulary, header.model.context
-    largest = max(header.prompt)
+    largest = max(header.prompt, default=-1)
     if largest >= vocabulary:
         yield Contradiction(None, "prompt", f"holds token {largest}, and the model has {vocabulary}")
     if len(header.prompt) + header.max_new_tokens > context:
@@ -134,7 +134,7 @@ def _step(trace: Trace, step: Step) -> Iterator[Contradiction]:
             step.index, "timing", f"spends {phases:.6g} ms in its phases, but {timing.total_ms:.6g} ms in all"
         )
     vocabulary = trace.header.model.vocabulary
-    largest = max(step.used)
+    largest = max(step.used, default=-1)
     if largest >= vocabulary:
         yield Contradiction(step.index, "tokens", f"hold token {largest}, and the model has {vocabulary}")
     if not step.tokens:

@@ -29,7 +29,7 @@ class Numbers:
     """Compares the columns of the steps with rows of logits as these arrive."""
 
     trace: Trace
-    found: list[Contradiction] = field(default_factory=list)
+    contradictions: list[Contradiction] = field(default_factory=list)
     replayed: int = 0  # tokens whose draw was repeated
 
     def look(self, first: int, logits: torch.Tensor, noise: float) -> None:
@@ -44,12 +44,12 @@ class Numbers:
                 if 0 <= row < len(logits):
                     target = _Row(logits[row], sampling, noise)
                     if depth < len(step.path):
-                        self.found += first_of(_at(step, step.path[depth], target))
+                        self.contradictions += first_of(_at(step, step.path[depth], target))
                     if not sampling.greedy and _drawn(self.trace, step, depth):
                         self.replayed += 1
                         token = target.draw(draws.at(written + first + row), step.emitted[depth])
                         if token != step.emitted[depth]:
-                            self.found.append(
+                            self.contradictions.append(
                                 differs(step.index, "emitted", step.emitted[depth], "the draws of the seed", token)
                             )
 
@@ -74,9 +74,13 @@ class _Row:
         """Return the same of the entropy."""
         return 4 * self._noise * (1.0 + self.entropy) + 20 * ROUNDED
 
+    def share(self, token: int) -> float:
+        """Return a token's probability; 0 for one that the model does not have."""
+        return float(self.p[token]) if token < len(self.p) else 0.0
+
     def chooses(self, token: int) -> bool:
         """Return True if a token is the likeliest, within the noise."""
-        return self.margin - float(self.logits[token]) <= self._noise
+        return token < len(self.p) and self.margin - float(self.logits[token]) <= self._noise
 
     def draw(self, uniform: float, recorded: int) -> int:
         """Return the token that a number draws; the recorded one where the noise may decide between the two."""
@@ -107,17 +111,19 @@ def _at(step: Step, node: int, target: _Row) -> Iterator[Contradiction]:
     """Compare what a step recorded at a node of its path, and about the tokens after it."""
     where = step.index
     if step.choices and not target.chooses(step.choices[node]):
-        yield differs(where, f"choices[{node}]", step.choices[node], "the plain pass", int(target.logits.argmax()))
+        yield differs(
+            where, f"choices[{node}]", step.choices[node], "the plain pass's numbers", int(target.logits.argmax())
+        )
     if not target.sure:
         return
     if step.entropy and abs(step.entropy[node] - target.entropy) > target.entropy_slack:
-        yield differs(where, f"entropy[{node}]", step.entropy[node], "the plain pass", target.entropy)
+        yield differs(where, f"entropy[{node}]", step.entropy[node], "the plain pass's numbers", target.entropy)
     if step.top:
         listed = [token for token, _ in step.top[node]]
         yield from _shares(where, f"top[{node}]", step.top[node], target)
         least = float(target.p.topk(min(len(listed), len(target.p))).values[-1]) if listed else 0.0
         for token in listed:
-            p = float(target.p[token])
+            p = target.share(token)
             if p < least - target.slack(least):
                 yield Contradiction(where, f"top[{node}]", f"lists token {token}, of which {len(listed)} are likelier")
     if step.draft_top:
@@ -132,7 +138,7 @@ def _at(step: Step, node: int, target: _Row) -> Iterator[Contradiction]:
 
 def _shares(step: int, name: str, pairs: Sequence[tuple[int, float]], target: _Row) -> Iterator[Contradiction]:
     for token, recorded in pairs:
-        p = float(target.p[token])
+        p = target.share(token)
         if abs(recorded - p) > target.slack(p):
             yield Contradiction(step, name, f"gives token {token} {recorded:.6g}, but the plain pass gives it {p:.6g}")
 

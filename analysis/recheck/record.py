@@ -31,15 +31,15 @@ def recheck(engine: Engine, trace: Trace, progress: ProgressCallback | None = No
     ParamError if this engine cannot run it again.
     """
     numbers = Numbers(trace)
-    found = contradictions(trace)
+    problems = contradictions(trace)
     verdict = rescore(trace, engine.model, engine.session_pool, progress, numbers.look)
-    found += [*numbers.found, *texts(engine, trace)]
+    problems += [*numbers.contradictions, *texts(engine, trace)]
     unchecked = [*_unchecked(trace, numbers.replayed, again)]
     if again:
         others, why = run_again(engine, trace, progress)
-        found += others
+        problems += others
         unchecked += [why] if why else []
-    return Recheck(verdict, first_of(found), unchecked)
+    return Recheck(verdict, first_of(problems), unchecked)
 
 
 def _unchecked(trace: Trace, replayed: int, again: bool) -> Iterator[str]:

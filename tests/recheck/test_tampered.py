@@ -267,3 +267,18 @@ def test_unchanged_records_pass() -> None:
     """The control: a check that always complains catches everything."""
     for run in RUNS:
         assert caught(tampered(run, lambda lines: lines.update(more=1))) == ("nothing", [])
+
+
+@pytest.mark.parametrize("column", ["choices", "top"])
+def test_a_token_that_the_model_lacks_is_a_contradiction_in_the_plain_pass_too(column: str) -> None:
+    """`rescore` looked its probability up, and ended with a stack trace."""
+    trace = recorded("greedy")
+    step, unknown = trace.steps[1], trace.header.model.vocabulary + 5
+    columns: dict[str, Any] = {
+        "choices": (unknown, *step.choices[1:]),
+        "top": (((unknown, 0.5), *step.top[0][1:]), *step.top[1:]),
+    }
+    changed_trace = replace(trace, steps=(trace.steps[0], replace(step, **{column: columns[column]}), *trace.steps[2:]))
+    sentences = [each.sentence for each in recheck(machine(), changed_trace).contradictions]
+    assert any(f"hold token {unknown}" in sentence for sentence in sentences)
+    assert any("plain pass" in sentence for sentence in sentences)
