@@ -20,6 +20,7 @@ from decoding.outlook import Outlook
 from decoding.ranking import likeliest
 from decoding.trace.columns import detail
 from decoding.tree import Builder
+from decoding.types import Verdict
 from tests.families import tiny
 from tests.toys import engine, hashed, parts_of
 
@@ -149,7 +150,7 @@ def test_alternatives_at_a_tie_are_the_lowest_ids() -> None:
     """`topk` picks among equals as it likes: the record would contradict the choice that was made."""
     row = torch.full((1, 1000), 0.0005)
     row[0, 700] = 0.5
-    top = detail(Builder(0).draft(), Outlook(row.log()))["top"][0]
+    top = detail(Builder(0).draft(), Verdict((0,), (700,), (700,)), Outlook(row.log()))["top"][0]
     assert [token for token, _ in top] == [700, 0, 1, 2, 3]
 
 

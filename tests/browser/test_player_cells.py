@@ -135,7 +135,7 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
     for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
         drawn_cells = shown.run(
             "(() => { const { record, frames, theme } = player, view = record.view(given);"
-            f"const figure = frames.figure(view, {k}, 'commit', theme, null);"
+            f"const figure = frames.figure(view, {{ step: {k}, phase: 'commit' }}, theme, null, record.last + 1);"
             "return Specscope.asTraces(figure).map((trace, i) => ('layer' in figure.data[i] ? Object.fromEntries("
             "Object.entries(trace).map(([key, value]) => [key, JSON.parse(JSON.stringify(value, (_, part) => "
             "ArrayBuffer.isView(part) ? Array.from(part) : part))])) : null)); })()",

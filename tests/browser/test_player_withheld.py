@@ -124,6 +124,7 @@ def test_what_is_in_focus_is_outlined_in_all_phases_and_all_else_is_faint(show: 
     shown.do(f"player.goto({{ step: {step.index}, phase: 'propose', focus: ['n1'] }})")
     seen = shown.walk([step.index], ["propose", "verify", "answers", "accept", "commit"], outlined)
     assert all(1 in nodes and {*nodes} == {1} for nodes in seen)
-    assert shown.run("Number(getComputedStyle(document.querySelector('.ss-piece:not(.ss-in-focus)')).opacity)") < 1
+    ink = "getComputedStyle(document.querySelector('.ss-piece{}')).color"
+    assert shown.run(ink.format(":not(.ss-in-focus)")) != shown.run(ink.format(".ss-in-focus"))
     shown.press("Escape")
     assert shown.run(outlined) == []

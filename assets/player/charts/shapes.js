@@ -47,6 +47,7 @@ const SHAPES = {
     `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}ZM${x - r} ${y}h${2 * r}M${x} ${y - r}v${2 * r}`,
   diamond: (x, y, r) => path([[x + 1.3 * r, y], [x, y + 1.3 * r], [x - 1.3 * r, y], [x, y - 1.3 * r]]),
   x: (x, y, r) => path(CROSS.map((point) => scaled(point, x, y, 0.4 * Math.SQRT2 * r))),
+  bowtie: (x, y, r) => `M${x + r} ${y + r}V${y - r}L${x - r} ${y + r}V${y - r}Z`,
   star: (x, y, r) => path(TIPS.map((point, i) => scaled(point, x, y, 1.4 * r * (i % 2 ? 0.382 : 1)))),
   "circle-x": (x, y, r) => {
     const k = r * Math.SQRT1_2;
