@@ -104,7 +104,7 @@ SEEN: list[tuple[str, str, Break, str, JSON]] = [
     ("eagle", "one tap too high", entry(eagle_aux_hidden_state_layer_ids=[1, 3, 6]), "taps", [1, 3, 5]),
     ("eagle", "rotary base", layer(rope_parameters=base(50.0)), "rope_theta", 1e4),
     ("eagle", "window", layer(sliding_window=4), "window", None),
-    ("eagle", "vocabulary map", moved_map, "vocabulary_map", -1),
+    ("eagle", "vocabulary map", moved_map, "vocabulary_map", "by rows"),
     ("eagle", "embedding", foreign_embedding, "embedding", "target"),
     ("eagle", "embedding by one", moved_embedding, "embedding", "target"),
     ("eagle", "verifier", other_target, "verifier", "pocket"),
