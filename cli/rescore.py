@@ -38,10 +38,10 @@ def main(arguments: argparse.Namespace) -> int:
     with ProgressBar() as progress:
         progress("checking the text", 0.0)
         checked = recheck(engine, trace, progress, again=arguments.again)
-    verdict, found = checked.tokens, checked.contradictions
+    verdict, problems = checked.tokens, checked.contradictions
     if arguments.json:
         report = {**asdict(verdict), "model": engine.model.card.name, "method": trace.header.method}
-        report |= {"contradictions": [asdict(each) for each in found], "unchecked": checked.unchecked}
+        report |= {"contradictions": [asdict(each) for each in problems], "unchecked": checked.unchecked}
         print(json.dumps(report))
     else:
         paint = Paint.for_stream(sys.stdout)
@@ -51,11 +51,11 @@ def main(arguments: argparse.Namespace) -> int:
                 f"new token {place.position}: {trace.texts.get(place.token, place.token)!r}, the target's choice is"
             )
             print(f"  {missed} {engine.codec.piece(place.choice)!r}, ahead by {place.margin:.3g}")
-        for each in found[:_LISTED]:
+        for each in problems[:_LISTED]:
             print(paint.fit(f"  {one_line(each.sentence)}"))
-        if len(found) > _LISTED:
-            print(f"  and {len(found) - _LISTED} more contradictions")
-        if arguments.again and not found and not any(each.startswith("the drafts") for each in checked.unchecked):
+        if len(problems) > _LISTED:
+            print(f"  and {len(problems) - _LISTED} more contradictions")
+        if arguments.again and not problems and not any(each.startswith("the drafts") for each in checked.unchecked):
             print("run again, it takes the same steps")
         print(paint.fit(paint.dim(f"not checked: {'; '.join(checked.unchecked)}")))
-    return _VIOLATED if verdict.violations or found else 0
+    return _VIOLATED if verdict.violations or problems else 0

@@ -24,8 +24,8 @@ def recognises(first: Fields) -> bool:
 def read(contents: Contents) -> Imported:
     """Read the one run, as far as it was written."""
     trace = parse_trace(contents.data, allow_partial=True)
-    if found := contradictions(trace):
-        raise TraceError(f"the trace contradicts itself: {summed_up(found)}")
+    if problems := contradictions(trace):
+        raise TraceError(f"the trace contradicts itself: {summed_up(problems)}")
     runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
     missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}

@@ -52,10 +52,10 @@ def run_again(
         if header.parts.get(name) != part.about:
             raise ParamError(f"the run's {name} is {header.parts.get(name, '')[:80]!r}: name it with --{name}")
     run = Run(replace(request, branch=header.branch), engine)
-    found = first_of(_compared(run, trace, progress))
-    if found and any(memory.values()):
+    problems = first_of(_compared(run, trace, progress))
+    if problems and any(memory.values()):
         return [], "the drafts: this method remembers earlier runs, which the record does not hold"
-    return found, None
+    return problems, None
 
 
 def _check_drafter(engine: Engine, trace: Trace) -> None:

@@ -30,18 +30,18 @@ def differs(step: int | None, field: str, recorded: object, source: str, expecte
     return Contradiction(step, field, f"is {_shown(recorded)}, but {source} give {_shown(expected)}")
 
 
-def summed_up(found: Sequence[Contradiction]) -> str:
+def summed_up(contradictions: Sequence[Contradiction]) -> str:
     """Say the first of several contradictions, and how many more there are."""
-    more = len(found) - 1
-    return found[0].sentence + (
+    more = len(contradictions) - 1
+    return contradictions[0].sentence + (
         f" (and {more} more contradictions)" if more > 1 else " (and another contradiction)" * more
     )
 
 
-def first_of(found: Iterable[Contradiction]) -> list[Contradiction]:
+def first_of(contradictions: Iterable[Contradiction]) -> list[Contradiction]:
     """Collect contradictions, but no more than anybody reads."""
     listed = list[Contradiction]()
-    for each in found:
+    for each in contradictions:
         listed.append(each)
         if len(listed) == MOST:
             break

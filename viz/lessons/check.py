@@ -155,8 +155,7 @@ def _check_right(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> I
     if ask is None or ask.right is None:
         return
     try:
-        value = LessonWriter(lesson, library).facts
-        computed = answers(value.value(ask.right.fact))
+        computed = answers(LessonWriter(lesson, library).facts.value(ask.right.fact))
     except SpecscopeError as error:
         yield str(lesson.error(ask.right.line, str(error)))
         return

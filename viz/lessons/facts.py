@@ -53,11 +53,6 @@ def new_tokens(run: Trace) -> int:
     return sum(len(step.emitted) for step in run.steps)
 
 
-def prompt_tokens(run: Trace) -> int:
-    """Count the tokens of the prompt."""
-    return len(run.header.prompt)
-
-
 def kept(run: Trace) -> int:
     """Count the guesses that were accepted in all steps."""
     return sum(step.accepted for step in run.steps)
@@ -393,11 +388,6 @@ def guesses_at_root(at: At) -> int:
 def cost(device: DeviceCost, rows: int) -> float:
     """Return c(T): what a pass over so many rows costs on a named device, in passes over one."""
     return device.cost(rows)
-
-
-def cost_ms(device: DeviceCost, rows: int) -> float:
-    """Return the milliseconds of a pass over so many rows on a named device."""
-    return device.milliseconds(rows)
 
 
 def verdict(claims: Claims, name: ClaimName) -> str:

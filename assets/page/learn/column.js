@@ -169,9 +169,6 @@ export class Column {
     this.presenting = true;
     document.body.classList.add("app-presenting");
     this.learn.root.requestFullscreen?.().catch(() => {}); // large letters do without it
-    this.learn.root.addEventListener("fullscreenchange", () => {
-      if (!document.fullscreenElement) this.stopPresenting();
-    }, { once: false });
     return undefined;
   }
 

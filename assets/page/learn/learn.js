@@ -53,6 +53,9 @@ export class Learn {
     this.reading = el("div", { class: "app-learn", hidden: true }, this.column.node, this.stages);
     this.root = el("div", { class: "app-learn-root", tabindex: -1 }, this.notice, this.list, this.reading);
     element.replaceChildren(this.root);
+    this.root.addEventListener("fullscreenchange", () => {
+      if (!document.fullscreenElement) this.column.stopPresenting();
+    });
     this.quiet = listenToKeys(this.root, (event) => this.column.key(event)); // before the player: some keys mean more here
     this.player = new Player(lead, {
       source: runSource(server, () => this.run),
@@ -105,8 +108,8 @@ export class Learn {
 
   /** @param {string} id */
   async load(id) {
-    const known = this.loaded.get(id);
-    if (known) return known;
+    const before = this.loaded.get(id);
+    if (before) return before;
     const answer = await answerOf(() => this.server.learn_lesson(id), (sentence) => this.say(sentence));
     if (!answer?.lesson) {
       this.leave();
