@@ -155,10 +155,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.static_site", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "static", metavar="FOLDER")
     out = parser.parse_args().out
+    if out.exists() and not out.is_dir():
+        sys.stderr.write(f"specscope: {out} is no folder: name another one\n")
+        return 2
     if out.exists() and any(out.iterdir()) and not (out / "index.html").exists():
         sys.stderr.write(f"specscope: {out} holds other files: name another folder\n")
         return 2
-    size = write_site(out)
+    try:
+        size = write_site(out)
+    except OSError as error:
+        sys.stderr.write(f"specscope: {out} cannot be written ({error.strerror}): name another folder\n")
+        return 2
     sys.stdout.write(f"{out}: {size / 1e6:.1f} MB, begin with index.html\n")
     if size > MOST_BYTES:
         sys.stderr.write(f"specscope: that is more than {MOST_BYTES / 1e6:g} MB\n")

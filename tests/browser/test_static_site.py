@@ -102,6 +102,8 @@ def test_a_folder_of_something_else_is_left_alone(
     monkeypatch.setattr("sys.argv", ["static_site", "--out", str(tmp_path)])
     assert main() == 2 and "holds other files" in capsys.readouterr().err
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
+    monkeypatch.setattr("sys.argv", ["static_site", "--out", str(tmp_path / "thesis.txt")])
+    assert main() == 2 and "is no folder" in capsys.readouterr().err
 
 
 @pytest.mark.slow  # every recording is played once

@@ -15,10 +15,13 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m viz.lessons check [FOLDER]\n")
         return 2
     folder = Path(arguments[1]) if arguments[1:] else FOLDER
+    count = len([path for path in folder.glob("*.md") if path.name != "glossary.md"])
+    if not count:
+        sys.stderr.write(f"specscope: {folder} holds no lesson: name a folder with lesson files\n")
+        return 2
     problems = check_folder(folder)
     for problem in problems:
         sys.stdout.write(f"{problem}\n")
-    count = len([path for path in folder.glob("*.md") if path.name != "glossary.md"])
     sys.stdout.write(
         f"{count} lessons, {len(problems)} problems\n" if problems else f"{count} lessons, nothing wrong\n"
     )

@@ -96,6 +96,8 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", str(tmp_path)]) == 1
     assert "mine.md:1: " in capsys.readouterr().out
     assert main(["chek"]) == 2
+    assert main(["check", str(tmp_path / "nothing")]) == 2  # not "nothing wrong"
+    assert "holds no lesson" in capsys.readouterr().err
 
 
 def test_a_lesson_for_the_page_holds_no_fact_unread() -> None:
