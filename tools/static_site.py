@@ -158,7 +158,9 @@ def main() -> int:
     if out.exists() and not out.is_dir():
         sys.stderr.write(f"specscope: {out} is no folder: name another one\n")
         return 2
-    if out.exists() and any(out.iterdir()) and not (out / "index.html").exists():
+    index = out / "index.html"
+    ours = index.is_file() and "<title>Specscope</title>" in index.read_text(encoding="utf-8", errors="replace")
+    if out.exists() and any(out.iterdir()) and not ours:  # it is written anew, so nothing in it would be left
         sys.stderr.write(f"specscope: {out} holds other files: name another folder\n")
         return 2
     try:

@@ -99,6 +99,7 @@ def test_a_folder_of_something_else_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "index.html").write_text("<title>My home page</title>", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["static_site", "--out", str(tmp_path)])
     assert main() == 2 and "holds other files" in capsys.readouterr().err
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
