@@ -33,6 +33,7 @@ def settle(page: Any) -> None:
     """Wait until the player is where the lesson wants it."""
     page.wait_for_function(
         "(() => { const { placed, player } = SpecscopeApp.shown.learn; return placed && !player.request && "
+        "!document.querySelector('.app-learn-loading') && "
         "player.state.step === placed.step && player.record.last >= 0; })()"
     )
 
