@@ -17,7 +17,7 @@ from .page_lesson import LessonWriter, answers
 from .reader import read_lesson
 from .sources import RunLibrary
 
-MOST_WORDS, MOST_SCREEN_WORDS, MOST_SENTENCE_WORDS = 900, 70, 25
+MOST_WORDS, MOST_SCREEN_WORDS, MOST_SENTENCE_WORDS = 800, 70, 25
 MOST_RECORDED_BYTES = 1_500_000
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z0-9\"'({`])")
 
