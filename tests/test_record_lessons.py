@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from benchmarks.pass_costs import ROWS, costs
 from decoding import load, read_trace
 from tools import record_lessons
 from viz.lessons.lesson import FOLDER
+from viz.lessons.sources import COUNTS
 
 
 def test_every_recipe_has_its_file() -> None:
@@ -25,6 +28,18 @@ def test_a_recording_is_made_again_token_by_token(tmp_path: Path, monkeypatch: p
         old, new = (read_trace(folder / f"lesson-letters-{gamma}.jsonl.gz") for folder in (FOLDER, tmp_path))
         assert old.ids == new.ids and [step.tokens for step in old.steps] == [step.tokens for step in new.steps]
         assert [step.p for step in old.steps] == [step.p for step in new.steps]
+
+
+def test_only_fair_rules_write_sixty_as_in_a_hundred() -> None:
+    """A wrong rule that looked fair, or a fair one that did not, would teach the opposite; four standard deviations."""
+    recorded = json.loads((FOLDER / COUNTS).read_text(encoding="utf-8"))
+    few = record_lessons.count_letters(2_000)
+    assert few.keys() == recorded.keys()
+    for counts, letters in ((recorded, 50_000), (few, 2_000)):
+        for rule, tally in counts.items():
+            assert tally["A"] + tally["B"] == letters
+            far = abs(tally["A"] / letters - 0.6) > 4 * math.sqrt(0.6 * 0.4 / letters)
+            assert far == (rule in ("letters-keep_all", "letters-redraw")), rule
 
 
 def test_costs_of_passes_are_measured() -> None:

@@ -7,8 +7,11 @@ The tokens and trees are reproducible; times of these runs are shown nowhere.
 from __future__ import annotations
 
 import argparse
+import json
+import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from decoding.trace.file import write_trace
 from decoding.types import JSON
 from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS
 from viz.lessons.lesson import FOLDER
+from viz.lessons.sources import COUNTS
 
 LETTERS = "letters"  # the model whose words are A and B
 P, Q = (0.6, 0.4), (0.9, 0.1)  # of its next letter, and of its drafter's
@@ -115,6 +119,54 @@ def conversation(engine: Engine, turns: Sequence[str]) -> list[dict[str, str]]:
     return messages
 
 
+def count_letters(letters: int = 50_000) -> dict[str, dict[str, int]]:
+    """Count the letters that four rules write: draft_model's, in runs of a hundred letters, and three that are wrong or
+    keep less.
+    """
+    engine, settings = engine_of(LETTERS), {"gamma": 1}
+    tally = Counter[str]()
+    for seed in range(letters // 100):
+        sampling = {"temperature": 1.0, "seed": seed}
+        run = engine.decode([0], "draft_model", settings, sampling, 100, record="off", end_tokens=())
+        steps = list(run)
+        tally.update(engine.codec.decode(run.ids))
+        tally.update(guesses=sum(step.drafted for step in steps), kept=sum(step.accepted for step in steps))
+    return {"letters-draft_model": dict(tally)} | {
+        f"letters-{name}": dict(_count_rule(rule, letters)) for name, rule in _OTHER_RULES.items()
+    }
+
+
+def _keep_all(guess: str, dice: random.Random) -> tuple[str, bool]:
+    return guess, True
+
+
+def _redraw(guess: str, dice: random.Random) -> tuple[str, bool]:
+    """Keep a guess with the right chance; but draw what replaces it from p instead of the residual."""
+    kept = dice.random() < min(1.0, P["AB".index(guess)] / Q["AB".index(guess)])
+    return (guess, True) if kept else (_letter(P, dice), False)
+
+
+def _compare(guess: str, dice: random.Random) -> tuple[str, bool]:
+    """Draw from p, whatever the guess: it is kept where it is the same."""
+    letter = _letter(P, dice)
+    return letter, letter == guess
+
+
+_OTHER_RULES = {"keep_all": _keep_all, "redraw": _redraw, "compare": _compare}
+
+
+def _letter(chances: tuple[float, float], dice: random.Random) -> str:
+    return "A" if dice.random() < chances[0] else "B"
+
+
+def _count_rule(rule: Callable[[str, random.Random], tuple[str, bool]], letters: int) -> Counter[str]:
+    dice, tally = random.Random(0), Counter[str]()
+    for _ in range(letters):
+        letter, kept = rule(_letter(Q, dice), dice)
+        tally.update(letter, guesses=1, kept=int(kept))
+    return tally
+
+
 def main() -> None:
     """Record."""
     parser = argparse.ArgumentParser(prog="python -m tools.record_lessons", description=__doc__)
@@ -139,6 +191,10 @@ def main() -> None:
             sys.stdout.write(
                 f"{path.name}: {steps} steps, {done.summary.new_tokens} tokens, {path.stat().st_size:,} bytes\n"
             )
+    if flags.only in COUNTS:
+        text = json.dumps(count_letters(), indent=1)
+        (flags.out / COUNTS).write_text(text + "\n", encoding="utf-8")
+        sys.stdout.write(f"{COUNTS}: {text}\n")
 
 
 if __name__ == "__main__":

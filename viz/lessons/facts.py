@@ -15,7 +15,7 @@ from ..fates import node_fates, places_of, target_choices
 from ..palette import Fate
 from ..token_text import shown
 from .lesson import LessonError
-from .sources import Claims, DeviceCost
+from .sources import Claims, DeviceCost, Tally
 
 NodeId = NewType("NodeId", int)
 NodeRange = NewType("NodeRange", range)
@@ -393,6 +393,16 @@ def cost(device: DeviceCost, rows: int) -> float:
 def verdict(claims: Claims, name: ClaimName) -> str:
     """Return the verdict on a claim of a paper, as docs/paper_checks.md has it."""
     return claims.verdict(name)
+
+
+def as_in_hundred(tally: Tally) -> float:
+    """Return how many of a hundred written letters were an A, where there are two letters."""
+    return 100 * tally.count("A") / (tally.count("A") + tally.count("B"))
+
+
+def kept_in_hundred(tally: Tally) -> float:
+    """Return how many of a hundred guesses were kept."""
+    return 100 * tally.count("kept") / tally.count("guesses")
 
 
 def overlap(p_of_a: float, q_of_a: float) -> float:

@@ -13,6 +13,7 @@ from decoding.types import Trace
 from .lesson import FOLDER, LessonError
 
 ASSETS = FOLDER.parent
+COUNTS = "counts.json"  # in assets/lessons/: what many runs wrote
 _CLAIMS = ASSETS.parent / "docs" / "paper_checks.md"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERDICTS = "holds|holds in part|does not hold here|not measured"
@@ -41,6 +42,19 @@ class DeviceCost:
     def cost(self, rows: int) -> float:
         """Return c(T)."""
         return self.milliseconds(rows) / self.milliseconds(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often many runs wrote what, by its name."""
+
+    counts: dict[str, int]
+
+    def count(self, name: str) -> int:
+        """Return how often something was counted."""
+        if name not in self.counts:
+            raise SourceError(f"{name!r} was not counted: there are {', '.join(self.counts)}")
+        return self.counts[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,14 @@ class RunLibrary:
             rows, times = tuple(entry["rows"]), tuple(entry["milliseconds"])
             self._devices[name] = DeviceCost(costs["device"], costs["date"], rows, times)
         return self._devices[name]
+
+    def tally(self, name: str) -> Tally:
+        """Return counts of many runs."""
+        path = self.folders[0] / COUNTS
+        counts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if name not in counts:
+            raise SourceError(f"assets/lessons/{COUNTS} has no counts of {name!r}: there are {', '.join(counts)}")
+        return Tally(counts[name])
 
     @property
     def claims(self) -> Claims:

@@ -47,6 +47,8 @@ READER = FactReader(RunLibrary(), RUNS)
         ("best_guesses(0.7 0.7)", "0"),
         ("overlap(0.6 0.9) :2", "0.70"),
         ("agreement(0.6 0.9) :2", "0.58"),
+        ("as_in_hundred(letters-redraw) :2", "77.89"),
+        ("kept_in_hundred(letters-compare) :2", "58.14"),
         ("verdict(medusa/larger-trees-are-slower)", "holds"),
     ],
 )
