@@ -17,7 +17,7 @@ from decoding.types import Step, Trace
 
 from . import facts
 from .facts import At, ClaimName, FactError, NodeId, NodeRange, RunNames
-from .sources import Claims, DeviceCost, RunLibrary, Tally
+from .sources import Claims, DeviceCost, RunCounts, RunLibrary
 
 Value = int | float | str | bool | tuple[str, ...]
 
@@ -104,8 +104,8 @@ class FactReader:
             return range(_node(f"n{ends[1]}", before), _node(f"n{ends[2]}", before) + 1)
         if kind is DeviceCost:
             return self.library.device(word)
-        if kind is Tally:
-            return self.library.tally(word)
+        if kind is RunCounts:
+            return self.library.counts(word)
         if kind is ClaimName:
             return word
         try:

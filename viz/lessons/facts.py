@@ -15,7 +15,7 @@ from ..fates import node_fates, places_of, target_choices
 from ..palette import Fate
 from ..token_text import shown
 from .lesson import LessonError
-from .sources import Claims, DeviceCost, Tally
+from .sources import Claims, DeviceCost, RunCounts
 
 NodeId = NewType("NodeId", int)
 NodeRange = NewType("NodeRange", range)
@@ -395,14 +395,14 @@ def verdict(claims: Claims, name: ClaimName) -> str:
     return claims.verdict(name)
 
 
-def as_in_hundred(tally: Tally) -> float:
+def as_in_hundred(counts: RunCounts) -> float:
     """Return how many of a hundred written letters were an A, where there are two letters."""
-    return 100 * tally.count("A") / (tally.count("A") + tally.count("B"))
+    return 100 * counts.count("A") / (counts.count("A") + counts.count("B"))
 
 
-def kept_in_hundred(tally: Tally) -> float:
+def kept_in_hundred(counts: RunCounts) -> float:
     """Return how many of a hundred guesses were kept."""
-    return 100 * tally.count("kept") / tally.count("guesses")
+    return 100 * counts.count("kept") / counts.count("guesses")
 
 
 def overlap(p_of_a: float, q_of_a: float) -> float:

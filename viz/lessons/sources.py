@@ -45,8 +45,8 @@ class DeviceCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How often many runs wrote what, by its name."""
+class RunCounts:
+    """How often many runs wrote each thing, by its name."""
 
     counts: dict[str, int]
 
@@ -129,13 +129,13 @@ class RunLibrary:
             self._devices[name] = DeviceCost(costs["device"], costs["date"], rows, times)
         return self._devices[name]
 
-    def tally(self, name: str) -> Tally:
+    def counts(self, name: str) -> RunCounts:
         """Return counts of many runs."""
         path = self.folders[0] / COUNTS
         counts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if name not in counts:
             raise SourceError(f"assets/lessons/{COUNTS} has no counts of {name!r}: there are {', '.join(counts)}")
-        return Tally(counts[name])
+        return RunCounts(counts[name])
 
     @property
     def claims(self) -> Claims:
