@@ -154,7 +154,9 @@ DEVICE_CASES = [  # not of those whose chains are too long for a tape
 REPLAYED = {"eagle3": 8, "draft_model": 8, "kangaroo": 8}  # work of drafters that is replayed at least so often
 
 
-@pytest.mark.parametrize(("method", "params", "family"), few(1, crossed(DEVICE_CASES, ["llama", "qwen3"])), ids=title)
+@pytest.mark.parametrize(
+    ("method", "params", "family"), of_methods(KINDS, few(1, crossed(DEVICE_CASES, ["llama", "qwen3"]))), ids=title
+)
 def test_what_a_device_replays_is_what_it_would_have_done(
     method: str,
     params: Any,
