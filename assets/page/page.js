@@ -9,7 +9,7 @@ import { showLearn } from "./learn/learn.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
-import { followHome, followTabs } from "./tabs.js";
+import { followHome, followTabs, turnToAddress } from "./tabs.js";
 import { followLimits } from "./text_limits.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
@@ -27,6 +27,7 @@ followLimits();
 globalThis.SpecscopeApp = {
   viewer(element, io) {
     showViewer(element, io);
+    turnToAddress();
     restFrames();
   },
   race: showRace,

@@ -45,3 +45,9 @@ export const turnTo = (screen) => {
   const tab = document.querySelector(`${TAB}[aria-controls="${screen}"]`);
   if (tab?.getAttribute("aria-selected") === "false") tab.click();
 };
+
+// The server turns to it too, but half a second later, with the form's settings.
+export const turnToAddress = () => {
+  const screen = asked().get("screen") ?? "";
+  if (Object.hasOwn(ADDRESS, screen)) turnTo(screen);
+};

@@ -148,6 +148,13 @@ def test_a_wrong_address_shows_a_sentence_or_the_beginning(new_page: NewPage, se
         assert "There is no lesson" in page.inner_text(".app-learn-notice")
 
 
+def test_an_address_of_a_lesson_waits_for_no_form(new_page: NewPage, served: Served) -> None:
+    """The server's answer to the address, with the form's settings, takes half a second that no lesson needs."""
+    page = new_page()
+    page.route("**/run/predict?**", lambda route: None)  # it is never answered
+    enter(page, served, "lesson=slow")
+
+
 def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=verify&at=copier")
     page.keyboard.press("f")
