@@ -87,9 +87,8 @@ def lost_because(selection: Selection) -> MetricResult:
         [reason, count, count / sum(counts)] for reason, count in zip(_REASONS, counts, strict=True) if count
     ]
     most = max(rows, key=lambda row: row[1])
-    sentence = (
-        f"The most frequent end of a step is {most[0]!r}: {share(most[2])} of {sum(counts):,} steps with guesses."
-    )
+    sentence = f"The most frequent end of a step is {most[0]!r}: {share(most[2])} of {sum(counts):,} steps with guesses"
+    sentence += " that the end of the text did not cut."
     return result(sentence, columns=("because", "steps", "share"), rows=rows)
 
 
@@ -131,9 +130,9 @@ def suggested_tree(selection: Selection) -> MetricResult:
     if not rows:
         raise UnknownError("no guess of this selection was accepted")
     chosen = min(rows, key=lambda row: (abs(row[0] - now), row[0]))
-    written = selection.steps.number("written")[selection.guessing].mean()
+    length = 1 + selection.steps.number("accepted")[selection.guessing].mean()  # an expected step is never cut either
     sentence = f"The best tree of {chosen[0]} guesses is expected to write {chosen[1]:.2f} tokens per step"
-    sentence += f", if depths err independently; steps with guesses now have {now} and write {written:.2f}."
+    sentence += f", if depths err independently; steps with guesses now have {now} and, as vLLM counts, {length:.2f}."
     columns = ("guesses", "tokens per step", "gain per guess", "choices")
     return result(sentence, value=chosen[1], unit="tokens", columns=columns, rows=rows)
 

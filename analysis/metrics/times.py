@@ -56,7 +56,7 @@ def step_time(selection: Selection) -> MetricResult:
     )
     rows: list[list[JSON]] = [["all", value, 1.0, *np.percentile(total, _PERCENTILES)]]
     means = phase_means(selection)
-    sentence = f"A step takes {value:.2f} ms"
+    sentence = f"A step after the first takes {value:.2f} ms on average"
     if means is None:
         sentence += "; the record does not split it."
     else:
