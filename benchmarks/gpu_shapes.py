@@ -68,7 +68,7 @@ def engine(decoder: Decoder, settings: Mapping[str, str]) -> Engine:
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
-        return Engine(decoder.rewired(decoder.shape.windows, decoder.rope.base), Codec())
+        return Engine(decoder.rewired(decoder.shape.windows, decoder.rope.parameters), Codec())
     finally:
         for name, value in before.items():
             os.environ.pop(name)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from decoding.errors import TraceError
 from decoding.trace import parse_trace
 
-from ..recheck.contradiction import summed_up
-from ..recheck.derived import contradictions
+from ..recheck.derived import refuse_contradictions
 from ..store.schema import DENSE, RUNS, STEPS
 from ..store.tables import RunIdentity, tables_of
 from .fields import Fields
@@ -24,8 +22,7 @@ def recognises(first: Fields) -> bool:
 def read(contents: Contents) -> Imported:
     """Read the one run, as far as it was written."""
     trace = parse_trace(contents.data, allow_partial=True)
-    if problems := contradictions(trace):
-        raise TraceError(f"the trace contradicts itself: {summed_up(problems)}")
+    refuse_contradictions(trace)
     runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
     missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}

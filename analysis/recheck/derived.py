@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from decoding.errors import ParamError
+from decoding.errors import ParamError, TraceError
 from decoding.methods import METHODS
 from decoding.parts import CAPABILITIES
 from decoding.sampling import Sampling
 from decoding.trace.metrics import summarise
 from decoding.types import Role, Step, Summary, Trace
 
-from .contradiction import Contradiction, differs, first_of
+from .contradiction import Contradiction, differs, first_of, summed_up
 
 ROUNDED = 2e-6  # recorded probabilities have six decimals
 _EARLY = ("cancelled", "time", "error")
@@ -26,6 +26,12 @@ _SPECIAL = re.compile(r"<.*>|\[.*\]", re.DOTALL)  # what a special token may loo
 def contradictions(trace: Trace) -> list[Contradiction]:
     """List what contradicts itself in a record."""
     return first_of(_all(trace))
+
+
+def refuse_contradictions(trace: Trace) -> None:
+    """Raise TraceError where a record contradicts itself; one that was cut off may do no such thing either."""
+    if problems := contradictions(trace):
+        raise TraceError(f"the trace contradicts itself: {summed_up(problems)}")
 
 
 def _all(trace: Trace) -> Iterator[Contradiction]:

@@ -13,6 +13,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from analysis.metrics import METRICS
+from analysis.recheck.derived import refuse_contradictions
 from analysis.store.folder_traces import trace_of, with_texts
 from decoding.errors import ParamError, TraceError
 from viz.palette import THEMES
@@ -147,7 +148,9 @@ class DebugCalls:
         trace, from_file = trace_of(opened.folder, whole(number, 2**31), LIMITS.upload_bytes, LIMITS.files)
         if not 0 <= whole(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
-        if not from_file:
+        if from_file:
+            refuse_contradictions(trace)
+        else:
             trace = with_texts(trace, self._codec_of)
         run = new_id()
         with self._store.reading():

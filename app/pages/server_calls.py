@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from analysis.export import perfetto, steps_csv, vllm
+from analysis.recheck.derived import refuse_contradictions
 from decoding.errors import SpecscopeError, TraceError
 from decoding.params import shown
 from decoding.trace.file import parse_trace
@@ -116,6 +117,7 @@ class ServerCalls:
         with self._store.reading():
             try:
                 trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
+                refuse_contradictions(trace)
             except TraceError as error:
                 raise TraceError(f"the file is not a trace that can be shown ({error}): choose another one") from None
             if not trace.steps:

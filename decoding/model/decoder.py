@@ -76,10 +76,10 @@ class Decoder:
             return f"{self._kernels}, some steps not captured in CUDA graphs ({' '.join(reason.split())[:80]})"
         return f"{self._kernels}, steps captured in CUDA graphs"
 
-    def rewired(self, windows: tuple[int | None, ...], base: float) -> Decoder:
-        """Give these weights other windows, one a layer, and another base of the rotary embedding."""
-        shape = replace(self.shape, windows=windows)
-        return Decoder(shape, self._weights, self.rope.with_base(base), self.card, self.drafts)
+    def rewired(self, windows: tuple[int | None, ...], rope: Mapping[str, Any]) -> Decoder:
+        """Give these weights other windows, one a layer, and other settings of the rotary embedding."""
+        shape = replace(self.shape, windows=windows, rope=rope.get("rope_type", "default"))
+        return Decoder(shape, self._weights, self.rope.with_parameters(rope), self.card, self.drafts)
 
     def relayered(self, get: Get, eps: float) -> Decoder:
         """Give this embedding and output layer other layers, read by their names, and another epsilon."""

@@ -12,7 +12,9 @@ are for, it reads all of it anew with the long ones. `seam` is that length; the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -56,11 +58,12 @@ class Rope:
         """Return the settings, as transformers names them."""
         return getattr(self._config, "rope_parameters", None) or {}
 
-    def with_base(self, base: float) -> Rope:
-        """Make the same rotary embedding with another base."""
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Rope:
+        """Make a rotary embedding of the same sizes with other settings."""
         config = deepcopy(self._config)
-        config.rope_parameters = {**(config.rope_parameters or {}), "rope_theta": base}
-        return Rope(config, self._shape, self._device, self._dtype)
+        config.rope_parameters = dict(parameters)
+        shape = replace(self._shape, rope=parameters.get("rope_type", "default"))
+        return Rope(config, shape, self._device, self._dtype)
 
     def tables(self, prompt_length: int, size: int) -> RopeTables:
         """Return tables of at least `size` rows for texts that start with a prompt of that length."""

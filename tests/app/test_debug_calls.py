@@ -15,9 +15,13 @@ import pytest
 from hypothesis import given, settings
 
 from analysis.metrics import METRICS
+from analysis.store.folder import write_folder
+from analysis.store.tables import RunIdentity, tables_of
 from app.pages.debug import functions
 from app.state import AppState
 from app.store.run_folders import SHIPPED
+from decoding.trace import write_trace
+from tests.recheck.test_tampered import put, recorded, tampered
 
 from .conftest import CATALOG, lines
 from .debug_folders import make_folders
@@ -216,6 +220,20 @@ def test_a_step_of_the_sample_opens_in_the_player(calls: Calls, method: str) -> 
     assert sent[0]["step"] == row["step"] and sent[0]["run"] == played["run"]
     steps = [line for line in sent if line["kind"] == "step"]
     assert steps[row["step"]]["accepted"] == row["accepted"] and sent[-1]["summary"]["steps"] == len(steps)
+
+
+def test_a_trace_of_a_folder_that_contradicts_itself_is_not_played(tmp_path: Path) -> None:
+    """Its tables are read apart from it, so only the trace itself can tell."""
+    wrong = tampered("greedy", put("summary", "tokens_per_second", value=99_999.0))
+    tables = tables_of(recorded("greedy"), RunIdentity(trace="traces/0.jsonl"))
+    for name in ("one", "two"):
+        write_folder(tmp_path / name, *tables, {"source": "specscope", "name": name})
+        (tmp_path / name / "traces").mkdir()
+    write_trace(recorded("greedy"), tmp_path / "one" / "traces" / "0.jsonl")
+    (tmp_path / "two" / "traces" / "0.jsonl").write_bytes(wrong)
+    made = Calls(tmp_path)
+    assert "lines" in made("play", [made.first, 0, 0])
+    assert "contradicts itself: summary.tokens_per_second is 99999" in made("play", [made.second, 0, 0])["fault"]
 
 
 def test_a_run_without_tokens_cannot_be_played(calls: Calls) -> None:

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from analysis.imports import read_any
 from app.jobs.live_run import LiveRun
 from app.pages.server_calls import ServerFunction
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.recordings import LANDINGS
+from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from tests import GOLDEN
+from tests.recheck.test_tampered import OURS, Change, tampered
 from tests.tiers import crossed, slow
 
 from .conftest import asked, kinds, lines
@@ -280,6 +283,27 @@ def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, ServerFunc
         assert not answer.get("fault", "").startswith("The server could not")
 
 
+@pytest.mark.parametrize(
+    ("run", "change"), [case[1:3] for case in OURS if case[3] == "import"], ids=[c[0] for c in OURS if c[3] == "import"]
+)
+def test_a_record_that_contradicts_itself_is_refused_as_import_refuses_it(
+    functions: dict[str, ServerFunction], app_state: AppState, run: str, change: Change
+) -> None:
+    data = tampered(run, change)
+    with pytest.raises(TraceError) as refused:
+        read_any(data, name="record")
+    reason = str(refused.value).removeprefix("'record': ")
+    fault = functions["open_trace"](spell(data))["fault"]
+    assert "the trace contradicts itself: " in fault and reason[:300] in fault and "\n" not in fault
+    assert len(app_state.store) == 0
+
+
+def test_a_record_that_is_merely_cut_off_opens(functions: dict[str, ServerFunction]) -> None:
+    *some, _ = (GOLDEN / "lookahead.jsonl").read_bytes().splitlines(keepends=True)
+    for data in (b"".join(some), b"".join(some[:-2]) + some[-2][:40]):
+        assert "step" in kinds(functions["open_trace"](spell(data))["lines"])
+
+
 def test_a_file_larger_than_allowed_is_not_even_read(functions: dict[str, ServerFunction]) -> None:
     assert "larger than 4 MB" in functions["open_trace"]("A" * (LIMITS.upload_bytes * 2))["fault"]
 
@@ -293,6 +317,8 @@ def test_hostile_texts_leave_as_data(functions: dict[str, ServerFunction]) -> No
             line["texts"] = {token: f"{evil}{token}" for token in line["texts"]}
         if line["kind"] == "header":
             line["method"] = line["model"]["name"] = f"../{evil}"
+    ids = [token for line in golden if line["kind"] == "step" for token in line["emitted"]]
+    golden[-1]["text"] = "".join(f"{evil}{token}" for token in ids)
     opened: Any = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in golden).encode()))
     assert opened["lines"].isascii()
     run = lines(opened["lines"])[0]["run"]
@@ -317,7 +343,10 @@ def broken(value: Any) -> Any:
 def test_half_characters_in_a_trace_reach_no_answer(functions: dict[str, ServerFunction]) -> None:
     """UTF-8 cannot hold them: a server that sends one fails."""
     written = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
-    file = "\n".join(json.dumps(broken(each) | {"kind": each["kind"]}) for each in written)
+    kept = ("kind", "finish")  # words of ours, which are checked
+    file = "\n".join(
+        json.dumps(broken(each) | {name: each[name] for name in kept if name in each}) for each in written
+    )
     answers = [functions["open_trace"](spell(file.encode()))]
     run = lines(answers[0]["lines"])[0]["run"]
     answers += [functions["run_export"]([run, form]) for form in ("trace", "html", "perfetto", "csv", "vllm")]
