@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from decoding.parts.makers import head_of
 from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe, word
 from .rest import check_eps, check_norms, check_rounding, check_spoilt
+from .rotary import rotary_changes
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _CHUNK = 256  # rows of a prompt that are read at once
 _DEPTH = 5
 _WINDOW = 64  # tried where neither of the two has a window
-_BASE = 1e4  # of a rotary embedding where none is given
 _FEW_LAYERS = 8  # that are changed one by one
 _CHAT = [{"role": "user", "content": "Good morning"}]
 
@@ -36,7 +36,7 @@ _CHAT = [{"role": "user", "content": "Good morning"}]
 class DraftWiring:
     """All that a draft model's files, or the program that runs it, may have wrong."""
 
-    base: float
+    rope: Mapping[str, Any]  # the settings of its rotary embedding
     windows: tuple[int | None, ...]
     offset: int = 0  # added to every id that it reads, and subtracted from every id that it drafts
     marks: str = "the target's"  # in front of a prompt; or "none", or "the drafter's"
@@ -63,12 +63,12 @@ class ExaminedDraft:
         self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
         self._weights = read() if read is not None and isinstance(draft, Decoder) else {}
         self.about, self.depth = f"{draft.card.name} {draft.card.hash[:12]}", _DEPTH
-        base = draft.rope.base if isinstance(draft, Decoder) else _BASE
-        self.given = DraftWiring(base, draft.shape.windows, eps=draft.shape.eps)
+        rope = draft.rope.parameters if isinstance(draft, Decoder) else {}
+        self.given = DraftWiring(rope, draft.shape.windows, eps=draft.shape.eps)
         vocabulary, both = drafted_by(draft), min(draft.card.vocabulary, target.card.vocabulary)
         self.drafted: torch.Tensor | None
         self.drafted = torch.arange(both, device=target.device) if vocabulary is None else vocabulary.ids
-        self._rewired: dict[tuple[Any, ...], AnyDecoder] = {}
+        self._rewired: tuple[DraftWiring, AnyDecoder] | None = None  # the last one: the next texts are read with it
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
@@ -145,14 +145,12 @@ class ExaminedDraft:
             other = "the drafter's" if wiring.template == "the target's" else "the target's"
             name, remedy = f"template: {other}", f"let the drafter read prompts in {other} template"
             probes.append(probe(wiring, name, "chat_template", wiring.template, other, remedy, template=other))
-        return [*probes, *self._tables(wiring)] if isinstance(self._draft, Decoder) else probes
+        return [*probes, *self._tables(wiring, self._draft)] if isinstance(self._draft, Decoder) else probes
 
-    def _tables(self, wiring: DraftWiring) -> list[Probe]:
-        probes = list[Probe]()
-        target = self.model.rope.base if isinstance(self.model, Decoder) else _BASE
-        for base in sorted({target, _BASE} - {wiring.base}):
-            remedy = f"set rope_theta to {base:g} in its config.json"
-            probes.append(probe(wiring, f"rotary base {base:g}", "rope_theta", wiring.base, base, remedy, base=base))
+    def _tables(self, wiring: DraftWiring, draft: Decoder) -> list[Probe]:
+        probes, target = list[Probe](), self.model.rope if isinstance(self.model, Decoder) else None
+        for *named, parameters in rotary_changes(draft.rope.with_parameters(wiring.rope), target):
+            probes.append(probe(wiring, *named, rope=parameters))
         if self._weights and (eps := self.model.shape.eps) != wiring.eps:
             remedy = f"set rms_norm_eps to {eps:g} in its config.json"
             probes.append(probe(wiring, f"epsilon {eps:g}", "rms_norm_eps", wiring.eps, eps, remedy, eps=eps))
@@ -223,19 +221,20 @@ class ExaminedDraft:
 
     def _model(self, wiring: DraftWiring) -> AnyDecoder:
         draft, given = self._draft, self.given
-        key = (wiring.base, wiring.windows, wiring.eps, wiring.edits)
-        if not isinstance(draft, Decoder) or key == (given.base, given.windows, given.eps, ()):
+        weights_changed, tables = wiring.edits or wiring.eps != given.eps, (wiring.rope, wiring.windows)
+        tables_changed = tables != (given.rope, given.windows)
+        if not isinstance(draft, Decoder) or not (weights_changed or tables_changed):
             return draft
-        if key not in self._rewired:
+        if self._rewired is None or self._rewired[0] != wiring:
             model = draft
-            if wiring.edits or wiring.eps != given.eps:
+            if weights_changed:
                 held = edited(self._weights, wiring.edits)
                 with torch.inference_mode():
                     model = draft.relayered(lambda name: held[name].to(draft.device, draft.dtype), wiring.eps)
-            if (wiring.base, wiring.windows) != (given.base, given.windows):
-                model = model.rewired(wiring.windows, wiring.base)
-            self._rewired = {key: model}  # the last one: the next texts are read with it
-        return self._rewired[key]
+            if tables_changed:
+                model = model.rewired(wiring.windows, wiring.rope)
+            self._rewired = wiring, model
+        return self._rewired[1]
 
     def _prompt(self, wiring: DraftWiring, text: Text) -> list[int]:
         """Return what the drafter reads instead of the target's prompt."""

@@ -22,6 +22,7 @@ from .eagle_guesses import EagleGuesses
 from .edits import Edit, HeadSizes, block_edits, edited, halves_edit, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, edit_probes, on, probe, probe_dtype
 from .rest import check_dtype, check_embedding, check_eps, check_norms, check_rounding, check_spoilt, check_verifier
+from .rotary import rotary_changes
 from .rows import check_rows, match_rows
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .texts import Text
 
 _WINDOW = 64  # tried where neither the drafter nor the target has a window
-_BASE = 1e4  # of a rotary embedding where a configuration names none
 _DEPTH = 5
 _AT = "layers.0."
 _FED_NORMS = [f"{_AT}{name}.weight" for name in ("input_layernorm", "hidden_norm", "post_attention_layernorm")]
@@ -174,34 +174,17 @@ class ExaminedEagle:
     def _tables(self, wiring: EagleWiring) -> list[Probe]:
         """Try another rotary embedding and another window."""
         probes, config = list[Probe](), wiring.config
-        base = _base(config)
-        for other in sorted({self._target_base(), _BASE} - {base}):
-            whose = "the target's" if other == self._target_base() else "the usual"
-            name, remedy = f"rotary base {other:g}, {whose}", f"set rope_theta to {other:g} in config.json"
-            rotated = _with_base(config, other)
-            probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
-        probes += self._scalings(wiring)
+        held = {key: value for key, value in config.layer.items() if key not in ("rope_scaling", "rope_theta")}
+        for *named, parameters in rotary_changes(self.rope(wiring), self._target_rope):
+            shape = replace(config.shape, rope=parameters.get("rope_type", "default"))
+            seen = replace(config, layer={**held, "rope_parameters": dict(parameters)}, shape=shape)
+            probes.append(probe(wiring, *named, config=seen))
         other_window = None if config.window else self.model.window or _WINDOW
         seen, given = replace(config, shape=replace(config.shape, windows=(other_window,))), config.window or None
         name = f"window {other_window}" if other_window else "window off"
         remedy = f"set sliding_window to {other_window}" if other_window else "remove the sliding window"
         remedy = f"{remedy} in config.json"
         return [*probes, probe(wiring, name, "window", given, other_window, remedy, config=seen)]
-
-    def _scalings(self, wiring: EagleWiring) -> list[Probe]:
-        """Try a rotary embedding that is not scaled, and the target's scaling."""
-        probes, layer = list[Probe](), wiring.config.layer
-        given = layer.get("rope_parameters") or layer.get("rope_scaling")
-        kind = given.get("rope_type", "default") if isinstance(given, Mapping) else "default"
-        plain = {"rope_type": "default", "rope_theta": _base(wiring.config)}
-        others = {"default": plain, str(self._target_rope.get("rope_type", "default")): self._target_rope}
-        for other, parameters in others.items():
-            if other != kind:
-                name, remedy = f"rotary scaling {other}", f"set rope_type to {other} in config.json"
-                held = {key: value for key, value in layer.items() if key != "rope_scaling"}
-                seen = replace(wiring.config, layer={**held, "rope_parameters": dict(parameters)})
-                probes.append(probe(wiring, name, "rope_scaling", str(kind), other, remedy, config=seen))
-        return probes
 
     def _numbers(self, wiring: EagleWiring) -> list[Probe]:
         """Try another embedding, output layer, vocabulary map, epsilon and dtype."""
@@ -321,29 +304,9 @@ class ExaminedEagle:
         ids = self._by_rows if wiring.by_rows and self._by_rows is not None else self.drafted
         return (ids + wiring.map_shift).clamp(0, self.model.shape.vocabulary - 1)
 
-    def _target_base(self) -> float:
-        return self._rope.base
-
     @property
-    def _target_rope(self) -> Mapping[str, Any]:
-        return self._rope.parameters
-
-    @property
-    def _rope(self) -> Rope:
+    def _target_rope(self) -> Rope:
         return (self.model.sections[0] if isinstance(self.model, SplitDecoder) else self.model).rope
 
     def _has(self, layer: int) -> bool:
         return 0 <= layer <= self.model.shape.layers
-
-
-def _base(config: EagleConfig) -> float:
-    parameters = config.layer.get("rope_parameters")
-    named = parameters.get("rope_theta") if isinstance(parameters, Mapping) else None
-    return float(named or config.layer.get("rope_theta") or _BASE)
-
-
-def _with_base(config: EagleConfig, base: float) -> EagleConfig:
-    parameters = config.layer.get("rope_parameters")
-    if isinstance(parameters, Mapping):
-        return replace(config, layer={**config.layer, "rope_parameters": {**parameters, "rope_theta": base}})
-    return replace(config, layer={**config.layer, "rope_theta": base})

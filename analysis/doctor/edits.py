@@ -116,34 +116,37 @@ def swapped(first: str, second: str, flag: str) -> Edit:
 
 
 def _exchanged(weights: Weights, layers: Sequence[str]) -> Iterator[Edit]:
-    """Swap the gate of the feed-forward part and what it gates."""
-    pairs = [(f"{at}mlp.gate_proj.weight", f"{at}mlp.up_proj.weight") for at in layers]
-    if not all(name in weights for pair in pairs for name in pair):
-        return
-    both = {one: other for pair in pairs for one, other in (pair, pair[::-1])}
-    remedy = "let gate_proj and up_proj take each other's place"
-    yield Edit(
-        f"gate and up swapped{_where(layers)}",
-        "gate_up",
-        remedy,
-        lambda held: {one: held[other] for one, other in both.items()},
-    )
+    """Swap the gate of the feed-forward part and what it gates, and keys and values."""
+    for part, one, other in (("mlp", "gate", "up"), ("self_attn", "k", "v")):
+        pairs = [(f"{at}{part}.{one}_proj.weight", f"{at}{part}.{other}_proj.weight") for at in layers]
+        if not all(name in weights for pair in pairs for name in pair):
+            continue
+        if any(weights[first].shape != weights[second].shape for first, second in pairs):
+            continue
+        both = {name: partner for pair in pairs for name, partner in (pair, pair[::-1])}
+        yield Edit(
+            f"{one} and {other} swapped{_where(layers)}",
+            f"{one}_{other}",
+            f"let {one}_proj and {other}_proj take each other's place",
+            lambda held, both=both: {name: held[partner] for name, partner in both.items()},  # type: ignore[misc]
+        )
 
 
 def _rotary(weights: Weights, layers: Sequence[str], heads: HeadSizes) -> Iterator[Edit]:
-    """Turn the rows of queries and keys from pairs of neighbours into halves, and back."""
-    names = [f"{at}self_attn.{which}_proj" for at in layers for which in "qk"]
-    if not all(f"{name}.weight" in weights for name in names):
-        return
+    """Turn the rows of queries and keys, or of one of the two, from pairs of neighbours into halves, and back."""
     even_first = [*range(0, heads.size, 2), *range(1, heads.size, 2)]
     back = [even_first.index(row) for row in range(heads.size)]
-    for what, order in (("from pairs to halves", even_first), ("from halves to pairs", back)):
-        yield _on_rows(
-            f"rotary order of q and k {what}{_where(layers)}",
-            "rotary_order",
-            [name + end for name in names for end in (".weight", ".bias") if name + end in weights],
-            lambda weight, order=order: weight.unflatten(0, (-1, heads.size))[:, order].flatten(0, 1),  # type: ignore[misc]
-        )
+    for which in ("qk", "q", "k"):
+        names = [f"{at}self_attn.{each}_proj" for at in layers for each in which]
+        if not all(f"{name}.weight" in weights for name in names):
+            continue
+        for what, order in (("from pairs to halves", even_first), ("from halves to pairs", back)):
+            yield _on_rows(
+                f"rotary order of {' and '.join(which)} {what}{_where(layers)}",
+                "rotary_order",
+                [name + end for name in names for end in (".weight", ".bias") if name + end in weights],
+                lambda weight, order=order: weight.unflatten(0, (-1, heads.size))[:, order].flatten(0, 1),  # type: ignore[misc]
+            )
 
 
 def _heads(weights: Weights, at: str, heads: HeadSizes) -> Iterator[Edit]:

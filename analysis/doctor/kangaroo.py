@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from decoding.errors import UnfitError
+from decoding.model.rope import RopeTables
 from decoding.model.split import SplitDecoder
-from decoding.parts.adapter import Adapter, forward_rows, visible
+from decoding.parts.adapter import Adapter, forward_rows, rotation, visible
 from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import StoredAdapter, read_adapter
 
 from .edits import Edit, HeadSizes, edited, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe, probe_dtype
 from .rest import check_dtype, check_eps, check_norms, check_rounding, check_spoilt
+from .rotary import rotary_changes
 
 if TYPE_CHECKING:
     from decoding.model.decoder import Decoder
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 _DEPTH = 5
 _NEAR = 2  # layers from the exit that are tried instead of it
 _WINDOW = 64  # tried where neither the adapter nor the target has a window
-_BASE = 1e4  # of a rotary embedding where none is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class KangarooWiring:
 
     config: AdapterConfig
     dtype: torch.dtype
+    rope: Mapping[str, Any]  # the settings of its rotary embedding; a configuration has a base alone
     normed: bool = False  # whether what enters the adapter has been through the target's final norm
     edits: tuple[Edit, ...] = ()  # of the weights
 
@@ -55,7 +57,9 @@ class ExaminedAdapter:
         self.drafted = None if stored.vocabulary is None else stored.vocabulary.ids
         self._cast = dict[torch.dtype, Mapping[str, torch.Tensor]]()
         self.about, self.depth = stored.about, _DEPTH
-        self.given = KangarooWiring(stored.config, model.dtype)
+        self.given = KangarooWiring(
+            stored.config, model.dtype, {"rope_type": "default", "rope_theta": stored.config.rope_theta}
+        )
 
     def _read(self, folder: str) -> StoredAdapter:
         try:
@@ -101,11 +105,9 @@ class ExaminedAdapter:
         name = f"final norm before the adapter {'on' if normed else 'off'}"
         remedy = f"give the adapter the states {'after the final norm' if normed else 'as they leave the layer'}"
         probes.append(probe(wiring, name, "normed", wiring.normed, normed, remedy, normed=normed))
-        base = config.rope_theta
-        for other in sorted({self._sections[0].rope.base, _BASE} - {base}):
-            name, remedy = f"rotary base {other:g}", f"set rope_theta to {other:g} in config.json"
-            rotated = replace(config, rope_theta=other)
-            probes.append(probe(wiring, name, "rope_theta", base, other, remedy, config=rotated))
+        target = self._sections[0].rope
+        for *named, parameters in rotary_changes(target.with_parameters(wiring.rope), target):
+            probes.append(probe(wiring, *named, rope=parameters))
         if (eps := self.model.shape.eps) != config.eps:
             name, remedy = f"epsilon {eps:g}", f"set eps to {eps:g} in config.json"
             probes.append(probe(wiring, name, "rms_norm_eps", config.eps, eps, remedy, config=replace(config, eps=eps)))
@@ -153,7 +155,12 @@ class ExaminedAdapter:
         x = self._sections[-1].final(states) if wiring.normed else states
         rows = torch.arange(stop, device=x.device)
         seen = visible(rows, rows, config.window)
-        out = forward_rows(config, self._weights(wiring), x[None].to(wiring.dtype), rows, seen)[0]
+        if wiring.rope["rope_type"] == "default":
+            turn = rotation(replace(config, rope_theta=wiring.rope["rope_theta"]), rows, wiring.dtype)
+        else:
+            cos, sin = self._sections[0].rope.with_parameters(wiring.rope).tables(0, stop)
+            turn = RopeTables(cos[:stop].to(wiring.dtype), sin[:stop].to(wiring.dtype))
+        out = forward_rows(config, self._weights(wiring), x[None].to(wiring.dtype), rows, seen, turn)[0]
         return self._adapter.logits(out[[*places]].to(self.model.dtype))
 
     def _weights(self, wiring: KangarooWiring) -> Mapping[str, torch.Tensor]:

@@ -109,7 +109,9 @@ def best_gamma(selection: Selection) -> MetricResult:
     )
     more = " or more" if best[0] == _LONGEST else ""
     sentence += (
-        f"the best gamma is {best[0]}{more}, expected to be {best[3]:.2f} times as fast" if best[0] else "guessing does not pay"
+        f"the best gamma is {best[0]}{more}, expected to be {best[3]:.2f} times as fast"
+        if best[0]
+        else "guessing does not pay"
     )
     sentence += f"; now it is {drafted:.1f} after the first step."
     columns = ("gamma", "tokens per step", "step cost", "speed-up")

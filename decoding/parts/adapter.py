@@ -90,11 +90,17 @@ def visible(queries: torch.Tensor, keys: torch.Tensor, window: int) -> torch.Ten
 
 
 def forward_rows(
-    config: AdapterConfig, weights: NamedWeights, x: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
+    config: AdapterConfig,
+    weights: NamedWeights,
+    x: torch.Tensor,
+    positions: torch.Tensor,
+    mask: torch.Tensor,
+    turn: RopeTables | None = None,  # instead of the configuration's rotary embedding
 ) -> torch.Tensor:  # (B, T, H) after the exit layer, (T,) or (B, T), (T, T) or (B, T, T) -> (B, T, H) for the LM head
     """Run the adapter over whole rows under `mask`; gradients flow into `weights` and `x`."""
     block = _Block(config, weights, lambda weight: lambda rows: multiply(rows, weight))
-    return block.forward(x, rotation(config, positions, x.dtype), lambda q, k, v: attend(q, k, v, mask, by_torch))
+    turn = turn or rotation(config, positions, x.dtype)
+    return block.forward(x, turn, lambda q, k, v: attend(q, k, v, mask, by_torch))
 
 
 class Adapter:

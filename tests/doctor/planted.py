@@ -106,6 +106,18 @@ def interleaved(size: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda weight: weight.unflatten(0, (-1, size))[:, order].flatten(0, 1)
 
 
+def dimension_first(size: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Rows of all heads' first dimension, then those of the second one."""
+    return lambda weight: weight.unflatten(0, (-1, size)).transpose(0, 1).flatten(0, 1)
+
+
+def turned(weight: torch.Tensor) -> torch.Tensor:
+    """Columns for states in another basis, as those of a target trained again."""
+    noise = torch.randn(256, 256, generator=torch.Generator().manual_seed(4))
+    basis = torch.linalg.qr(noise).Q
+    return (weight.float().unflatten(1, (-1, 256)) @ basis).flatten(1).to(weight.dtype)
+
+
 def halves(weight: torch.Tensor) -> torch.Tensor:
     return weight.roll(weight.shape[1] // 2, 1)
 
@@ -198,6 +210,17 @@ def heads_in(order: Sequence[int]) -> Break:
     return change
 
 
+def only_heads(count: int) -> Break:
+    """The first Medusa heads alone."""
+
+    def change(config: Config, weights: Weights) -> None:
+        config.pop("accuracies", None)
+        for name in [name for name in weights if int(name.partition(".")[0]) >= count]:
+            del weights[name]
+
+    return change
+
+
 def only(part: str, change: Break) -> Break:
     """A change of some of the weights alone."""
 
@@ -227,6 +250,7 @@ QK, QKV, NORMS = (
     ("q_proj", "k_proj", "v_proj"),
     ("input_layernorm", "hidden_norm", "post_attention_layernorm"),
 )
+LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}
 FAULTS = [
     Planted(P, "eagle", "d2t shuffled", mapped(shuffled(0)), ("vocabulary_map",)),
     Planted(P, "eagle", "d2t reversed", mapped(lambda ids: ids.flip(0)), ("vocabulary_map",)),
@@ -308,6 +332,19 @@ FAULTS = [
     Planted(S, "draft", "q heads rotated", on(["q_proj"], by_heads(32, lambda h: h.roll(1, 0))), ("q_heads",)),
     Planted(S, "draft", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
     Planted(S, "draft", "q k interleaved", on(QK, interleaved(32)), ("rotary_order",)),
+    Planted(P, "eagle", "rotary scaling", layer(rope_parameters=LINEAR), ("rope_scaling",)),
+    Planted(P, "draft", "rotary scaling", entry(rope_parameters=LINEAR), ("rope_scaling",)),
+    # Those from here on were chosen before the doctor had seen any of them.
+    Planted(P, "eagle", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
+    Planted(P, "kangaroo", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
+    Planted(P, "draft", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
+    Planted(P, "eagle", "heads split by dimension", on(QKV, dimension_first(64))),
+    Planted(P, "eagle", "states of another revision", on(["fc"], turned)),
+    Planted(P, "kangaroo", "k interleaved alone", on(["k_proj"], interleaved(64)), ("rotary_order",)),
+    Planted(P, "kangaroo", "exit layer 4", entry(exit_layer=4)),
+    Planted(P, "medusa", "labels one too far", heads_in([1, 2, 3, 3]), ("hidden_place", "head_order")),
+    Planted(P, "medusa", "times 3", on(["linear"], times(3))),
+    Planted(P, "draft", "embedding scaled", on(["embed_tokens"], times(16))),
 ]
 HEALTHY = [
     *(Planted(P, kind, "as it is", same) for kind in ("eagle", "medusa", "kangaroo", "draft")),
@@ -335,6 +372,15 @@ HEALTHY = [
     Planted(P, "draft", "float32", cast(torch.float32)),
     Planted(S, "eagle", "noise of 10%", noisy(0.1)),
     Planted(S, "medusa", "8 bits", rounded(8)),
+    Planted(
+        P,
+        "eagle",
+        "embedding scaled before a norm",
+        lambda c, w: w.update({"embed_tokens.weight": engine_of(P).model.embeddings()[0] * 16}),
+    ),
+    Planted(P, "kangaroo", "8 bits", rounded(8)),
+    Planted(P, "draft", "noise of 20%", only(".layers.", noisy(0.2))),
+    Planted(P, "medusa", "two heads", both(only_heads(2), entry(medusa_num_heads=2))),
 ]
 
 _FILES = {"eagle": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}

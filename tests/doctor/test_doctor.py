@@ -23,6 +23,7 @@ from decoding.types import JSON
 
 from ..tiers import slow
 from .broken import FEW, MANY, Break, base, broken, entry, good, layer, opened, pocket, report, texts
+from .planted import LINEAR, heads_in
 
 
 def moved_map(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
@@ -81,18 +82,6 @@ def rolled(by: int) -> Break:
     return change
 
 
-def reordered(order: Sequence[int]) -> Break:
-    """Heads under other numbers."""
-
-    def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
-        old = {**weights}
-        for name in old:
-            head, _, rest = name.partition(".")
-            weights[name] = old[f"{order[int(head)]}.{rest}"].clone()
-
-    return change
-
-
 SEEN: list[tuple[str, str, Break, str, JSON]] = [
     ("eagle", "residual", entry(norm_before_residual=False), "norm_before_residual", True),
     ("eagle", "fc_norm", per_state_norms, "fc_norm", False),
@@ -108,8 +97,8 @@ SEEN: list[tuple[str, str, Break, str, JSON]] = [
     ("eagle", "embedding", foreign_embedding, "embedding", "target"),
     ("eagle", "embedding by one", moved_embedding, "embedding", "target"),
     ("eagle", "verifier", other_target, "verifier", "pocket"),
-    ("medusa", "moved up", reordered([1, 2, 3, 0]), "head_order", [3, 0, 1, 2]),
-    ("medusa", "moved down", reordered([3, 0, 1, 2]), "head_order", [1, 2, 3, 0]),
+    ("medusa", "moved up", heads_in([1, 2, 3, 0]), "head_order", [3, 0, 1, 2]),
+    ("medusa", "moved down", heads_in([3, 0, 1, 2]), "head_order", [1, 2, 3, 0]),
     ("medusa", "verifier", entry(base_model_name_or_path="org/other"), "verifier", "pocket"),
     ("kangaroo", "exit layer", entry(exit_layer=1), "exit_layer", 2),
     ("kangaroo", "norm of zeros", mute_adapter, "norm.weight", "trained"),
@@ -171,6 +160,7 @@ def test_a_small_break_is_named_too(
         ("medusa", {"normed": False}, "normed", True),
         ("medusa", {"place": -1}, "hidden_place", 0),
         ("kangaroo", {"normed": True}, "normed", False),
+        ("kangaroo", {"rope": LINEAR}, "rope_scaling", "default"),
         ("draft", {"marks": "none"}, "bos", "the target's"),
     ],
 )
@@ -180,6 +170,13 @@ def test_what_only_a_program_can_have_wrong_is_named(kind: str, wrong: dict[str,
     examined.given = replace(examined.given, **wrong)
     flags = {probe.flag: probe.other for probe in examined.probes(examined.given) if probe.other == better}
     assert flags[flag] == better
+
+
+def test_an_adapter_whose_rows_are_rotated_as_no_file_says_is_named() -> None:
+    examined = opened("kangaroo", good("kangaroo"))
+    examined.given = replace(examined.given, rope=LINEAR)
+    examination = report(examined, size=MANY)
+    assert [fault.flag for fault in examination.faults] == ["rope_scaling"], examination.verdict
 
 
 @pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
