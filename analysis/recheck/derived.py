@@ -29,7 +29,7 @@ def contradictions(trace: Trace) -> list[Contradiction]:
 
 
 def refuse_contradictions(trace: Trace) -> None:
-    """Raise TraceError where a record contradicts itself; one that was cut off may do no such thing either."""
+    """Raise TraceError where a record contradicts itself; one that was merely cut off does not."""
     if problems := contradictions(trace):
         raise TraceError(f"the trace contradicts itself: {summed_up(problems)}")
 
