@@ -93,6 +93,16 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
     )
 
 
+def slot_ranges(places: range, slots: int) -> Iterator[range]:
+    """Return the slots of neighbouring positions: those of a ring go on at its first slot; without slots never."""
+    place = places.start
+    while place < places.stop:
+        first = place % slots if slots else place
+        stop = min(first + places.stop - place, slots or places.stop)
+        yield range(first, stop)
+        place += stop - first
+
+
 def fed_nodes(step: Step) -> Sequence[int]:
     """Return the nodes that went through this cache, row by row: of several ranks it is the first one's."""
     if not step.ranks:

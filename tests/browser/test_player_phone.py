@@ -8,6 +8,7 @@ import pytest
 
 from tests.tiers import crossed
 from tests.viz.records import recorded
+from viz.lessons.sources import RunLibrary
 
 from .conftest import Shown
 
@@ -32,3 +33,33 @@ def test_words_neither_meet_nor_leave_the_picture(show: Show, name: str, step: i
     labels, notes, width = shown.run(BOXES, name)
     assert labels and all(one[1] <= other[0] for one, other in zip(labels, labels[1:], strict=False))
     assert all(left >= 0 and right <= width for left, right in notes)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_ring_of_slots_is_whole_and_its_words_are_in_it(show: Show, width: int) -> None:
+    """At the step that writes the last slots and the first ones, in all phases."""
+    shown = show(RunLibrary().trace("lesson-ring"), step=19, width=width, height=900)
+    shown.do("player.cards.goto('cache')")
+    shown.wait("player.cards.cards.get('cache').content.drawn !== null")
+    seen = shown.walk(
+        [19],
+        ["propose", "verify", "commit"],
+        """(() => {
+          const { box } = player.cards.cards.get("cache").content;
+          const card = box.closest(".ss-card").getBoundingClientRect();
+          const parts = [...box.querySelectorAll(".barlayer .point path, .scatterlayer text, .ss-cell-words text")];
+          const words = [...box.querySelectorAll(".scatterlayer .textpoint")].map((text) => text.textContent.trim());
+          return [parts.every((part) => {
+            const { left, right } = part.getBoundingClientRect();
+            return left >= card.left && right <= card.right;
+          }), box.querySelectorAll(".barlayer .point path").length, words.filter(Boolean)];
+        })()""",
+    )
+    assert [inside for inside, _, _ in seen] == [True] * 3
+    assert [words for _, _, words in seen] == [
+        ["window: slot 511"],
+        ["window: slot 511", "overwritten: 4 slots"],
+        ["window: slot 511", "next: slot 4", "overwritten: 4 slots"],
+    ]
+    arcs = [count for _, count, _ in seen]
+    assert arcs[0] < arcs[1] < arcs[2]

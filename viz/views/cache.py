@@ -1,8 +1,7 @@
 """The slots of the key/value cache after a step: what was read, written, committed, left behind and overwritten.
 
-A ring is drawn as lines of a page: after the last slot of the last line comes the first one again. A step's rows are
-written after the stored tokens; then the accepted ones move down, and the rest is free to be overwritten. Below the
-page are the tokens of these rows, in the order of their slots.
+A step's rows are written after the stored tokens; then the accepted ones move down, and the rest is free to be
+overwritten. Below all slots are the tokens of these rows, in the order of their slots.
 """
 
 from __future__ import annotations
@@ -15,22 +14,18 @@ from typing import Any
 from decoding.types import Header, Role, Step
 
 from .. import ranks
-from ..cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
-from ..cells import LETTERS, PITCH, PlotTrace, axis, labels, layout, packed, points, squares, texts
+from ..cache_slots import CacheState, Use, cache_state, chunks, fed_nodes, slot_ranges
+from ..cells import PlotTrace, labels, packed, squares, texts
 from ..fates import node_fates
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
 from ..stream import encode
 from ..tables import Cell, Table, TableRow
 from ..view import Figure, Patch, View
+from .cache_drawings import LOST, NEXT, WINDOW, LinesOfSlots, RingOfSlots, drawing_of
 
 SlotRun = tuple[range, Fate]  # neighbouring places and what was fed for them
 
-_LINES = 12  # of slots, at most, where their number is known beforehand
-_NICE = 16  # a line holds a multiple of so many
-_SPARE = 64  # slots after the longest text, for guesses
-_ACROSS, _TOKENS = 12, 24  # tokens of the step's rows in a line, and in all
-_STRIP = 2.9  # lines of the page that they take, with their words
 _NAMED = 8  # chunks that have room for their names
 _HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
 _FREE, _LOST = "free", "overwritten: held text"
@@ -47,7 +42,6 @@ _LEFT_BEHIND = "left by accepted guesses, which moved down"
 # What a step's rows are before the target has judged, and what is in their slots in the end.
 _FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
 _LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
-_THICK, _THIN, _BELOW = 0.48, 0.1, 0.3
 _READ = {"colour": "$line"}
 _UNTOUCHED = {"colour": "$panel", "hatch": "x", "ink": "$line"}
 _MOVED = {"colour": "$faint", "hatch": "-", "ink": "$line"}
@@ -61,76 +55,59 @@ _KEY = [
 
 def base(run: RunState) -> Figure:
     """Return all slots, empty, and the looks of the others."""
-    page, lines = _page(run.header)
-    marker = {"symbol": "triangle-down", "size": 7, "color": "$text"}
-    look = {"textposition": "middle right", "textfont": {"size": LETTERS, "color": "$text"}}
-    signs = points("markers+text", marker=marker, **look)
+    drawing = drawing_of(run.header)
     data = [
-        _bars("$paper", line={"width": 1, "color": "$line"}) | _all(lines, page, run.header.slots),
-        _bars(**_READ),
-        _bars(**_UNTOUCHED),
-        *(_bars(MEANINGS[fate].colour, _HATCHES.get(fate, "")) for fate in (*_FED, *_LEFT)),
-        _bars(**_MOVED),
-        _bars("$text") | {"width": _THIN},
-        signs | {"text": ["window"]},
-        signs | {"text": ["next"]},
-        labels("right", "$text") | {"text": ["overwritten"]},
+        drawing.bars({"color": "$paper", "line": {"width": 1, "color": "$line"}}) | drawing.every(),
+        drawing.bars(_look(**_READ)),
+        drawing.bars(_look(**_UNTOUCHED)),
+        *(drawing.bars(_look(MEANINGS[fate].colour, _HATCHES.get(fate, ""))) for fate in (*_FED, *_LEFT)),
+        drawing.bars(_look(**_MOVED)),
+        drawing.bars(_look("$text"), lost=True),
+        *drawing.marks(),
         squares(),
         labels("right"),
     ]
-    x = axis(-0.01 * page, 1.01 * page, showticklabels=True)
-    x |= {"tickmode": "linear", "tick0": 0, "dtick": max(_NICE, page // 8 // _NICE * _NICE)}
-    names = [f"+{line * page}" for line in range(lines)]
-    y = axis(-0.9, lines - 0.3 + _STRIP, down=True, showticklabels=True)
-    y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
-    margin = {"l": 48, "r": 12, "t": 8, "b": 24}
-    figure = layout(70 + round(28 * (lines + _STRIP)), x, y, margin=margin, barmode="overlay")
     named = {"label": f"{VIEW.label} of rank 0"} if ranks.shared(run.header) else {}
-    return {"data": data, "layout": figure, "key": _KEY, "least": _ACROSS * PITCH + 60} | named
+    return {"data": data, "layout": drawing.layout(), "key": _KEY, "least": drawing.least} | named
 
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the cache as step k found it, wrote it and left it."""
     header, step = run.header, run.steps[k]
-    cache = cache_state(header, run.steps, k)
-    page, lines = _page(header)
-    ring = header.slots or None
+    cache, drawing = cache_state(header, run.steps, k), drawing_of(run.header)
 
     def bars(parts: Iterable[range]) -> dict[str, Any]:
-        there = (range(max(cache.first, places.start), places.stop) for places in parts)
-        return _at([piece for places in there for piece in _pieces(places, ring, page)])
+        return drawing.cover(range(max(cache.first, places.start), places.stop) for places in parts)
 
-    shown = max(lines, 0 if ring else -(-cache.highest // page))
     parts, before, after = list(cache.parts), fed(step, cache), left(step, cache)
+    named = _chunks(header, step, cache, drawing.room)
+    window = [cache.seen] if cache.seen > cache.first else []
+    more, layout = drawing.grown(cache)
     data = [
-        {} if shown == lines else _all(shown, page),
+        more,
         bars(places for places, use in parts if use is Use.READ),
         bars(places for places, use in parts if use is Use.UNTOUCHED),
         *(bars(places for places, fate in before if fate is wanted) for wanted in _FED),
         *(bars(places for places, fate in after if fate is wanted) for wanted in _LEFT),
         bars(moved(step, cache)),
-        _at(list(_pieces(cache.lost, ring, page)), _BELOW),
-        _chunks(header, step, cache, page) or _signs([cache.seen] if cache.seen > cache.first else [], ring, page),
-        _signs([cache.kept], ring, page),
-        _signs(cache.lost[:1], ring, page, 0.5),
-        *_strip(step, cache, ring, page, shown),
+        drawing.cover([cache.lost], lost=True),
+        drawing.mark(WINDOW, [*named] or window, [*named.values()]),
+        drawing.mark(NEXT, [cache.kept]),
+        drawing.mark(LOST, cache.lost),
+        *_strip(step, cache, header.slots, drawing),
     ]
-    if shown == lines:
-        return {"data": data}
-    return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3 + _STRIP, -0.9]}}}
+    return {"data": data} | layout
 
 
 def rows(run: RunState, k: int) -> Table:
     """Return the slots as a table: before the step, as it wrote them, and as it left them."""
     header, step = run.header, run.steps[k]
     cache = cache_state(header, run.steps, k)
-    page, lines = _page(header)
-    ring = header.slots or None
-    slots = ring or max(lines, -(-cache.highest // page)) * page
+    drawing, ring = drawing_of(header), header.slots
+    slots = ring or int(drawing.top(cache) * drawing.width)
 
-    def pieces(places: range) -> list[range]:
-        there = range(max(cache.first, places.start), places.stop)
-        return [range(first, stop) for _, first, stop in _pieces(there, ring, slots)]
+    def pieces(places: range) -> Iterator[range]:
+        return slot_ranges(range(max(cache.first, places.start), places.stop), ring)
 
     def looks(runs: Iterable[tuple[range, str]]) -> list[tuple[range, str]]:
         return [(piece, words) for places, words in runs for piece in pieces(places)]
@@ -142,7 +119,7 @@ def rows(run: RunState, k: int) -> Table:
     written = before + looks((places, _WRITTEN[fate]) for places, fate in fed(step, cache))
     after = written + looks((places, _WRITTEN[fate]) for places, fate in left(step, cache) if fate in _LEFT)
     after += looks((places, _LEFT_BEHIND) for places in moved(step, cache))
-    lost = [range(first, stop) for _, first, stop in _pieces(cache.lost, ring, slots)]
+    lost = [*slot_ranges(cache.lost, ring)]
     pending = chunks(header, step)
     begins = [(part.start, f"chunk {i}") for i, part in enumerate(pending, start=1)] if len(pending) > 1 else []
     begins += [(cache.seen, "the window begins")] if cache.seen > cache.first and len(pending) < 2 else []
@@ -218,45 +195,34 @@ def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[SlotRu
     return runs
 
 
-def _chunks(header: Header, step: Step, cache: CacheState, page: int) -> dict[str, Any]:
-    """Return which chunk of a prefill writes what."""
+def _chunks(header: Header, step: Step, cache: CacheState, room: int) -> dict[int, str]:
+    """Return which chunk of a prefill begins where."""
     pending = chunks(header, step) if step.pending else []
     if not 1 < len(pending) <= _NAMED:
         return {}
-    named = [
-        (part.start, f"chunk {i}")
-        for i, part in enumerate(pending, start=1)
-        if cache.first <= part.start < cache.kept - page // 6
-    ]
-    signs = _signs([place for place, _ in named], header.slots or None, page)
-    return signs | {"text": {"strings": [name for _, name in named]}}
+    shown = range(cache.first, cache.kept - room)
+    return {part.start: f"chunk {i}" for i, part in enumerate(pending, start=1) if part.start in shown}
 
 
-def _signs(places: Sequence[int], ring: int | None, page: int, lower: float = -0.5) -> dict[str, Any]:
-    """Return small marks above places, or below them."""
-    slots = [place % ring if ring else place for place in places]
-    if not slots:
-        return {}
-    signs: dict[str, Any] = {"x": [slot % page + 0.5 for slot in slots], "y": [slot // page + lower for slot in slots]}
-    sides = ["left" if slot % page > 0.8 * page else "right" for slot in slots]
-    return signs | ({"textposition": [f"middle {side}" for side in sides]} if "left" in sides else {})
-
-
-def _strip(step: Step, cache: CacheState, ring: int | None, page: int, top: int) -> tuple[PlotTrace, PlotTrace]:
-    """Return the tokens of the step's rows below the page, and words on their slots."""
+def _strip(
+    step: Step, cache: CacheState, ring: int, drawing: LinesOfSlots | RingOfSlots
+) -> tuple[PlotTrace, PlotTrace]:
+    """Return the tokens of the step's rows below all slots, and words on their slots."""
     nodes = fed_nodes(step) if step.tokens else []
     if not nodes:
         return {}, {}
-    shown, fates, first = nodes[:_TOKENS], node_fates(step), step.start - 1
+    across, most = drawing.across, drawing.across * drawing.rows
+    shown, fates, first = nodes[:most], node_fates(step), step.start - 1
     slots = [
-        f"{line * page + begin} to {line * page + stop - 1}" if stop - begin > 1 else str(line * page + begin)
-        for line, begin, stop in _pieces(range(first, first + len(nodes)), ring, ring or max(page, cache.end))
+        f"{part.start} to {part.stop - 1}" if len(part) > 1 else str(part.start)
+        for part in slot_ranges(range(first, first + len(nodes)), ring)
     ]
     words = f"written in this step, slots {', then '.join(slots)}"
-    more = f" (the first {_TOKENS} of {len(nodes)} rows)" if len(nodes) > len(shown) else ""
+    more = f" (the first {most} of {len(nodes)} rows)" if len(nodes) > len(shown) else ""
+    top = drawing.top(cache)
     tokens = {
-        "x": [(i % _ACROSS + 0.5) * page / _ACROSS for i in range(len(shown))],
-        "y": [top + 1 + i // _ACROSS for i in range(len(shown))],
+        "x": [(i % across + 0.5) * drawing.width / across for i in range(len(shown))],
+        "y": [top + 1 + i // across for i in range(len(shown))],
         "nodes": packed(shown),
         "fate": encode.fates([fates[node] for node in shown]),
         "text": texts([step.tokens[node] for node in shown]),
@@ -264,43 +230,12 @@ def _strip(step: Step, cache: CacheState, ring: int | None, page: int, top: int)
     return tokens, {"x": [0], "y": [top + 0.1], "text": {"strings": [words + more]}}
 
 
-def _page(header: Header) -> tuple[int, int]:
-    """Return slots of a line, and lines."""
-    slots = header.slots or len(header.prompt) + header.max_new_tokens + _SPARE
-    page = -(-slots // _LINES // _NICE) * _NICE + _NICE * (slots == 0)
-    return page, -(-slots // page)
-
-
-def _all(lines: int, page: int, slots: int = 0) -> dict[str, Any]:
-    """Return whole lines, but of a ring only as many slots as it has."""
-    last = slots - (lines - 1) * page if slots else page
-    return {"x": [page] * (lines - 1) + [last], "base": [0] * lines, "y": [*range(lines)]}
-
-
-def _pieces(places: range, ring: int | None, page: int) -> Iterator[tuple[int, int, int]]:
-    """Return line, first and stop of what neighbouring places are on the page."""
-    place = places.start
-    while place < places.stop:
-        slot = place % ring if ring else place
-        length = min(places.stop - place, page - slot % page, ring - slot if ring else page)
-        yield slot // page, slot % page, slot % page + length
-        place += length
-
-
-def _at(pieces: Sequence[tuple[int, int, int]], lower: float = 0) -> dict[str, Any]:
-    if not pieces:
-        return {}
-    lines = [line + lower if lower else line for line, _, _ in pieces]
-    return {"x": [stop - first for _, first, stop in pieces], "base": [first for _, first, _ in pieces], "y": lines}
-
-
-def _bars(colour: str, hatch: str = "", ink: str = "$paper", **marker: Any) -> dict[str, Any]:
-    """Return bars along the lines."""
-    look: dict[str, Any] = {"color": colour, "line": {"width": 0}} | marker
+def _look(colour: str, hatch: str = "", ink: str = "$paper") -> dict[str, Any]:
+    """Return how slots are filled."""
+    look: dict[str, Any] = {"color": colour, "line": {"width": 0}}
     if hatch:
         look["pattern"] = {"shape": hatch, "fillmode": "overlay", "fgcolor": ink, "size": 6}
-    empty: dict[str, Any] = {"type": "bar", "orientation": "h", "x": [], "y": [], "base": [], "width": _THICK}
-    return empty | {"marker": look, "hoverinfo": "skip", "showlegend": False}
+    return look
 
 
 VIEW = View(
