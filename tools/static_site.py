@@ -1,7 +1,8 @@
 """Write the page as plain files: `python -m tools.static_site [--out FOLDER]`, or `make static`.
 
-The opening race, the gallery, the recorded race, the lessons and the cards of the sample run folder, with the same
-player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server says so.
+The opening race, the gallery, the recorded race, the lessons, and the cards of the sample run folder with their
+steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server
+says so.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from plotly.offline import get_plotlyjs
 
 from analysis.metrics import METRICS
 from app.debug.calls import DebugCalls
+from app.debug.view import step_facts
 from app.jobs.recorded_race import opening, recorded_race
 from app.jobs.streaming import page_line
+from app.server.limits import LIMITS
 from app.server.machine import elsewhere
 from app.state import AppState
 from app.store.trace_store import StoredRun
@@ -86,13 +90,16 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
     _give(data, "page/race", {"lines": recorded_race(app_state.recordings, live=False)})
     viewer = {"gallery": app_state.recordings.gallery(), "landing": landing.id, "largest": 0}
     learn = {"lessons": lessons, "glossary": dict(app_state.lessons.glossary)}
-    _give(data, "page/debug", debug_cards(app_state.debug))
+    cards = debug_cards(app_state.debug)
+    steps = debug_steps(app_state.debug, cards)
+    _give(data, "page/debug", cards)
+    _give(data, "page/debug-steps", steps)
     for each in lessons:
         lesson = app_state.lessons.lesson(each["id"])
         _give(data, f"lessons/{each['id']}", lesson)
         _write(out / "lessons" / f"{each['id']}.html", plain_lesson(lesson, app_state.lessons.trace))
     names = list[str]()
-    for name, stored, about in _runs(app_state, wanted):
+    for name, stored, about in _runs(app_state, cards["open"]["folder"], steps["steps"], wanted):
         _give(data, f"runs/{name}", _whole(name, stored, about))
         names.append(name)
     _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names})
@@ -106,13 +113,35 @@ def debug_cards(calls: DebugCalls) -> dict[str, Any]:
     return {"open": shown, "charts": {key: calls.call("chart", [address, key]) for key in METRICS}}
 
 
-def _runs(app_state: AppState, wanted: Callable[[str], bool]) -> Iterator[tuple[str, StoredRun, dict[str, Any]]]:
-    """Yield the recordings of the gallery and of the lessons, with what the page says of each."""
+def debug_steps(calls: DebugCalls, cards: dict[str, Any]) -> dict[str, Any]:
+    """Find the steps that each row of each card counts: their places in one list of the steps of all."""
+    view = calls.view(cards["open"]["address"])
+    rows = [(key, row) for key, chart in cards["charts"].items() for row in range(len(chart["results"][0]["rows"]))]
+    counted = {f"{key}:{row}": view.behind(key, row) for key, row in [("", -1), *rows]}
+    listed = np.unique(np.concatenate([each.places for each in counted.values()]))
+    return {
+        "steps": [step_facts(view.folder, int(at)) for at in listed],
+        "behind": {
+            name: {"at": np.searchsorted(listed, each.places).tolist(), **each.order()}
+            for name, each in counted.items()
+        },
+        "listed": LIMITS.listed_steps,
+    }
+
+
+def _runs(
+    app_state: AppState, folder: str, steps: list[dict[str, Any]], wanted: Callable[[str], bool]
+) -> Iterator[tuple[str, StoredRun, dict[str, Any]]]:
+    """Yield the recordings of gallery, lessons and a run folder's listed steps, with what the page says of each."""
     for each in app_state.recordings:
         if wanted(each.id):
             yield each.id, app_state.store.find(each.id), {"title": each.title, "shows": each.shows, "step": each.step}
     for name in filter(wanted, app_state.lessons.recordings()):
         yield name, app_state.store.find(name), {}
+    for run in sorted({step["run"] for step in steps}):
+        if wanted(f"debug-{run}"):
+            trace, about = app_state.debug.recorded(folder, run)
+            yield f"debug-{run}", StoredRun(trace, Play(trace.header)), about
 
 
 def _whole(name: str, stored: StoredRun, about: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from .view import DebugView, whole
 
 if TYPE_CHECKING:
     from decoding.codec import Codec
-    from decoding.types import Header
+    from decoding.types import Header, Trace
 
 _SOME = "The run's trace is made of the tables: it shows the guesses, and not the method's own view."
 _TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
@@ -52,7 +52,7 @@ class DebugCalls:
         with self._pool.place():
             return made(asked)
 
-    def _view(self, query: object) -> DebugView:
+    def view(self, query: object) -> DebugView:
         """Return the view that an address names; a folder that has several methods is opened at one of them."""
         return self._view_of(DebugState.parse(query))
 
@@ -114,24 +114,24 @@ class DebugCalls:
         """Return a metric of the selections, with its figure."""
         query, key = _listed(asked, 2)
         if key in (COMPARED, QUESTIONS):
-            return self._view(query).compare(key)
+            return self.view(query).compare(key)
         if not isinstance(key, str) or key not in METRICS:
             raise TraceError("there is no such chart")
-        return self._view(query).measure(key)
+        return self.view(query).measure(key)
 
     def steps(self, asked: Any) -> ServerAnswer:
         """Return some of the steps that a row of a metric counts."""
         query, key, row, second, offset = _listed(asked, 5)
         if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in METRICS):
             raise TraceError("there is no such chart")
-        return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
+        return self.view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 
     def export(self, asked: Any) -> ServerAnswer:
         """Return the chosen steps as a file."""
         query, form = _listed(asked, 2)
         if not isinstance(form, str) or form not in _TYPES:
             raise TraceError(f"choose one of {', '.join(_TYPES)} to download")
-        table = self._view(query).table(LIMITS.exported_rows)
+        table = self.view(query).table(LIMITS.exported_rows)
         return {"name": f"specscope-steps.{form}", "type": _TYPES[form]} | _FORMS[form](table)
 
     def bring(self, asked: Any) -> ServerAnswer:
@@ -144,21 +144,28 @@ class DebugCalls:
         folder, number, step = _listed(asked, 3)
         if not isinstance(folder, str):
             raise TraceError("there is no such run folder")
-        opened = self._folders.get(folder)
-        trace, from_file = trace_of(opened.folder, whole(number, 2**31), LIMITS.upload_bytes, LIMITS.files)
+        trace, about = self.recorded(folder, whole(number, 2**31))
         if not 0 <= whole(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
-        if from_file:
-            refuse_contradictions(trace)
-        else:
-            trace = with_texts(trace, self._codec_of)
         run = new_id()
         with self._store.reading():
             play, lines = replay(trace, run)
         stored = StoredRun(trace, play)
         self._store.put(run, stored, CLIENT.get())
-        about = {"title": f"A run of {opened.name}", "shows": "" if from_file else _SOME, "step": step}
-        return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end(), "run": run}
+        return {
+            "lines": page_line(run=run, address=f"run={run}", step=step, **about) + lines + stored.end(),
+            "run": run,
+        }
+
+    def recorded(self, folder: str, number: int) -> tuple[Trace, dict[str, str]]:
+        """Return a run of a folder, and what the page says of it."""
+        opened = self._folders.get(folder)
+        trace, from_file = trace_of(opened.folder, number, LIMITS.upload_bytes, LIMITS.files)
+        if from_file:
+            refuse_contradictions(trace)
+        else:
+            trace = with_texts(trace, self._codec_of)
+        return trace, {"title": f"A run of {opened.name}", "shows": "" if from_file else _SOME}
 
 
 def _csv(table: pa.Table) -> ServerAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,19 @@ def conditions_sql(conditions: Sequence[Condition]) -> str:
     return f"SELECT run, step FROM steps JOIN runs USING (run) WHERE {' AND '.join(of_steps)}"
 
 
+@dataclass(frozen=True, slots=True)
+class CountedSteps:
+    """The steps that a row of a metric counts."""
+
+    places: np.ndarray[Any, Any]  # in the table of steps
+    whole: bool  # the row is made of all of them
+    slowest: bool  # they are in the order of their times
+
+    def order(self) -> dict[str, bool]:
+        """Return what the list of them says of its order."""
+        return {"whole": self.whole, "slowest": self.slowest}
+
+
 class DebugView:
     """The selections that an address names."""
 
@@ -158,9 +171,14 @@ class DebugView:
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
         """Return some of the steps that a row of a metric counts, or all rows."""
-        side = self.second if second else self.first
-        if side is None:
-            raise ParamError("there is no second selection to look into: choose a folder to compare with")
+        side, counted = self._side(second), self.behind(key, row, second)
+        listed = counted.places[offset : offset + LIMITS.listed_steps]
+        steps = [step_facts(side.folder, int(at)) for at in listed]
+        return {"count": len(counted.places), "offset": offset, **counted.order(), "steps": steps}
+
+    def behind(self, key: str, row: int, second: bool = False) -> CountedSteps:
+        """Return the steps that a row of a metric counts, or all rows."""
+        side = self._side(second)
         conditions, slowest, whole = list[Condition](), "", False
         if key and row >= 0:
             result = self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key)
@@ -169,15 +187,13 @@ class DebugView:
             conditions = result["where"][row] if result["where"] else []
             slowest = result["slowest"][row] if result["slowest"] else ""
             whole = bool(slowest) or not result["where"]
-        places = side.steps(conditions, slowest)
-        listed = places[offset : offset + LIMITS.listed_steps]
-        return {
-            "count": len(places),
-            "offset": offset,
-            "whole": whole,
-            "slowest": bool(slowest),
-            "steps": [step_facts(side.folder, int(at)) for at in listed],
-        }
+        return CountedSteps(side.steps(conditions, slowest), whole, bool(slowest))
+
+    def _side(self, second: bool) -> Selected:
+        side = self.second if second else self.first
+        if side is None:
+            raise ParamError("there is no second selection to look into: choose a folder to compare with")
+        return side
 
     def table(self, most: int) -> pa.Table:
         """Return the steps of the first selection with what is known of their runs."""

@@ -1,4 +1,4 @@
-// What a server answers, from plain files: recordings, lessons, the recorded race, and the cards of a run folder.
+// What a server answers, from plain files: recordings, lessons, the recorded race, and a run folder's cards with their steps.
 import { dataOf } from "./plain_data.js";
 
 const LIVE = "This page is plain files, without a server: install Specscope to do that.";
@@ -23,6 +23,17 @@ const orFault = (read, sentence) => read().catch(() => ({ fault: sentence }));
 const ofStep = (kind) => (/** @type {[run: string | undefined, k: number]} */ [run, k]) =>
   orFault(async () => ({ lines: /** @type {string} */ ((await recorded(run))[kind][k]) }), "This page has no more of that step.");
 
+/**
+ * Return true if an address of the Debug page asks for other steps than those that are here.
+ * @param {URLSearchParams} asked
+ * @param {URLSearchParams} ours
+ */
+const selects = (asked, ours) => {
+  const fields = (/** @type {URLSearchParams} */ query) =>
+    [...query].filter(([name]) => /^(f|b)\.|^(sql|against)$/.test(name)).map(String).sort().join("&");
+  return (fields(asked) && fields(asked) !== fields(ours)) || (asked.get("folder") ?? ours.get("folder")) !== ours.get("folder");
+};
+
 const refused = () => Promise.resolve({ fault: LIVE });
 
 export const plainServer = {
@@ -40,11 +51,26 @@ export const plainServer = {
     if (!learn.lessons.some((/** @type {{ id: string }} */ each) => each.id === id)) throw new Error("there is no such lesson");
     return { lesson: await dataOf(`lessons/${id}`) };
   }, "There is no lesson of that name: choose one."),
-  debug_open: () => orFault(async () => (await dataOf("page/debug")).open, "The run folder is missing."),
+  debug_open: (/** @type {string} */ query) => orFault(async () => {
+    const { open } = await dataOf("page/debug");
+    const asked = new URLSearchParams(query), ours = new URLSearchParams(open.address);
+    const chart = asked.get("chart") ?? "";
+    const linked = open.charts.some((/** @type {{ key: string }} */ { key }) => key === chart) ? { chart, address: `${open.address}&chart=${chart}` } : {};
+    return { ...open, ...linked, notice: selects(asked, ours) ? LIVE : open.notice };
+  }, "The run folder is missing."),
   debug_chart: (/** @type {[query: string, key: string]} */ [, key]) =>
     orFault(async () => (await dataOf("page/debug")).charts[key], "This chart is missing."),
-  debug_steps: refused,
+  debug_steps: (/** @type {[query: string, key: string, row: number, second: boolean, offset: number]} */ [, key, row, , offset]) =>
+    orFault(async () => {
+      const { steps, behind, listed } = await dataOf("page/debug-steps");
+      const { at, ...order } = behind[`${key}:${row}`];
+      const shown = at.slice(offset, offset + listed).map((/** @type {number} */ place) => steps[place]);
+      return { count: at.length, offset, ...order, steps: shown };
+    }, "These steps are missing."),
   debug_export: refused,
   debug_bring: refused,
-  debug_play: refused,
+  debug_play: (/** @type {[folder: string, run: number, step: number]} */ [, number, step]) => orFault(async () => {
+    const run = `debug-${number}`, { lines } = await recorded(run);
+    return { run, lines: `${lines}${JSON.stringify({ kind: "host", step })}\n` };
+  }, "This run is missing."),
 };

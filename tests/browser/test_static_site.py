@@ -14,7 +14,7 @@ import pytest
 from tools.static_site import MOST_BYTES, main, write_site
 
 NewPage = Callable[..., Any]
-RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead"}
+RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead", "debug-1"}
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -59,6 +59,35 @@ def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: st
     page.keyboard.press("a")
     page.wait_for_function("SpecscopeApp.shown.learn.player.record.last === 7")
     assert "lesson=verify" in page.evaluate("location.search")
+
+
+def test_a_card_opens_its_steps_in_the_player(new_page: NewPage, address: str) -> None:
+    """Its steps are data of the site; what needs a query is one sentence, and the cards stay."""
+    page = new_page()
+    page.goto(f"{address}?screen=debug&chart=acceptance_histogram")
+    steps = page.locator("dialog[open] .app-debug-step")
+    card = "SpecscopeApp.shown.debug.cards.cards.find(({ facts }) => facts.key === 'acceptance_histogram')"
+    page.wait_for_function(f"globalThis.SpecscopeApp?.shown.debug && {card}?.measured")
+    page.evaluate(f"{card}.behind(0, false)")
+    steps.first.wait_for()
+    assert all("· 0 of " in step.inner_text() for step in steps.all())
+    page.keyboard.press("Escape")
+    page.click("text=List them")
+    steps.first.wait_for()
+    assert page.inner_text("dialog[open] [role=status]").startswith("223 steps") and steps.count() == 40
+    page.click("text=More steps")
+    page.wait_for_function("document.querySelectorAll('dialog[open] .app-debug-step').length === 80")
+    steps.nth(1).get_by_role("button").click()
+    at = "globalThis.SpecscopeApp?.shown.viewer?.player.state.step === 1"
+    page.wait_for_function(f"{at} && SpecscopeApp.shown.viewer.player.record.head.header.method === 'draft_model'")
+    assert "run=debug-1&step=1" in page.evaluate("location.search")
+    page.evaluate("SpecscopeApp.shown.viewer.player.goto({ view: 'mask', node: 1 })")
+    page.wait_for_function("document.querySelector('#viewer .ss-detail')?.textContent.includes('Sees')")
+    page.reload()
+    page.wait_for_function(at)
+    page.goto(f"{address}?screen=debug&f.method=draft_model")
+    page.wait_for_selector(".app-debug-notice >> text=This page is plain files, without a server")
+    page.wait_for_selector("#debug .ss-debug >> text=Acceptance")
 
 
 def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None:
