@@ -159,6 +159,7 @@ def _check_right(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> I
     except SpecscopeError as error:
         yield str(lesson.error(ask.right.line, str(error)))
         return
+    yield from _check_open(lesson, library, screen)
     if ask.right.value == "measured" and not isinstance(computed, list):
         return  # a time, which differs from recording to recording
     stated = ask.right.value.split() if isinstance(computed, list) else [ask.right.value]
@@ -166,6 +167,21 @@ def _check_right(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> I
     if not same:
         shown = " ".join(computed) if isinstance(computed, list) else f"{computed:g}"
         yield str(lesson.error(ask.right.line, f"the file says {ask.right.value}, and {ask.right.fact} is {shown}"))
+
+
+def _check_open(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> Iterator[str]:
+    """Check that the player does not show the answer beside the question: it keeps nothing back from phase a on."""
+    ask, show = screen.ask, screen.show
+    if not ask or not ask.right or not show:
+        return
+    judged = show.phase in ("accept", "commit")
+    asked = LessonWriter(lesson, library).facts.step_of(ask.right.fact)
+    if asked and asked[0] == show.runs[0] and (asked[1] < show.step or (asked[1] == show.step and judged)):
+        message = f"the stage shows the answer: ask for {ask.right.fact} at phase p, v or w of step {asked[1]}"
+        yield str(lesson.error(ask.question.line, message))
+    if judged and any(ask.right.fact == f"passes({run})" for run in show.runs):
+        message = f"the player shows how many steps there are: ask for {ask.right.fact} at phase p, v or w"
+        yield str(lesson.error(ask.question.line, message))
 
 
 def _is_number(text: str, value: float) -> bool:

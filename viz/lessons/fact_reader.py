@@ -64,6 +64,14 @@ class FactReader:
         value = function(*arguments)
         return f"n{value}" if _kinds(function) and _returns_node(function) else value
 
+    def step_of(self, written_fact: str) -> tuple[str, int] | None:
+        """Return the run and the step that a fact is about; None where it is about no single step."""
+        call = _CALL.fullmatch(written_fact.strip())
+        if not call or At not in _kinds(FACTS[call[1]])[:1]:
+            return None
+        run, step = call[2].split()[:2]
+        return run, int(step)
+
     def text(self, written_fact: str) -> str:
         """Compute a fact and format it: `name(...)`, or `name(...) :2` for two digits after the point."""
         fact, _, digits = written_fact.partition(" :")
