@@ -62,7 +62,7 @@ export class Player {
     /** @type {State} */
     this.state = {
       ...BEGIN, open: new Set(), view: null, facts: false, full: false, speed: "1", substeps: true, narrow: false,
-      focused: -1, withheld: false, glide: true, size: 0, // counts what may have changed the size of a card
+      focused: -1, withheld: false, asking: false, glide: true, size: 0, // counts what may have changed the size of a card
     };
     /** @type {Phase} */
     this.phase = BEGIN.phase; // that was asked for; another is shown while what becomes of the step is withheld
@@ -229,11 +229,19 @@ export class Player {
   }
 
   /**
-   * While a question is open: show nothing of what becomes of the step, nor ticks and sentences that tell it.
+   * While a question is open: show nothing of how the run ends and how long it is, nor of what each node sees; and nothing
+   * of what becomes of the step, unless the host shows that itself.
    * @param {boolean} withheld
+   * @param {boolean} [asking]
    */
-  withhold(withheld) {
-    this.moved("host", () => this.change({ withheld, phase: this.phase }));
+  withhold(withheld, asking = withheld) {
+    this.moved("host", () => this.change({ withheld, asking, phase: this.phase }));
+  }
+
+  /** The step on the screen, in words. */
+  get at() {
+    const { record, state } = this;
+    return `step ${state.step}${state.asking ? "" : ` of ${record.last}`}`;
   }
 
   /**

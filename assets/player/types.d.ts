@@ -42,6 +42,7 @@ export interface State {
   focused: number; // the step whose nodes are meant by it
   zoom: string[]; // the zones that the stage shows alone
   withheld: boolean; // whether what becomes of the step is kept back
+  asking: boolean; // whether a question is open: the run's end and length are kept back, and what each node sees
   glide: boolean; // whether the stage may show how tokens came to where they are
   size: number;
 }

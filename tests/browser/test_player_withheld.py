@@ -83,6 +83,50 @@ def test_what_is_withheld_is_not_in_the_document(show: Show, method: str) -> Non
     assert shown.run(SEEN)["fates"] > 0
 
 
+# What tells how long the run is, how it ended, or what a node sees.
+KEPT = """(() => {
+  const last = player.record.last, { where } = player.transport;
+  const named = [...document.querySelectorAll("[aria-label], [aria-valuetext], [title]")].map((each) =>
+    [each.getAttribute("aria-label"), each.getAttribute("aria-valuetext"), each.title].join(" "));
+  return {
+    last: Number(where.textContent.includes(` / ${last}`))
+      + named.filter((words) => [` of ${last}`, `${last + 1} passes`].some((each) => words.includes(each))).length,
+    headline: document.querySelector(".ss-conclusion").hidden ? "" : document.querySelector(".ss-headline").textContent,
+    mask: document.querySelectorAll("[data-view=mask]").length,
+    sees: document.querySelector(".ss-why").textContent,
+    lit: [...document.querySelectorAll(".ss-marks")].filter(({ dataset }) => dataset.seen).length,
+    timeline: player.cards.cards.get("timeline").content.figure.data[0].y.length,
+  };
+})()"""
+
+
+@pytest.mark.parametrize("withheld", [True, False])
+def test_while_a_question_is_open_the_run_has_no_length_end_or_mask(show: Show, withheld: bool) -> None:
+    """Also where the host itself shows what became of the step, as at the end of a run."""
+    shown = show(record("lookahead"), views=["mask", "timeline", "tree"], height=3000)
+    last = len(shown.trace.steps) - 1
+    shown.do(f"player.goto({{ step: {last}, phase: 'commit', node: 3 }})")
+    shown.at(f"{last}/commit")
+    shown.wait("player.record.details.has(player.state.step)")
+    shown.do("player.change({})")
+    told = shown.run(KEPT)
+    assert told["last"] >= 3 and told["headline"] and told["mask"] == 1 and told["sees"] and told["lit"]
+    shown.do(f"player.goto({{ step: {last} }}); player.withhold({str(withheld).lower()}, true)")
+    shown.at(f"{last}/{'answers' if withheld else 'commit'}")
+    kept = shown.run(KEPT)
+    assert (kept["last"], kept["headline"], kept["mask"], kept["sees"], kept["lit"]) == (0, "", 0, "", 0)
+    shown.do("player.seek(3, 'verify')")
+    shown.at("3/verify")
+    assert shown.run(KEPT)["timeline"] == (3 if withheld else last + 1)
+    assert shown.run("player.transport.scrubber.max") == "3"
+    assert shown.run("player.transport.scrubber.disabled && player.cards.buttons.get('mask').disabled")
+    shown.press(shown.run("player.cards.key(player.record.view('mask'))"))
+    assert shown.run(KEPT)["mask"] == 0
+    shown.do(f"player.goto({{ step: {last}, node: 3 }}); player.withhold(false)")
+    shown.at(f"{last}/commit")
+    assert shown.run(KEPT) == told
+
+
 def test_later_steps_are_not_on_the_timeline_while_phases_are_looked_at(show: Show) -> None:
     """They were dimmed there, and could be read."""
     shown = show(record("lookahead"), height=2400)

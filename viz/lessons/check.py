@@ -128,6 +128,10 @@ def _check_screens(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
         for show in (screen.show, screen.reveal):
             if show:
                 yield from _check_show(lesson, library, show)
+        if screen.ask and screen.show and screen.show.view == "mask":
+            yield str(
+                lesson.error(screen.show.line, "the mask is kept back while a question is open: show it in @reveal")
+            )
         yield from _check_right(lesson, library, screen)
 
 
@@ -179,8 +183,8 @@ def _check_open(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> It
     if asked and asked[0] == show.runs[0] and (asked[1] < show.step or (asked[1] == show.step and judged)):
         message = f"the stage shows the answer: ask for {ask.right.fact} at phase p, v or w of step {asked[1]}"
         yield str(lesson.error(ask.question.line, message))
-    if judged and any(ask.right.fact == f"passes({run})" for run in show.runs):
-        message = f"the player shows how many steps there are: ask for {ask.right.fact} at phase p, v or w"
+    if judged and show.view == "timeline" and any(ask.right.fact == f"passes({run})" for run in show.runs):
+        message = f"the timeline shows all steps: ask for {ask.right.fact} at phase p, v or w"
         yield str(lesson.error(ask.question.line, message))
 
 

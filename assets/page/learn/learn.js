@@ -240,11 +240,12 @@ export class Learn {
   }
 
   /**
-   * While a question is open, what becomes of the step is kept back, unless the lesson itself shows it.
+   * While a question is open, the answer is kept back; what becomes of the step is not where the lesson itself shows it.
    * @param {Player} player
    */
   withhold(player) {
-    player.withhold(this.column.asking && !OPEN.has(this.placed?.phase ?? ""));
+    const { asking } = this.column;
+    player.withhold(asking && !OPEN.has(this.placed?.phase ?? ""), asking);
   }
 
   /** @param {string} run */

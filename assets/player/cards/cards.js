@@ -38,7 +38,7 @@ export class Cards {
     const { player } = this;
     const { record, state } = player;
     if (record.fault && !record.play) this.clear();
-    if (["open", "narrow", "full", "view", "record"].some((name) => changed.has(name))) this.prepare();
+    if (["open", "narrow", "full", "view", "record", "asking"].some((name) => changed.has(name))) this.prepare();
     if (!record.play || state.step < 0) return;
     const marksOnly = [...changed].every((name) => name === "hover");
     this.waiting = false;
@@ -126,7 +126,7 @@ export class Cards {
    * @param {string} name
    */
   goto(name) {
-    if (!this.buttons.has(name)) return;
+    if (this.buttons.get(name)?.disabled !== false) return;
     if (this.player.state.full && this.isShown(name)) {
       this.toggle(name, false);
       return;
@@ -141,9 +141,17 @@ export class Cards {
 
   shown() {
     const { state } = this.player;
-    if (!this.views) return [];
-    if (state.narrow || state.full) return this.views.filter((view) => view.name === state.view);
-    return this.views.filter((view) => state.open.has(view.name));
+    const views = (this.views ?? []).filter(({ name }) => !this.isKeptBack(name));
+    if (state.narrow || state.full) return views.filter((view) => view.name === state.view);
+    return views.filter((view) => state.open.has(view.name));
+  }
+
+  /**
+   * Return true for the mask while a question is open: it says what each node sees.
+   * @param {string} name
+   */
+  isKeptBack(name) {
+    return this.player.state.asking && name === "mask";
   }
 
   /** @param {string} name */
@@ -154,8 +162,10 @@ export class Cards {
   arrange() {
     if (!this.views) return;
     const shown = new Set(this.shown().map((view) => view.name));
-    for (const [name, tab] of this.buttons) tab.setAttribute("aria-pressed", String(shown.has(name)));
     for (const view of this.views) {
+      const tab = this.buttons.get(view.name), kept = this.isKeptBack(view.name);
+      tab?.setAttribute("aria-pressed", String(shown.has(view.name)));
+      if (tab) Object.assign(tab, { disabled: kept, title: kept ? "Kept back until the question is answered" : view.look_for });
       const card = this.cards.get(view.name);
       if (shown.has(view.name) && !card) this.open(view);
       else if (!shown.has(view.name) && card) this.remove(view.name, card);

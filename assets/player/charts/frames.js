@@ -85,15 +85,15 @@ export class Frames {
   /**
    * Return the figure of a view at a step and phase: the step's patch over the base, without what later phases show.
    * @param {View} view
-   * @param {{ step: number, phase: Phase }} seen
+   * @param {{ step: number, phase: Phase, withheld?: boolean }} seen
    * @param {string} theme
    * @param {Spot | null} pin
    * @param {number} told how many steps a growing view may show
    * @returns {Figure}
    */
-  figure(view, { step: k, phase }, theme, pin, told) {
+  figure(view, { step: k, phase, withheld }, theme, pin, told) {
     /** @type {Patch | null} */
-    const patch = view.grows ? this.growth(view, theme, told) : this.patch(view, k, isJudged({ phase }), theme, pin);
+    const patch = view.grows ? this.growth(view, theme, told, !withheld) : this.patch(view, k, isJudged({ phase }), theme, pin);
     const at = PHASES.indexOf(phase);
     const base = this.base(view, theme);
     const data = base.data.map((part, i) => {
@@ -108,12 +108,13 @@ export class Frames {
   }
 
   /**
-   * Return the points of a growing view: of every step so far, or of the first ones, with room for the others.
+   * Return the points of a growing view: of every step so far, or of the first ones, with room for the others or without.
    * @param {View} view
    * @param {string} theme
    * @param {number} told
+   * @param {boolean} room
    */
-  growth(view, theme, told) {
+  growth(view, theme, told, room) {
     const key = `${view.name}/${theme}`;
     const grown = this.grown.get(key) ?? { upto: 0, data: view.base.data.map(() => ({})), layout: {} };
     this.grown.set(key, grown);
@@ -125,7 +126,7 @@ export class Frames {
       grown.layout = overlay(grown.layout, patch.layout);
     }
     // Plotly tells old from new by identity, so that every figure gets arrays of its own.
-    return { data: grown.data.map((part) => copied(part, told, grown.upto)), layout: grown.layout };
+    return { data: grown.data.map((part) => copied(part, told, room ? grown.upto : Infinity)), layout: grown.layout };
   }
 }
 

@@ -62,7 +62,8 @@ export class Marks {
    */
   drawPin(nodes, { node, own }) {
     const pinned = this.boxes(node, own);
-    if (this.plot.view.pinned) { // this view is about the pinned node, all of it
+    const { state } = this.plot.player;
+    if (this.plot.view.pinned || state.asking) { // this view is about the pinned node, all of it
       this.set("pinned", pinned.map(outline).join(""));
       return;
     }

@@ -76,7 +76,7 @@ export class Plot {
   // What of the state this view shows.
   shown() {
     const { record, state } = this.player;
-    if (this.view.grows) return `${record.last}/${this.player.told}`;
+    if (this.view.grows) return `${record.last}/${this.player.told}/${state.withheld}`;
     const at = `${state.step}/${state.phase}`, { pin } = this;
     if (!this.view.pinned || pin?.step !== state.step) return at;
     return `${at}/${record.number(pin)}/${record.details.has(state.step)}`;
@@ -249,7 +249,7 @@ export class Plot {
     const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, seen) : new Map();
     const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
     const summary = this.figure?.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step ? sentence(step, state) : ""));
-    const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;
+    const words = `${this.view.label}, ${this.player.at}. ${summary}`;
     if (this.gd.getAttribute("aria-label") !== words) this.gd.setAttribute("aria-label", words);
   }
 

@@ -114,7 +114,7 @@ export class Transport {
   update(changed) {
     const { record, state } = this.player;
     this.drawTicks();
-    if (changed.has("record") || changed.has("step")) this.drawPlace();
+    if (["record", "step", "asking"].some((name) => changed.has(name))) this.drawPlace();
     if (changed.has("phase") || changed.has("step") || changed.has("record")) this.drawPhase();
     if (changed.has("playing")) {
       setIcon(this.buttons.play, state.playing ? "pause" : "play", `${state.playing ? "Pause" : "Play"} (Space)`);
@@ -127,14 +127,17 @@ export class Transport {
   drawPlace() {
     const { record, state } = this.player;
     const none = record.last < 0;
-    this.scrubber.max = String(Math.max(0, record.last));
-    this.scrubber.value = String(Math.max(0, state.step));
-    this.scrubber.disabled = none;
+    const { step, asking } = state;
+    this.scrubber.max = String(Math.max(0, asking ? step : record.last));
+    this.scrubber.value = String(Math.max(0, step));
+    this.scrubber.disabled = none || asking; // its length is the run's
     for (const each of Object.values(this.buttons)) each.disabled = none;
-    this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : `step ${stepName(state.step)} of ${record.last}`);
-    write(this.where, none ? "–" : `${state.step || "prompt"} / ${record.last}`);
+    const [at, name] = [`${step || "prompt"}`, `step ${stepName(step)}`];
+    this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : asking ? name : `${name} of ${record.last}`);
+    write(this.where, none ? "–" : asking ? at : `${at} / ${record.last}`);
     this.where.style.minWidth = `${Math.max(6, String(record.last).length) + String(record.last).length + 3}ch`; // nothing beside it moves as the steps count up
-    this.where.title = `The step on the screen, and the last one. Step 0 reads the prompt: ${plural(record.last + 1, "pass", "passes")} in all`;
+    this.where.title = asking ? "The step on the screen" :
+      `The step on the screen, and the last one. Step 0 reads the prompt: ${plural(record.last + 1, "pass", "passes")} in all`;
   }
 
   drawPhase() {
@@ -150,7 +153,7 @@ export class Transport {
   // Ticks below the scrubber where the target corrected a guess, above it where many guesses held.
   drawTicks() {
     const { record, state, told } = this.player;
-    const until = state.withheld ? 0 : told;
+    const until = state.asking ? 0 : told;
     const ticks = `${record.version}/${record.last}/${until}`;
     if (this.ticked === ticks) return;
     this.ticked = ticks;

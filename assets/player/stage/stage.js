@@ -85,7 +85,7 @@ export class Stage {
     if (!this.view || state.step < 0) return;
     show(this.whole, zoomed(this.base, state.zoom) !== null);
     if (["narrow", "full", "zoom"].some((name) => changed.has(name)) || this.sized !== state.size) this.fit();
-    if (changed.has("focus") || changed.has("withheld")) this.drawn = "";
+    if (changed.has("focus") || changed.has("asking")) this.drawn = "";
     this.draw();
     if (changed.has("hover") || changed.has("pin") || changed.has("step")) this.mark();
   }
@@ -178,7 +178,7 @@ export class Stage {
     }));
     this.links.replaceChildren(...this.paths.map(({ path }) => path));
     this.pieces.draw(scene.pieces, glides);
-    this.floor.setAttribute("aria-label", `Stage, step ${state.step} of ${record.last}. ${sentence(record.steps[state.step], state)}`);
+    this.floor.setAttribute("aria-label", `Stage, ${this.player.at}. ${sentence(record.steps[state.step], state)}`);
     [this.drawn, this.at] = [wanted, at];
     this.mark();
   }

@@ -18,7 +18,7 @@ export class Conclusion {
   update() {
     const { record, state, root } = this.player;
     const ended = record.end !== null && state.step === record.last && state.phase === "commit" && !state.playing;
-    const words = ended && !state.full ? conclusion(record) : "";
+    const words = ended && !state.full && !state.asking ? conclusion(record) : "";
     show(this.node, words !== "");
     root.classList.toggle("ss-concluded", words !== "");
     if (this.words.textContent !== words) this.words.replaceChildren(...withTerms(words, this.player));

@@ -41,7 +41,7 @@ export class Detail {
 
   /** @param {Set<string>} changed */
   update(changed) {
-    if (!["step", "phase", "pin", "facts", "record", "detail", "withheld"].some((name) => changed.has(name))) return;
+    if (!["step", "phase", "pin", "facts", "record", "detail", "withheld", "asking"].some((name) => changed.has(name))) return;
     const { record, state } = this.player;
     const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
     const pinned = Boolean(state.pin && nodes && state.pin.node < nodes.count);
@@ -107,7 +107,7 @@ export class Detail {
     write(this.title, own ? `Target's own token of step ${step}` : `Node ${node} of step ${step}`);
     write(this.chip, `Pinned ${this.named(nodes, pin)} – press to release (Esc)`);
     this.list.replaceChildren(...facts(this.about(pin, true)));
-    write(this.why, record.sees(step, node));
+    write(this.why, this.player.state.asking ? "" : record.sees(step, node));
     this.drawBest(nodes, pin);
   }
 

@@ -55,7 +55,7 @@ export class Status {
       this.drawNotice();
     }
     const step = record.steps[state.step];
-    write(this.at, step ? `Step ${state.step} of ${record.last}` : "");
+    write(this.at, step ? this.player.at.replace("s", "S") : "");
     const words = step ? sentence(step, state) : "";
     if (this.say.title !== words) {
       this.say.title = words; // whole, where there is no room for all of it
