@@ -326,7 +326,7 @@ def test_the_mask_row_of_a_window_cell_takes_two_presses(show: Show) -> None:
     """A class sees on the full screen what a cell of the window sees, and why."""
     shown = lecture(show, False, "smollm2-prime-lookahead", step=6, width=1280, height=720)
     nodes = shown.run("player.record.nodesAt(6)")
-    node = next(i for i, source in enumerate(nodes["source"]) if source.startswith("window row 1"))
+    node = next(i for i, source in enumerate(nodes["source"]) if source.startswith("window, 1 below"))
     shown.page.click(f".ss-piece[data-node='{node}']")
     shown.press("1")
     shown.page.wait_for_selector("[data-view=mask] .ss-mark-pinned[d]")

@@ -119,6 +119,8 @@ test("zones that are shown alone lie one below another, and the others are away"
   const both = zoomed(base, ["pool", "text"]);
   assert.deepEqual(both.places, [[6 - 13, 0], [2, 2.9]]); // guesses stay below the text, whose last tokens are seen
   assert.equal(zoomed(base, ["elsewhere"]), null);
+  const three = { ...base, zones: [...base.zones, zone("guesses", 3, true)] };
+  assert.deepEqual(zoomed(three, ["guesses", "pool"]).places, [null, [0, 2.9], [1, 0]]); // in the order that was asked for
 });
 
 // A root with three guesses, the first of which is accepted; the third has a guess behind it that nothing had room for.

@@ -87,7 +87,7 @@ def all_words() -> dict[str, str]:
     ("source", "words"),
     [
         ("root", "the last token of the text"),
-        ("window:2,5", "window row 2, column 5"),
+        ("window:2,5", "window, 2 below its top line, on the diagonal from +5"),
         ("pool:1,3", "n-gram 1 of the pool, token 3"),
         ("medusa:2,0", "Medusa head 2, rank 0"),
         ("prompt:17", "copied from position 17 of the prompt"),

@@ -372,7 +372,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 SCREEN = Screen(
     heeds_budget=False,
-    sources={"window": "window row {0}, column {1}"},
+    sources={"window": "window, {0} below its top line, on the diagonal from +{1}"},
     origin=_origin,
     learned=_learned,
     no_guess=_no_guess,

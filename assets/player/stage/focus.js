@@ -182,8 +182,8 @@ const recount = (words, { fate, explored }, seen) => {
 };
 
 /**
- * Return a floor that shows some zones alone, one below another, as far to the right as they are: so guesses stay below the
- * text, of which the end is seen. Null where it has none of them.
+ * Return a floor that shows some zones alone, one below another in the order of their names, and as far to the right as
+ * they are: so guesses stay below the text, of which the end is seen. Null where it has none of them.
  * @param {StageBase} base
  * @param {string[]} names
  * @param {number} [most] columns: of wider zones the right end is seen
@@ -197,12 +197,14 @@ export const zoomed = ({ zones, title }, names, most = Infinity) => {
   const text = chosen.find(({ name }) => name === "text");
   const columns = Math.min(most, text && others.length ? Math.min(text.columns, wide + ROOT) : wide);
   let rows = 0;
-  const places = zones.map((zone) => {
-    if (!chosen.includes(zone)) return null;
-    const top = rows;
+  /** @type {([x: number, y: number] | null)[]} */
+  const places = zones.map(() => null);
+  for (const name of new Set(["text", ...names])) {
+    const zone = chosen.find((each) => each.name === name);
+    if (!zone) continue;
+    places[zones.indexOf(zone)] = [columns - zone.columns, rows];
     rows += zone.rows + title;
-    return /** @type {[number, number]} */ ([columns - zone.columns, top]);
-  });
+  }
   return { columns, rows, places };
 };
 
