@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.glossary import MODULE, module
 from viz.lessons.__main__ import main
 from viz.lessons.check import MOST_RECORDED_BYTES, check_folder
 from viz.lessons.lesson import FOLDER
@@ -91,6 +92,11 @@ def test_the_checker_says_no(tmp_path: Path, lesson: str, old: str, new: str, wo
     (tmp_path / f"{lesson}.md").write_text(text.replace(old, new, 1), encoding="utf-8")
     problems = [problem for problem in check_folder(tmp_path, LIBRARY) if problem.startswith(f"{lesson}.md:")]
     assert any(words in problem for problem in problems), problems
+
+
+def test_the_player_has_the_glossary_of_the_lessons() -> None:
+    """One list: a word that is explained in two ways is not explained."""
+    assert MODULE.read_text(encoding="utf-8") == module(), "run python -m tools.glossary"
 
 
 def test_the_runs_of_a_slider_differ_in_one_setting(tmp_path: Path) -> None:
