@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from .errors import ModelError, ModelMissingError
 
+_PLAIN = ["*.json", "*.model", "*.txt", "*.jinja"]
 _WANTED: dict[str, Any] = {
-    "allow_patterns": ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
+    "allow_patterns": [*_PLAIN, "*.safetensors"],
     # Second copies of the weights, in the form of the model's makers or for other programs.
     "ignore_patterns": ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"],
 }
@@ -56,13 +57,19 @@ def find(hub_id: HubId, what: str, progress: Callable[[str, float], None], *, do
     raise ModelMissingError(f"{what} {str(hub_id)[:200]!r} is not on this machine: choose another one")
 
 
-def fetch(hub_id: str, progress: Callable[[str, float], None], *, revision: str | None = None) -> Path:
-    """Return the folder of a model's files, fetching those that are not on this machine. Raises ModelError."""
+def fetch(
+    hub_id: str, progress: Callable[[str, float], None], *, revision: str | None = None, weights: bool = True
+) -> Path:
+    """Return the folder of a model's files, fetching those that are not on this machine. Raises ModelError.
+
+    Without `weights` these are its configuration and tokenizer alone, by which the weights may be refused unfetched.
+    """
     from huggingface_hub import snapshot_download
 
     progress(f"fetching {hub_id}", 0.0)
+    wanted = _WANTED if weights else _WANTED | {"allow_patterns": _PLAIN}
     try:
-        return Path(snapshot_download(hub_id, revision=revision, tqdm_class=_bar(hub_id, progress), **_WANTED))
+        return Path(snapshot_download(hub_id, revision=revision, tqdm_class=_bar(hub_id, progress), **wanted))
     except Exception as error:  # the hub's client passes on the errors of several network libraries
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"the model {hub_id!r} could not be fetched ({reason}): try again later") from None

@@ -13,6 +13,8 @@ from .default_model import BEST, named_model
 from .embedded import DTYPE, FOLDERS, drafter_of
 from .engine import Engine
 from .errors import ModelError, OptionError
+from .gguf.file import GgufFile
+from .gguf.folder import is_gguf, load_gguf_tokenizer
 from .model.resized import Resized
 from .model.session import Model, ProgressCallback
 from .parts import NAMED_PARTS, Parts
@@ -92,20 +94,25 @@ def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Mode
     width = target.card.vocabulary
     pair = f"{draft.card.name} cannot draft for {target.card.name}"
     if codec.tokenizer is not None and draft_codec.tokenizer is not None:
-        want, have = _words(codec), _words(draft_codec)
-        if want != have:
-            first = min(index for index in want.keys() | have.keys() if want.get(index) != have.get(index))
-            ours, theirs = (repr(words[first][:40]) if first in words else "nothing" for words in (want, have))
-            raise ModelError(
-                f"{pair}: their tokenizers differ, first at id {first}, which is {ours} for the target and "
-                f"{theirs} for the drafter; name a drafter with the same tokenizer"
-            )
+        check_tokens(pair, codec, draft_codec)
     elif width != draft.card.vocabulary:
         raise ModelError(
             f"{pair}: their vocabularies have {draft.card.vocabulary} and {width} entries, and without tokenizers for "
             "both nothing tells whether the ids agree; name a drafter with the same tokenizer"
         )
     return draft if width == draft.card.vocabulary else Resized(draft, width)
+
+
+def check_tokens(pair: str, codec: Codec, draft_codec: Codec) -> None:
+    """Raise ModelError unless each id is the same token for both tokenizers, special tokens included."""
+    want, have = _words(codec), _words(draft_codec)
+    if want != have:
+        first = min(index for index in want.keys() | have.keys() if want.get(index) != have.get(index))
+        ours, theirs = (repr(words[first][:40]) if first in words else "nothing" for words in (want, have))
+        raise ModelError(
+            f"{pair}: their tokenizers differ, first at id {first}, which is {ours} for the target and "
+            f"{theirs} for the drafter; name a drafter with the same tokenizer"
+        )
 
 
 def _words(codec: Codec) -> dict[int, str]:
@@ -167,8 +174,10 @@ def find_codec(name: str, progress: ProgressCallback, *, download: bool = True) 
 
 
 def load_codec(folder: Path) -> Codec:
-    """Load the tokenizer of a model folder, and the ids that end its texts."""
+    """Load the tokenizer of a model folder, and the ids that end its texts; of a GGUF file the tokenizer alone."""
     tokenizer = load_tokenizer(folder)
+    if is_gguf(folder):
+        return Codec(tokenizer)
     return Codec(tokenizer, _end_tokens(folder, tokenizer))
 
 
@@ -178,7 +187,9 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
-    """Load the folder's tokenizer; None if it has none, and the model reads and writes ids."""
+    """Load the tokenizer of a folder or GGUF file; None if it has none, and the model reads and writes ids."""
+    if is_gguf(folder):
+        return load_gguf_tokenizer(folder, GgufFile(folder))
     if not has_tokenizer(folder):
         return None
     from transformers import AutoTokenizer

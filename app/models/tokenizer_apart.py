@@ -49,20 +49,15 @@ def try_tokenizer(place: Path, seconds: float, memory: int, characters: int) -> 
 
 def _try(request: Any) -> ChildAnswer:
     """Load and encode, in the child."""
-    from decoding.gguf.file import GgufFile
-    from decoding.gguf.folder import is_gguf, load_gguf_tokenizer
+    from decoding.gguf.folder import is_gguf
     from decoding.loader import load_tokenizer
 
     with suppress(AttributeError):  # elsewhere than on Unix
         os.nice(5)  # visitors come first
     place = Path(request["place"])
-    if is_gguf(place):
-        _limit_processor_time(request["seconds"] * _OF_GGUF)
-        tokenizer, patterns = load_gguf_tokenizer(place, GgufFile(place)), list[str]()
-    else:
-        _limit_processor_time(request["seconds"])
-        tokenizer, patterns = load_tokenizer(place), _patterns(place / "tokenizer.json")
-    codec = Codec(tokenizer)
+    packed = is_gguf(place)
+    _limit_processor_time(request["seconds"] * (_OF_GGUF if packed else 1))
+    codec, patterns = Codec(load_tokenizer(place)), [] if packed else _patterns(place / "tokenizer.json")
     for text in _texts(patterns, request["characters"]):
         try:
             codec.encode(text)
