@@ -28,9 +28,10 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
     state = parse(query, app_state.catalog)
     if state.fork is None or state.run is None:
         raise ParamError(next(iter(state.problems), "name a run, and the place where it goes on otherwise"))
-    fork, trace = state.fork, _bounded(app_state.store.find(state.run).trace, state.fork.step)
+    fork, whole = state.fork, app_state.store.find(state.run).trace
+    entry = _entry(app_state, whole)
+    trace = _bounded(whole, fork.step, entry)
     header = trace.header
-    entry = _entry(app_state, trace)
     setting = METHODS[header.method].Params.parse(dict(header.params))
     if setting.nodes > LIMITS.nodes:
         raise ParamError(f"a step of this run has {setting.nodes} tokens, above the {LIMITS.nodes} of this page")
@@ -40,22 +41,22 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
         params=setting,
         sampling=find_sampling(header.sampling),
         prompt="",
-        max_new_tokens=min(header.max_new_tokens, LIMITS.new_tokens),
+        max_new_tokens=min(header.max_new_tokens, entry.max_new_tokens),
         origin=BranchOrigin(state.run, trace, fork.step, fork.node, fork.keep, fork.text),
     )
     return made, fork
 
 
-def _bounded(trace: Trace, step: int) -> Trace:
-    """Return the trace of a run that would go on no longer than this page allows."""
+def _bounded(trace: Trace, step: int, entry: CatalogEntry) -> Trace:
+    """Return the trace of a run that would go on no longer than this page allows its model."""
     if step >= len(trace.steps):
         raise ParamError(f"this run has {len(trace.steps)} steps: choose an earlier one than {step}")
     header = trace.header
-    if len(header.prompt) > LIMITS.prompt_tokens + LIMITS.new_tokens:
+    if len(header.prompt) > entry.max_prompt_tokens + entry.max_new_tokens:
         raise ParamError(f"the run's prompt has {len(header.prompt)} tokens, more than this page reads")
     if len(header.reference) > LIMITS.reference_characters:
         raise ParamError("the run's reference is longer than this page reads")
-    most = trace.steps[step].start - len(header.prompt) + LIMITS.new_tokens
+    most = trace.steps[step].start - len(header.prompt) + entry.max_new_tokens
     chunk = min(header.prefill_chunk, _LARGEST_CHUNK)
     return replace(trace, header=replace(header, max_new_tokens=min(header.max_new_tokens, most), prefill_chunk=chunk))
 

@@ -86,7 +86,7 @@ def order(
         params=setting,
         sampling=find_sampling(_object("sampling", sampling)),
         prompt=check_prompt(prompt),
-        max_new_tokens=check_count("the number of new tokens", whole(max_new_tokens), 1, LIMITS.new_tokens),
+        max_new_tokens=check_count("the number of new tokens", whole(max_new_tokens), 1, entry.max_new_tokens),
         reference=check_reference(reference) if kind.takes_reference else "",
         compare=compare is True,
         raw=raw is True,

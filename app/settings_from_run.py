@@ -33,7 +33,6 @@ _LEFT = "The prompt field was left as it was: "
 _NO_TOKENIZER = _LEFT + "the tokenizer of the run's model is not on this server."
 _NO_TEXT = _LEFT + "no text becomes exactly the tokens of the run's prompt."
 _NO_REFERENCE = "The run's reference document was not copied."
-_SHORTER = f"The run was longer than this page allows: the length is set to {LIMITS.new_tokens} new tokens."
 
 
 def settings_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
@@ -80,9 +79,10 @@ def _copy_settings(app_state: AppState, state: PageState, remarks: list[str]) ->
     if state.method is None and header.method in METHODS:
         _copy_method(header, state, entry, remarks)
     state.sampling = find_sampling(header.sampling).to_json()
-    if state.length is None and header.max_new_tokens > LIMITS.new_tokens:
-        remarks.append(_SHORTER)
-    state.length = state.length or min(header.max_new_tokens, LIMITS.new_tokens)
+    most = LIMITS.new_tokens if entry is None else entry.max_new_tokens
+    if state.length is None and header.max_new_tokens > most:
+        remarks.append(f"The run was longer than this page allows: the length is set to {most} new tokens.")
+    state.length = state.length or min(header.max_new_tokens, most)
     if state.prompt is None and state.example is None:
         _copy_prompt(app_state, state, remarks)
 

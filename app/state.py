@@ -35,6 +35,7 @@ class AppState:
     default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
     own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not
+    memory: int | None = None  # bytes of weights that may be in memory at once; None: what the devices hold
     runs_folder: Path | None = None  # run folders of the owner, which the Debug page lists
     recordings: Recordings = field(default_factory=Recordings)
     lessons: Lessons = field(default_factory=Lessons)
@@ -75,4 +76,4 @@ class AppState:
         from .jobs.runner import JobRunner
         from .models.model_pool import ModelPool
 
-        return JobRunner(ModelPool(self.catalog), self.store, tracker=self.tracker)
+        return JobRunner(ModelPool(self.catalog, self.memory), self.store, tracker=self.tracker)

@@ -18,7 +18,7 @@ from decoding.errors import ModelError, ParamError, TraceError
 
 from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
-from .models.catalog import default_catalog, read_catalog
+from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
 from .pages.viewer import viewer as make_viewer
 from .server import log, malloc, serving
@@ -172,11 +172,14 @@ class LaunchOptions:
 def make_state(launch: LaunchOptions) -> AppState:
     """Create the application state for the arguments of the command line."""
     model = launch.model
-    catalog = default_catalog(launch.download) if launch.models is None else read_catalog(launch.models)
+    catalog, memory = (
+        OwnerCatalog(default_catalog(launch.download)) if launch.models is None else read_catalog(launch.models)
+    )
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
     folder = Path(launch.runs) if launch.runs else None
-    app_state = AppState(catalog, model or next(iter(catalog)), launch.replay_only, launch.own_root, folder)
+    chosen = model or next(iter(catalog))
+    app_state = AppState(catalog, chosen, launch.replay_only, launch.own_root, memory, folder)
     if folder:
         _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be reported at once
     return app_state

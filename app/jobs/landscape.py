@@ -50,10 +50,11 @@ def landscape_of(app_state: AppState, query: Mapping[str, str]) -> RunLandscape:
         raise ParamError("this page does not have the run's model, so its text cannot be measured")
     if not trace.ids:
         raise ParamError("this run wrote no token: there is nothing to measure")
-    tokens = len(trace.header.prompt) + min(len(trace.ids), LIMITS.new_tokens)
-    if tokens > LIMITS.landscape_tokens:
+    tokens = len(trace.header.prompt) + min(len(trace.ids), entry.max_new_tokens)
+    most = min(LIMITS.landscape_tokens, entry.max_prompt_tokens + entry.max_new_tokens)
+    if tokens > most:
         raise ParamError(
-            f"the run's text has {tokens} tokens, above the {LIMITS.landscape_tokens} that this page measures: "
+            f"the run's text has {tokens} tokens, above the {most} that this page measures: "
             "choose a run with a shorter prompt"
         )
     return RunLandscape(run, trace, entry)
@@ -80,7 +81,7 @@ class RunLandscape:
 
     def lines(self, started: StartedJob) -> Lines:
         """Yield a row for each method, then the end."""
-        self.measured = _measured(started.engine, self.trace, self.entry.name)
+        self.measured = _measured(started.engine, self.trace, self.entry)
         begun = time.monotonic()
         names = [name for name in METHODS if name != "autoregressive"]
         able = [name for name in names if name in runnable(self.entry)]
@@ -164,14 +165,16 @@ class RunLandscape:
         return " ".join(filter(None, sentences))
 
 
-def _measured(engine: Engine, trace: Trace, name: str) -> Sequence[int]:
+def _measured(engine: Engine, trace: Trace, entry: CatalogEntry) -> Sequence[int]:
     """Return the new tokens to measure; raises ParamError if another model wrote the run, or there are none."""
     card, written, prompt = engine.model.card, trace.header.model, trace.header.prompt
     if not written.hash:
         raise ParamError("the record does not say which weights wrote this run, so its text cannot be measured")
     if (written.hash, written.vocabulary) != (card.hash, card.vocabulary):
-        raise ParamError(f"other weights than those of {name} here wrote this run, so its text cannot be measured")
-    most = min(LIMITS.new_tokens, card.context - _LEAST_ROOM - len(prompt))
+        raise ParamError(
+            f"other weights than those of {entry.name} here wrote this run, so its text cannot be measured"
+        )
+    most = min(entry.max_new_tokens, card.context - _LEAST_ROOM - len(prompt))
     if most < 1:
         raise ParamError(
             f"the run's prompt fills the model's context of {card.context} tokens, so no step can begin after it: "

@@ -33,9 +33,9 @@ def prompt_of(engine: Engine, order: Order) -> list[int]:
     else:
         given = list(order.prompt)
     prompt = engine.encode(given)
-    context = engine.model.card.context
-    if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
-        room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
+    most, context = order.entry.max_prompt_tokens, engine.model.card.context
+    if len(prompt) > min(most, context - 1):
+        room = max(1, min(most, context - order.max_new_tokens))
         raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
     return prompt
 

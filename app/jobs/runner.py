@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -117,6 +117,7 @@ class JobRunner:
         tracker: SessionTracker | None = None,
     ) -> None:
         self.models, self.store, self.tabs, self._tracker = models, store, TabMemory(), tracker
+        models.evicting = self.tabs.drop_evicted
         # An empty queue counts as false.
         self.queue = RunQueue(LIMITS.waiting, LIMITS.waiting_each) if queue is None else queue
         self.prefill_pace: dict[str, float] = {}  # by model: seconds for each token of the last prompt
@@ -139,8 +140,8 @@ class JobRunner:
         self._active[started.key] = started
         self.store.streaming[started.id] = None
         try:
-            with self.queue.join(client) as ticket, closing(job.lines(started)) as lines:
-                for more in chain(self._wait(job, started, ticket), lines):
+            with self.queue.join(client) as ticket, ExitStack() as used, closing(job.lines(started)) as lines:
+                for more in chain(self._wait(job, started, ticket, used), lines):
                     text += more
                     if self._is_unread(tab):  # nobody waits for it, and others wait for the engine
                         started.cancel.set()
@@ -181,14 +182,12 @@ class JobRunner:
         """How many jobs are waiting or running."""
         return len(self._active)
 
-    def _wait(self, job: Job, started: StartedJob, ticket: Ticket) -> Lines:
-        """Wait for the job's turn and for its model; raises UnbegunError if the job is over before."""
+    def _wait(self, job: Job, started: StartedJob, ticket: Ticket, used: ExitStack) -> Lines:
+        """Wait for the job's turn and for its model, which `used` retains. Raises UnbegunError if it is over before."""
         yield from started.wait_for_turn(ticket)
         engine = None
         if not started.is_over:
-            loading = self.models.request(job.entry)
-            self.tabs.drop_evicted(self.models)
-            engine = yield from started.wait_for(loading)
+            engine = yield from started.wait_for(used.enter_context(self.models.use(job.entry)))
         if engine is None:
             raise UnbegunError
         started.engine, started.until = engine, time.monotonic() + job.seconds

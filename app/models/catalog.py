@@ -1,5 +1,6 @@
 """The catalog: the models that visitors can choose. Visitors send names; only the host writes ids and paths into it.
 
+memory_gb = 12                         # of weights in memory at once; optional, else what the machine's memory holds
 [[model]]
 name = "smol"                          # the page and its addresses use this name
 model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
@@ -8,33 +9,37 @@ draft = "org/small@0123..."            # the same in one; or draft_revision; opt
 medusa = "path"                        # or any part of `NAMED_PARTS`: a folder, a file, or a hub id with @commit
 device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
+max_prompt_tokens = 1024               # and max_new_tokens: less than the page allows
 """
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decoding import smollm2
 from decoding.default_model import best_model
 from decoding.embedded import FOLDERS, MEDUSA_2, TARGET
 from decoding.errors import ParamError
 from decoding.hub import HubId, fetched
+from decoding.params import check_count, shown
 from decoding.parts import NAMED_PARTS
 
-from .entry import CatalogEntry, hub_id_of
+from ..server.machine import machine_memory
+from .entry import MOST_TOKENS, CatalogEntry, hub_id_of
 
 if TYPE_CHECKING:
     from decoding.types import Header
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _LARGEST_FILE = 2**20
-_NO_KEYS = ("part_places", "download", "brought")  # fields of an entry that a file does not name
+_MOST_GIGABYTES = 100_000
+# NAMED_PARTS come on top.
+_KEYS = tuple(field.name for field in fields(CatalogEntry) if field.name not in ("part_places", "download", "brought"))
 
 POCKET = CatalogEntry(TARGET, TARGET)
 _WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)
@@ -66,7 +71,14 @@ _LARGE = (  # each with the bytes of its weights in bfloat16, the drafter's incl
         ),
     ),
 )
-_ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
+ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
+
+
+class OwnerCatalog(NamedTuple):
+    """What a file of models says."""
+
+    models: dict[str, CatalogEntry]
+    memory: int | None = None  # bytes of weights that may be in memory at once
 
 
 def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
@@ -76,7 +88,7 @@ def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
     a large model is offered only where its files have been fetched already, and no visitor's click makes the machine
     fetch any.
     """
-    held = [entry for size, entry in _LARGE if _ROOM * size <= _memory()]
+    held = [entry for size, entry in _LARGE if ROOM * size <= machine_memory()]
     held = [entry for entry in held if download or fetched(entry.model, revision=entry.revision) is not None]
     smol, *large = (replace(entry, download=download) for entry in (SMOLLM2, *held))
     shipped = list(EMBEDDED.values())
@@ -84,16 +96,8 @@ def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
     return {entry.name: entry for entry in offered}
 
 
-def _memory() -> float:
-    """Return the bytes of this machine's memory; 0 where the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return 0.0
-
-
-def read_catalog(path: str | Path) -> dict[str, CatalogEntry]:
-    """Return the models of a TOML file, by name."""
+def read_catalog(path: str | Path) -> OwnerCatalog:
+    """Read the models of a TOML file, by name, and the memory that they may take."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -108,13 +112,31 @@ def read_catalog(path: str | Path) -> dict[str, CatalogEntry]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParamError(f"the catalog {str(path)[:200]!r} is not valid TOML: {error}") from None
     rows = table.get("model")
-    if not isinstance(rows, list) or not rows or set(table) != {"model"}:
-        raise ParamError("a catalog holds one or more [[model]] tables and nothing else")
-    entries = [_entry(row, number) for number, row in enumerate(rows, start=1)]
-    catalog = {entry.name: entry for entry in entries}
-    if len(catalog) < len(entries):
-        raise ParamError("two models of the catalog have the same name: give each its own")
-    return catalog
+    if not isinstance(rows, list) or not rows:
+        raise ParamError("a catalog holds one or more [[model]] tables")
+    if unknown := sorted(set(table) - {"model", "memory_gb"}):
+        raise ParamError(
+            f"the catalog has an unknown key {unknown[0][:40]!r}; known ones: memory_gb, and [[model]] tables"
+        )
+    catalog = dict[str, CatalogEntry]()
+    for number, row in enumerate(rows, start=1):
+        entry = _entry(row, number)
+        if entry.name in catalog:
+            raise ParamError(f"two models of the catalog are called {entry.name!r}: give each its own name")
+        catalog[entry.name] = entry
+    return OwnerCatalog(catalog, _memory_of(table))
+
+
+def _memory_of(table: Mapping[str, object]) -> int | None:
+    gigabytes = table.get("memory_gb")
+    if gigabytes is None:
+        return None
+    # NaN is within no bounds.
+    if isinstance(gigabytes, bool) or not isinstance(gigabytes, int | float) or not 0 < gigabytes <= _MOST_GIGABYTES:
+        raise ParamError(
+            f"memory_gb of the catalog must be a number above 0 and at most {_MOST_GIGABYTES:,}, not {shown(gigabytes)}"
+        )
+    return int(gigabytes * 1e9)
 
 
 def choose(catalog: Mapping[str, CatalogEntry], name: object) -> CatalogEntry:
@@ -126,11 +148,19 @@ def choose(catalog: Mapping[str, CatalogEntry], name: object) -> CatalogEntry:
 
 def _entry(row: object, number: int) -> CatalogEntry:
     where = f"model {number} of the catalog"
-    keys = [*(field.name for field in fields(CatalogEntry) if field.name not in _NO_KEYS), *NAMED_PARTS]
-    if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
-        raise ParamError(f"{where} must be a table of texts")
-    if unknown := sorted(set(row) - set(keys)):
-        raise ParamError(f"{where} has an unknown key {unknown[0][:40]!r}; known ones: {', '.join(keys)}")
+    if not isinstance(row, dict):
+        raise ParamError(f"{where} must be a table")
+    if isinstance(name := row.get("name"), str):
+        where += f" ({name[:64]!r})"
+    for key, value in row.items():
+        if key not in _KEYS and key not in NAMED_PARTS:
+            raise ParamError(
+                f"{where} has an unknown key {key[:40]!r}; known ones: {', '.join((*_KEYS, *NAMED_PARTS))}"
+            )
+        if (most := MOST_TOKENS.get(key)) is not None:
+            check_count(f"{where}: {key}", value, 1, most)
+        elif not isinstance(value, str) or not value:
+            raise ParamError(f"{where}: {key} must be a text, not {shown(value)}")
     if not {"name", "model"} <= set(row):
         raise ParamError(f"{where} needs a name and a model")
     if not _NAME.fullmatch(row["name"]):
@@ -138,7 +168,7 @@ def _entry(row: object, number: int) -> CatalogEntry:
     return CatalogEntry(**_pinned(row, where))
 
 
-def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
+def _pinned(row: dict[str, Any], where: str) -> dict[str, Any]:
     """Return an entry's fields, with the commits of its models apart; ParamError where a hub id names none."""
     pinned: dict[str, Any] = dict(row)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decoding import smollm2
-from decoding.embedded import FOLDERS, PARTS, drafter_of
+from decoding.embedded import DTYPE, FOLDERS, PARTS, drafter_of
 from decoding.errors import ModelError, ModelMissingError
 from decoding.hub import HubId, fetch, fetched, parse_id
 from decoding.parts import CAPABILITIES
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from decoding.model.session import ProgressCallback
 
 _TRYING = threading.Lock()  # one at a time: each takes a core
+MOST_TOKENS = {"max_prompt_tokens": LIMITS.prompt_tokens, "max_new_tokens": LIMITS.new_tokens}  # for any model
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
 
@@ -39,6 +40,8 @@ class CatalogEntry:
     device: str | None = None
     draft_device: str | None = None
     dtype: str | None = None
+    max_prompt_tokens: int = LIMITS.prompt_tokens
+    max_new_tokens: int = LIMITS.new_tokens
     download: bool = True  # whether the hub may be asked; a file's entries always may
     brought: bool = False  # whether a visitor brought it, who sees why it cannot be loaded
 
@@ -54,8 +57,35 @@ class CatalogEntry:
         """Whether its weights are on this machine, or may be fetched."""
         return self.download or self.model != smollm2.NAME or smollm2.here() is not None
 
+    def check(self, report: ProgressCallback) -> int:
+        """Return the bytes that the weights will take in memory, without reading any. Raises ModelError.
+
+        Refused are configurations that bring code, weights that are neither safetensors nor GGUF, and a drafter with
+        other tokens than the target's. Of a model that must be fetched only these small files are.
+        """
+        if self.model == "toy":
+            return 0
+        from decoding.loader import check_tokens, load_codec
+        from decoding.model.weight_bytes import weight_bytes
+
+        report(f"checking {self.name}", 0.0)
+        dtype = self.dtype or (DTYPE if self.model in FOLDERS else None)
+        target, here = self._small_files(self.model, self.revision, report)
+        _refuse_code(target)
+        size = weight_bytes(target, self.device, dtype, here=here) + sum(map(_part_bytes, self.part_places.values()))
+        if (named := self.draft or drafter_of(self.model)) is None:
+            return size
+        draft, here = self._small_files(named, self.draft_revision, report)
+        _refuse_code(draft)
+        size += weight_bytes(draft, self.draft_device or self.device, dtype, here=here)
+        if self.draft and not self.brought:  # a stranger's tokenizer is tried apart before this process loads it
+            codec, draft_codec = load_codec(target), load_codec(draft)
+            if codec.tokenizer is not None and draft_codec.tokenizer is not None:
+                check_tokens(f"{named[:200]} cannot draft for {self.name}", codec, draft_codec)
+        return size
+
     def load(self, report: ProgressCallback) -> Engine:
-        """Load the engine; only this method imports torch."""
+        """Load the engine."""
         import torch
         import transformers
 
@@ -92,7 +122,17 @@ class CatalogEntry:
         self._try_tokenizers(report, where)
         return find_codec(where, report, download=False)
 
-    def _place(self, place: str, revision: str | None, report: ProgressCallback) -> str:
+    def _small_files(self, place: str, revision: str | None, report: ProgressCallback) -> tuple[Path, bool]:
+        """Return the folder or file of a model, of which the weights need not be fetched yet; and whether they are."""
+        if place in FOLDERS:
+            return FOLDERS[place], False  # packed: opening these would unpack them
+        if place == smollm2.NAME and not _is_local(place):
+            return smollm2.find(report, download=self.download), True
+        folder = fetched(place, revision=revision) if revision is not None else None
+        here = folder is not None or _is_local(place)
+        return folder or Path(self._place(place, revision, report, weights=False)), here
+
+    def _place(self, place: str, revision: str | None, report: ProgressCallback, *, weights: bool = True) -> str:
         """Return a folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
         if place in _SHIPPED or _is_local(place):
             return place
@@ -101,7 +141,7 @@ class CatalogEntry:
                 f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
             )
         if self.download:
-            return str(fetch(place, report, revision=revision))
+            return str(fetch(place, report, revision=revision, weights=weights))
         folder = fetched(place, revision=revision)
         if folder is None:
             raise ModelMissingError(
@@ -149,3 +189,22 @@ def _is_local(place: str) -> bool:
         return Path(place).exists()
     except OSError:  # a name that no file system takes, or in a folder that may not be read
         return False
+
+
+def _refuse_code(place: Path) -> None:
+    """Raise ModelError if a model's folder asks for Python code to be run."""
+    from decoding.model.files import read_json
+
+    for name in ("config.json", "tokenizer_config.json"):
+        if (place / name).is_file() and "auto_map" in read_json(place / name):
+            raise ModelError(
+                f"{name} in {str(place)!r} names Python code of its own (auto_map), which this page does not run: "
+                "name a model that transformers runs without it"
+            )
+
+
+def _part_bytes(place: str) -> int:
+    """Return the bytes of a part's files; 0 where they are not on this machine yet."""
+    path = Path(place)
+    files = path.glob("*.safetensors*") if path.is_dir() else [path] if _is_local(place) else []
+    return sum(file.stat().st_size for file in files)

@@ -1,17 +1,21 @@
-"""A pool of loaded models: each is loaded in the background when it is first requested; the oldest is evicted."""
+"""A pool of loaded models: each is loaded in the background when it is first requested, within a memory budget."""
 
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
-from collections import OrderedDict
-from collections.abc import Mapping
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
-from ..server.limits import LIMITS
+from ..server.machine import machine_memory
+from .catalog import ROOM
 from .entry import CatalogEntry
 
 if TYPE_CHECKING:
@@ -19,14 +23,22 @@ if TYPE_CHECKING:
 
 _QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
 _PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
+_WAIT = 0.25  # seconds between two looks at models in use
 _log = logging.getLogger(__name__)
 
 
 class Loading:
     """Loads an engine, or the parts that a method needs, in a thread. It continues when nobody waits any longer."""
 
-    def __init__(self, entry: CatalogEntry, engine: Engine | None = None, method: str | None = None) -> None:
-        self._entry, self._engine, self._method = entry, engine, method
+    def __init__(
+        self,
+        entry: CatalogEntry,
+        engine: Engine | None = None,
+        method: str | None = None,
+        make_room: Callable[[Loading, int], None] | None = None,
+    ) -> None:
+        self._entry, self._engine, self._method, self._make_room = entry, engine, method, make_room
+        self.bytes = 0  # of weights, from when they have room
         self._error: ModelError | None = None
         self._done = threading.Event()
         self.phase, self.share = f"loading {entry.name}", 0.0
@@ -41,6 +53,11 @@ class Loading:
         return self._engine
 
     @property
+    def ended(self) -> bool:
+        """Whether loading has ended, with an engine or an error."""
+        return self._done.is_set()
+
+    @property
     def failed(self) -> bool:
         """Whether loading has ended with an error."""
         return self._done.is_set() and self._error is not None
@@ -49,10 +66,12 @@ class Loading:
         from decoding.model.memory import release_memory  # brings torch, which serving recordings does without
 
         try:
+            if self._make_room is not None:
+                self._make_room(self, self._entry.check(self.report))
             release_memory()  # of engines that were evicted, or of runs that were the last to use one
-            engine = self._engine or self._entry.load(self._report)
+            engine = self._engine or self._entry.load(self.report)
             if self._method is not None:
-                engine.prepare(self._method, self._report)
+                engine.prepare(self._method, self.report)
             self._engine = engine
         except ModelMissingError as error:
             _log.warning("%s", error)
@@ -80,17 +99,24 @@ class Loading:
             "choose another method or model"
         )
 
-    def _report(self, phase: str, share: float) -> None:
+    def report(self, phase: str, share: float) -> None:
+        """Note what is going on, for those who wait."""
         self.phase, self.share = phase, share
 
 
 class ModelPool:
-    """Holds a bounded number of engines by model name; the least recently used one is evicted. Thread-safe."""
+    """Holds engines by model name, within a budget for their weights. Thread-safe.
 
-    def __init__(self, catalog: Mapping[str, CatalogEntry], capacity: int = LIMITS.models) -> None:
-        self.catalog, self._capacity = catalog, capacity
+    The least recently used model is evicted first, but none that a job uses.
+    """
+
+    def __init__(self, catalog: Mapping[str, CatalogEntry], budget: float | None = None) -> None:
+        """`budget` is in bytes; without it, as much as the devices' memory holds."""
+        self.catalog, self._budget = catalog, budget
+        self.evicting: Callable[[ModelPool], None] = lambda pool: None  # drops what else belongs to evicted models
         self._engines: OrderedDict[str, Loading] = OrderedDict()
         self._parts: dict[tuple[str, str], Loading] = {}  # by model and method
+        self._using = Counter[str]()  # jobs by their models
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
@@ -102,16 +128,46 @@ class ModelPool:
         with self._lock:
             loading = self._engines.get(entry.name)
             if loading is None or loading.failed:
-                self._engines.pop(entry.name, None)
-                self._evict(self._capacity - 1)  # before anything is loaded, which may need the memory
-                loading = self._engines[entry.name] = Loading(entry)
+                loading = self._engines[entry.name] = Loading(entry, make_room=self._make_room)
             self._engines.move_to_end(entry.name)
             return loading
 
-    def _evict(self, most: int) -> None:
-        while len(self._engines) > most:
-            evicted, _ = self._engines.popitem(last=False)
-            self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
+    @contextmanager
+    def use(self, entry: CatalogEntry) -> Iterator[Loading]:
+        """Request an engine that is not evicted before the block ends."""
+        with self._lock:
+            self._using[entry.name] += 1
+        try:
+            yield self.request(entry)
+        finally:
+            with self._lock:
+                self._using[entry.name] -= 1
+
+    def _make_room(self, loading: Loading, size: int) -> None:
+        """Evict models until `size` bytes have room; waits for models that are in use or being loaded."""
+        budget = _weight_budget() if self._budget is None else self._budget
+        if size > budget:
+            raise ModelError(
+                f"its weights take {size / 1e9:.2f} GB, and all models together may take {budget / 1e9:.2f} GB here: "
+                "choose a smaller model or dtype, or raise memory_gb"
+            )
+        while not self._evict(loading, size, budget):
+            loading.report("waiting for the memory of a model that is in use", 0.0)
+            time.sleep(_WAIT)
+        self.evicting(self)
+
+    def _evict(self, loading: Loading, size: int, budget: float) -> bool:
+        """Evict idle models until `size` bytes have room; returns whether they have."""
+        with self._lock:
+            idle = [name for name, each in self._engines.items() if each.ended and not self._using[name]]
+            while sum(each.bytes for each in self._engines.values()) + size > budget and idle:
+                evicted = idle.pop(0)
+                del self._engines[evicted]
+                self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
+            if sum(each.bytes for each in self._engines.values()) + size > budget:
+                return False
+            loading.bytes = size
+            return True
 
     def prepare(self, entry: CatalogEntry, engine: Engine, method: str) -> Loading:
         """Load the parts that a method needs beside the weights, unless they are loaded or loading already."""
@@ -120,6 +176,14 @@ class ModelPool:
             if loading is None or loading.failed:
                 loading = self._parts[entry.name, method] = Loading(entry, engine, method)
             return loading
+
+
+def _weight_budget() -> float:
+    """Return the bytes of weights that the CUDA devices hold together, or without any, this machine."""
+    import torch
+
+    sizes = [torch.cuda.mem_get_info(index)[1] for index in range(torch.cuda.device_count())]
+    return (sum(sizes) or machine_memory() or math.inf) / ROOM
 
 
 def without_paths(sentence: str) -> str:

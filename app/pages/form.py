@@ -16,6 +16,7 @@ from decoding.types import JSON
 
 from ..controls import presets, typed
 from ..jobs.examination import FLAGS
+from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..state import AppState
 
@@ -106,18 +107,21 @@ def answer_line() -> gr.HTML:
     return gr.HTML('<p class="app-said" role="status"></p>', html_template="${value}", apply_default_css=False)
 
 
-def length_field(tokens: int, prefix: str) -> gr.Number:
+def length_field(tokens: int, prefix: str, entry: CatalogEntry) -> gr.Number:
     """Create the field for the number of new tokens."""
-    most = LIMITS.new_tokens
     return gr.Number(
-        tokens,
+        min(tokens, entry.max_new_tokens),
         label="New tokens",
-        info=f"1 to {most}",
         minimum=1,
-        maximum=most,
         precision=0,
         elem_id=f"{prefix}-length",
+        **length_bounds(entry),
     )
+
+
+def length_bounds(entry: CatalogEntry) -> dict[str, Any]:
+    """Return the bounds of the number of new tokens for a model, in words too."""
+    return {"maximum": entry.max_new_tokens, "info": f"1 to {entry.max_new_tokens}"}
 
 
 def model_menu(app_state: AppState, prefix: str) -> gr.Dropdown:

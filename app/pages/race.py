@@ -19,7 +19,7 @@ from ..jobs.runner import Job
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
-from .form import SamplingControls, Update, answer_line, choices_of, length_field, model_menu, values_of
+from .form import SamplingControls, Update, answer_line, choices_of, length_bounds, length_field, model_menu, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 from .viewer import race_viewer
@@ -57,7 +57,7 @@ class RaceForm:
                         elem_id=f"race-{name}",
                     )
         with gr.Row(elem_classes="app-pair"):
-            self.length = length_field(96, "race")
+            self.length = length_field(96, "race", entry)
             self.model = model_menu(app_state, "race")
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("race-s")
@@ -74,7 +74,7 @@ class RaceForm:
         prompt = self.prompt
         prompt.wire()
         self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
-        self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
+        self.model.change(tolerant(self.show_model), [self.model, self.methods], [self.methods, self.length], **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
         changed = [prompt.example, *outputs, *self.presets.values()]
         on_choice(self.model, [self.model, *prompt.controls], self.change_model, changed)
@@ -129,9 +129,10 @@ class RaceForm:
         return shown | {menu: best_preset(name, entry) for name, menu in self.presets.items()}
 
     def show_model(self, name: str, methods: list[str]) -> Any:
-        """Offer the methods whose parts a model has."""
-        names = runnable(self.app_state.catalog[name])
-        return gr.update(choices=choices_of(names), value=[method for method in methods if method in names])
+        """Offer the methods whose parts a model has, and the lengths that it may write."""
+        names = runnable(entry := self.app_state.catalog[name])
+        offered = gr.update(choices=choices_of(names), value=[method for method in methods if method in names])
+        return offered, gr.update(**length_bounds(entry))
 
     def show_example(self, name: str) -> Update:
         """Put an example's prompt and sampling into the controls."""

@@ -25,7 +25,17 @@ from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from .events import DECODES, QUICK, event_address, start_job, tab_of, tolerant
-from .form import MethodControls, SamplingControls, Update, answer_line, choices_of, length_field, model_menu, values_of
+from .form import (
+    MethodControls,
+    SamplingControls,
+    Update,
+    answer_line,
+    choices_of,
+    length_bounds,
+    length_field,
+    model_menu,
+    values_of,
+)
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
@@ -50,7 +60,7 @@ class RunForm:
         self.method = gr.Dropdown(choices_of(names), value=first, label="Method", elem_id="run-method")
         self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):
-            self.length = length_field(128, "run")
+            self.length = length_field(128, "run", entry)
             self.model = model_menu(app_state, "run")
         self.own_form = None if app_state.own_models is None else OwnForm(app_state, app_state.own_models)
         with gr.Accordion("Sampling", open=False):
@@ -78,7 +88,7 @@ class RunForm:
         prompt.wire()
         groups = [self.methods[name].group for name in self.methods]
         self.method.change(tolerant(self.show_method), self.method, groups, **QUICK)
-        self.model.change(tolerant(self.show_model), [self.model, self.method], [self.method], **QUICK)
+        self.model.change(tolerant(self.show_model), [self.model, self.method], [self.method, self.length], **QUICK)
         outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
         prompt.example.input(tolerant(self.show_example), [prompt.example, self.model], outputs, **QUICK)
         for method in self.methods.values():
@@ -206,9 +216,10 @@ class RunForm:
         return [gr.update(visible=each == name) for each in self.methods]
 
     def show_model(self, name: str, method: str) -> Any:
-        """Offer the methods whose parts a model has."""
-        names = runnable(self.app_state.catalog[name])
-        return gr.update(choices=choices_of(names), value=method if method in names else names[0])
+        """Offer the methods whose parts a model has, and the lengths that it may write."""
+        names = runnable(entry := self.app_state.catalog[name])
+        methods = gr.update(choices=choices_of(names), value=method if method in names else names[0])
+        return methods, gr.update(**length_bounds(entry))
 
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets in the place of another model's."""

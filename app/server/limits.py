@@ -49,7 +49,6 @@ class PageLimits:
     unpacked_runs: int = 6  # traces that are unpacked
     unpacked_values: int = 2**21  # in all unpacked traces: about 70 MB, or one of the largest traces
     page_characters: int = 16 * 2**20  # of a run as one HTML file, which is built in memory and opened in a browser
-    models: int = 2  # engines in memory; the least recently used one is evicted
     own_models: int = 16  # of visitors, in the catalog of a page whose owner lets them bring some
     # For a tokenizer that a visitor brings, to load and to encode a prompt, while everybody else waits. The largest
     # vocabularies take two seconds.

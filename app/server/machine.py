@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from decoding.processor import processor_name
 from decoding.types import Header
 
 _GPU = Path("/dev/nvidiactl")
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")  # "max" where nothing limits it
 
 
 def device_of(named: str | None) -> str:
     """Return the kind of device that a model will run on, without torch: the named one, or a GPU if there is one."""
     return re.split("[:,]", named or ("cuda" if _GPU.exists() else "cpu"))[0]
+
+
+def machine_memory() -> float:
+    """Return the bytes of memory that this machine, or its container, has in all; 0 where the system does not say."""
+    sizes = list[float]()
+    with suppress(AttributeError, ValueError, OSError):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ValueError, OSError):
+        sizes.append(int(_CONTAINER.read_text()))
+    return min(sizes, default=0.0)
 
 
 def elsewhere(header: Header) -> str:

@@ -29,13 +29,13 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_list_begins_with_the_best_that_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """A newcomer meets English where it can be had, and pocket works everywhere; a large model has to fit."""
-    monkeypatch.setattr(catalog, "_memory", lambda: 2e12)
+    monkeypatch.setattr(catalog, "machine_memory", lambda: 2e12)
     monkeypatch.setattr(smollm2, "packaged", lambda: None)
     assert list(default_catalog()) == ["pocket", "pocket-medusa-2", "SmolLM2 135M"]
     monkeypatch.setattr(smollm2, "packaged", lambda: Path("SmolLM2.gguf"))
     assert list(default_catalog()) == ["SmolLM2 135M", "pocket", "pocket-medusa-2"]
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B", "Mistral 7B", "Qwen3 8B"]
-    monkeypatch.setattr(catalog, "_memory", lambda: 16e9)
+    monkeypatch.setattr(catalog, "machine_memory", lambda: 16e9)
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B"]
     monkeypatch.setattr(catalog, "fetched", lambda *arguments, **options: Path())
     assert list(default_catalog())[3:] == ["SmolLM2 1.7B"]
@@ -64,7 +64,7 @@ def test_a_gguf_file_stands_in_a_catalog(tmp_path: Path, monkeypatch: pytest.Mon
     path = write(tiny("llama"), tmp_path / "secret-place.gguf")
     listed = tmp_path / "models.toml"
     listed.write_text(f"[[model]]\nname = 'ours'\nmodel = '{path}'\ndtype = 'float32'\n")
-    engine = catalog.read_catalog(listed)["ours"].load(QUIET)
+    engine = catalog.read_catalog(listed).models["ours"].load(QUIET)
     assert engine.model.card.name == "ours"
     header = engine.generate([3, 4], max_new_tokens=2).trace.header
     assert header.model.name == "ours" and "secret" not in str(header)

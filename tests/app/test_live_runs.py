@@ -19,6 +19,7 @@ from app.jobs.opening_step import opening_step
 from app.jobs.race import Race
 from app.jobs.runner import JobRunner
 from app.jobs.streaming import as_sentence
+from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.server.run_queue import RunQueue
@@ -243,7 +244,8 @@ def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Chat, "__init__", noted)
     catalog = {name: replace(TOY, name=name) for name in ("toy", "other")}
-    jobs = JobRunner(ModelPool(catalog, capacity=1), TraceStore())
+    monkeypatch.setattr(CatalogEntry, "check", lambda self, report: 1)
+    jobs = JobRunner(ModelPool(catalog, budget=1), TraceStore())
     whole(
         jobs.start(LiveRun(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), ""), "tab")
     )
@@ -307,9 +309,9 @@ def test_a_failure_is_one_sentence_without_a_stack_trace(
     assert kinds(whole(jobs.start(LiveRun(asked(), ""), "tab")))[-1] == "check"  # the next one runs as ever
 
 
-def test_a_prompt_that_does_not_fit_is_told(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.jobs.run_from_order.LIMITS", replace(LIMITS, prompt_tokens=8))
-    last = lines(whole(jobs.start(LiveRun(asked(prompt="tide " * 20), ""), "tab")))[-1]
+def test_a_prompt_that_does_not_fit_is_told(jobs: JobRunner) -> None:
+    order = replace(asked(prompt="tide " * 20), entry=replace(TOY, max_prompt_tokens=8))
+    last = lines(whole(jobs.start(LiveRun(order, ""), "tab")))[-1]
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
 

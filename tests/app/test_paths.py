@@ -200,7 +200,7 @@ def test_a_folder_that_went_is_not_looked_for_on_the_hub(
     (tmp_path / SECRET / "model").mkdir(parents=True)
     catalog = tmp_path / "catalog.toml"
     catalog.write_text(f"[[model]]\nname='ours'\nmodel='{SECRET}/model'\n")
-    app_state = AppState(read_catalog(catalog), "ours")
+    app_state = AppState(read_catalog(catalog).models, "ours")
     (tmp_path / SECRET / "model").rmdir()
     asked = SimpleNamespace(count=0)
 
@@ -225,7 +225,7 @@ def test_the_host_is_told_why_a_model_did_not_come(monkeypatch: pytest.MonkeyPat
 def test_a_name_that_no_file_system_takes_does_not_stop_the_start(tmp_path: Path) -> None:
     catalog = tmp_path / "catalog.toml"
     catalog.write_text(f"[[model]]\nname='ours'\nmodel='{'x' * 300}'\n")
-    assert read_catalog(catalog)["ours"].model == "x" * 300
+    assert read_catalog(catalog).models["ours"].model == "x" * 300
     catalog.write_text(f"[[model]]\nname='ours'\nmodel='org/{'x' * 300}'\n")
     with pytest.raises(ParamError, match="40 hex digits"):
         read_catalog(catalog)

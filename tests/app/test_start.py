@@ -47,6 +47,9 @@ def test_mistakes_are_one_sentence_and_exit_code_2(
     assert err.startswith("specscope: ") and sentence in err and err.count("\n") == 1
 
 
+MOST = r"model 2 of the catalog \('b'\): max_new_tokens must be a whole number from 1 to 256, not 257"
+
+
 def test_an_address_in_use_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -64,8 +67,23 @@ def test_an_address_in_use_is_told() -> None:
         ("", "holds one or more"),
         ("[[model]\n", "is not valid TOML"),
         ("[[models]]\nname='a'", "holds one or more"),
-        ("[[model]]\nname='a'", "model 1 of the catalog needs a name and a model"),
-        ("[[model]]\nname='a'\nmodel='pocket'\nport=1", "must be a table of texts"),
+        ("[[model]]\nname='a'", r"model 1 of the catalog \('a'\) needs a name and a model"),
+        (
+            "[[model]]\nname='a'\nmodel='pocket'\ndevice=1",
+            r"model 1 of the catalog \('a'\): device must be a text, not 1",
+        ),
+        ("[[model]]\nname=['a']\nmodel='pocket'", "model 1 of the catalog: name must be a text"),
+        ("model=['pocket']", "model 1 of the catalog must be a table"),
+        ("[[model]]\nname='a'\nmodel='pocket'\ndraft=''", r"\('a'\): draft must be a text"),
+        ("[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='b'\nmodel='toy'\nmax_new_tokens=257", MOST),
+        ("[[model]]\nname='a'\nmodel='toy'\nmax_new_tokens='9'", r"\('a'\): max_new_tokens must be a whole number"),
+        ("[[model]]\nname='a'\nmodel='toy'\nmax_new_tokens=true", r"\('a'\): max_new_tokens must be a whole number"),
+        ("[[model]]\nname='a'\nmodel='toy'\nmax_prompt_tokens=0", "max_prompt_tokens must be a whole .* 1 to 4096"),
+        ("memory_gb=8", "holds one or more"),
+        ("memory=8\n[[model]]\nname='a'\nmodel='toy'", "the catalog has an unknown key 'memory'"),
+        ("memory_gb='8'\n[[model]]\nname='a'\nmodel='toy'", "memory_gb of the catalog must be a number .*, not '8'"),
+        ("memory_gb=0\n[[model]]\nname='a'\nmodel='toy'", "memory_gb of the catalog must be a number above 0"),
+        ("memory_gb=nan\n[[model]]\nname='a'\nmodel='toy'", "memory_gb of the catalog must be a number above 0"),
         ("[[model]]\nname='a'\nmodel='pocket'\ncode='x'", "unknown key 'code'"),
         ("[[model]]\nname='../a'\nmodel='pocket'", "a name consists of"),
         ("[[model]]\nname='a'\nmodel='org/model'", "revision must name its commit by 40 hex digits"),
@@ -75,7 +93,10 @@ def test_an_address_in_use_is_told() -> None:
         (f"[[model]]\nname='a'\nmodel='org/model@{'0' * 40}'\nrevision='{'1' * 40}'", "both name a commit"),
         ("[[model]]\nname='a'\nmodel='pocket'\nmedusa='org/heads'", "medusa is nothing on this machine"),
         ("[[model]]\nname='a'\nmodel='pocket'\neagle='org/drafter@v1'", "must name its commit after an @"),
-        ("[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='a'\nmodel='toy'", "the same name"),
+        (
+            "[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='a'\nmodel='toy'",
+            "two models of the catalog are called 'a'",
+        ),
     ],
 )
 def test_a_catalog_with_a_mistake_is_told(tmp_path: Path, text: str, sentence: str) -> None:
@@ -88,11 +109,12 @@ def test_a_catalog_with_a_mistake_is_told(tmp_path: Path, text: str, sentence: s
 def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
     path = tmp_path / "catalog.toml"
     path.write_text(
-        f"[[model]]\nname='small'\nmodel='org/model'\nrevision='{'0123456789' * 4}'\ndtype='bfloat16'\n"
+        f"memory_gb=1.5\n[[model]]\nname='small'\nmodel='org/model'\nrevision='{'0123456789' * 4}'\ndtype='bfloat16'\n"
         "[[model]]\nname='own'\nmodel='pocket'\nmedusa='/heads'\n"
         f"[[model]]\nname='short'\nmodel='org/model@{'0123456789' * 4}'\nkangaroo='org/adapter@{'a' * 40}'\n"
     )
-    catalog = read_catalog(path)
+    catalog, memory = read_catalog(path)
+    assert memory == 1_500_000_000
     assert catalog["small"] == CatalogEntry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
     assert catalog["small"].parts == {"tables", *CAPABILITIES}
     short = CatalogEntry("short", "org/model", "0123456789" * 4, part_places={"kangaroo": f"org/adapter@{'a' * 40}"})

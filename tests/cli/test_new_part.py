@@ -68,7 +68,7 @@ def test_it_is_an_argument_of_load(home: Path) -> None:
 def test_it_is_a_key_of_a_catalog(home: Path) -> None:
     listed = home / "models.toml"
     listed.write_text(f"[[model]]\nname = 'ours'\nmodel = '{home / 'model'}'\noracle = '{home / 'delphi'}'\n")
-    entry = read_catalog(listed)["ours"]
+    entry = read_catalog(listed).models["ours"]
     assert "oracle" in entry.parts
     assert about(entry.load(lambda what, share: None)) == "ours 42"
 
