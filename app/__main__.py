@@ -52,6 +52,14 @@ def _parser() -> _Parser:
         help="a run folder, or a folder of them, that the Debug page lists besides the sample",
     )
     parser.add_argument(
+        "--guardrails",
+        action="append",
+        choices=("system", "moderate"),
+        default=[],
+        help="system: begin each chat with the system prompt of Mistral's paper; moderate: have the model classify "
+        "prompts and answers, and show an answer only once it was found acceptable; may be repeated",
+    )
+    parser.add_argument(
         "--allow-host",
         metavar="NAME",
         action="append",
@@ -86,7 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             from .ui import LaunchOptions, serve
 
         own_root = None if given.bring_your_own is None else Path(given.bring_your_own)
-        launch = LaunchOptions(given.replay_only, given.models, given.model, given.download, own_root, given.runs)
+        guardrails = tuple(given.guardrails)
+        launch = LaunchOptions(
+            given.replay_only, given.models, given.model, given.download, own_root, given.runs, guardrails
+        )
         serve(given.host, port, launch, owner)
     except SpecscopeError as error:
         sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")

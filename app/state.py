@@ -35,8 +35,9 @@ class AppState:
     default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
     own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not
-    memory: int | None = None  # bytes of weights that may be in memory at once; None: what the devices hold
     runs_folder: Path | None = None  # run folders of the owner, which the Debug page lists
+    memory: int | None = None  # bytes of weights that may be in memory at once; None: what the devices hold
+    guardrails: tuple[str, ...] = ()  # that the owner switched on
     recordings: Recordings = field(default_factory=Recordings)
     lessons: Lessons = field(default_factory=Lessons)
     own_models: OwnModels | None = field(init=False, default=None)
@@ -73,7 +74,9 @@ class AppState:
     @cached_property
     def jobs(self) -> JobRunner:
         """What runs the visitors' jobs, created on first use: a replay-only page does not need it."""
+        from .jobs.guardrails import Guardrails
         from .jobs.runner import JobRunner
         from .models.model_pool import ModelPool
 
-        return JobRunner(ModelPool(self.catalog, self.memory), self.store, tracker=self.tracker)
+        models, guardrails = ModelPool(self.catalog, self.memory), Guardrails(self.guardrails)
+        return JobRunner(models, self.store, tracker=self.tracker, guardrails=guardrails)

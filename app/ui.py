@@ -167,6 +167,7 @@ class LaunchOptions:
     download: bool = False  # whether visitors may have models fetched from the hub
     own_root: Path | None = None  # from where visitors may bring models
     runs: str | None = None  # run folders that the Debug page lists
+    guardrails: tuple[str, ...] = ()  # that are on
 
 
 def make_state(launch: LaunchOptions) -> AppState:
@@ -179,7 +180,8 @@ def make_state(launch: LaunchOptions) -> AppState:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
     folder = Path(launch.runs) if launch.runs else None
     chosen = model or next(iter(catalog))
-    app_state = AppState(catalog, chosen, launch.replay_only, launch.own_root, memory, folder)
+    app_state = AppState(catalog, chosen, launch.replay_only, launch.own_root, folder)
+    app_state.memory, app_state.guardrails = memory, launch.guardrails
     if folder:
         _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be reported at once
     return app_state
@@ -203,6 +205,8 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     serving.say(f"Specscope is at http://{host}:{port}")
     if not launch.replay_only:
         loading = app_state.jobs.models.request(app_state.catalog[app_state.default_model])
+        for sentence in app_state.jobs.guardrails.doubts(app_state.catalog.values()):
+            serving.say(as_sentence(sentence))
         threading.Thread(target=_announce, args=(loading, app_state.default_model), daemon=True).start()
     ended.wait()
     _end(app_state, running)

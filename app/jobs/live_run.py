@@ -25,6 +25,7 @@ from .streaming import EVICTED, Lines, UnbegunError, page_line
 from .tab_memory import TabConversation
 
 if TYPE_CHECKING:
+    from decoding.engine import Engine
     from decoding.request import DecodeOptions
     from decoding.run import Run
 
@@ -65,7 +66,9 @@ class LiveRun:
         order, runner, engine, tab = self.order, started.runner, started.engine, started.key.tab
         if not (yield from started.prepare(order.entry, order.method.name)):
             raise UnbegunError
-        learnt = {} if self.fresh else runner.tabs.learnt(tab, started.client, order)
+        # What a method learnt from an answer that was refused would be seen in the next run's pool.
+        forgets = self.fresh or runner.guardrails.moderates
+        learnt = {} if forgets else runner.tabs.learnt(tab, started.client, order)
         compares = order.compare and order.method.name != "autoregressive"
         memory = copy.deepcopy(learnt) if compares else {}
         options: DecodeOptions = {"memory": learnt, "chat": runner.tabs.chat(tab, started.client, order)}
@@ -103,31 +106,51 @@ def decode(
     tenths at the beginning of a run. So steps are collected, and written together: for the first time soon, then
     every `live_gap` seconds.
     """
-    engine, origin = started.engine, order.origin
+    engine, origin, guardrails = started.engine, order.origin, started.runner.guardrails
     options |= {"record": "full", "time_budget": min(LIMITS.seconds, started.left), "cancel": started.cancel}
     if origin is None:
         options["reference"] = order.reference or None
-        prompt, params = prompt_of(engine, order), order.params.to_json()
+        prompt, params = prompt_of(engine, order, guarded=guardrails.system), order.params.to_json()
         run = engine.decode(prompt, order.method, params, order.sampling, order.max_new_tokens, **options)
     else:
         node, token, keep = origin.node, origin.token, origin.keep
         run = engine.branch(origin.trace, origin.step, node=node, token=token, keep=keep, name=origin.run, **options)
+    if guardrails.moderates:
+        yield from guardrails.check(engine, "prompt", _words(engine, order, run), started.cancel, lane)
+        yield player.state("reading", "The answer is shown when the guardrails have classified it.", lane=lane)
     play, streaming = Play(run.header, run_id, max_bytes, lane=lane), started.runner.store.streaming
-    if run_id in streaming:  # the page may ask for what a step's line leaves out
+    if run_id in streaming and not guardrails.moderates:  # the page may ask for what a step's line leaves out
         streaming[run_id] = play
     pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
     try:
         if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:
             yield player.state("reading", f"Reading {tokens} prompt tokens.", lane=lane)
+        withheld = ""
         lines, steps, due = play.begin(run.texts()), list[Step](), time.monotonic() + min(_FIRST_BATCH, LIMITS.live_gap)
         for step in chain(run, [None]):  # None: it has ended
             steps += [] if step is None else [step]
             if step is None or time.monotonic() >= due:
-                yield lines + "".join(play.step(each, run.texts(each)) for each in steps)
+                lines += "".join(play.step(each, run.texts(each)) for each in steps)
+                withheld += lines if guardrails.moderates else ""
+                yield "" if guardrails.moderates else lines
                 lines, steps, due = "", [], time.monotonic() + LIMITS.live_gap
         if run.steps:
             first = run.steps[0]
             pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed
     finally:
         run.close()
+    if guardrails.moderates and run.steps:
+        yield from guardrails.check(engine, "answer", run.summary.text, None, lane)
+        if run_id in streaming:
+            streaming[run_id] = play
+        yield withheld
     return run, play
+
+
+def _words(engine: Engine, order: Order, run: Run) -> str:
+    """Return all that a visitor wrote for a run, as a moderator reads it."""
+    if order.origin is not None:  # the prompt of another run, what it wrote until then, and what is forced
+        return engine.codec.decode(run.header.prompt)
+    if isinstance(order.prompt, str):
+        return order.prompt
+    return "\n".join(message["content"] for message in order.prompt)

@@ -114,7 +114,8 @@ class Race:
         if not (yield from started.prepare(order.entry, order.method.name, lane=lane)):
             late = f"the race's {LIMITS.race_seconds:g} seconds were over before it began"
             raise UnbegunError() if started.cancel.is_set() else UnbegunError(late)
-        options: DecodeOptions = {"memory": runner.tabs.learnt(started.key.tab, started.client, order)}
+        learnt = {} if runner.guardrails.moderates else runner.tabs.learnt(started.key.tab, started.client, order)
+        options: DecodeOptions = {"memory": learnt}
         # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
         run, play = yield from decode(started, order, options, run_id, max_bytes=0, lane=lane)
         trace = run.trace

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+from analysis.guardrails import with_system_prompt
 from analysis.run_speed import median_run, speedup
 from decoding.errors import ParamError
 from decoding.trace.metrics import WHOLE, credible_speedup
@@ -26,12 +27,17 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 
 
-def prompt_of(engine: Engine, order: Order) -> list[int]:
-    """Encode the prompt of an order; raises ParamError if the model, or the page, has no room for it."""
+def prompt_of(engine: Engine, order: Order, *, guarded: bool = False) -> list[int]:
+    """Encode the prompt of an order; raises ParamError if the model, or the page, has no room for it.
+
+    A `guarded` chat begins with the guardrails' system prompt; a raw prompt is fed as it is.
+    """
     if isinstance(order.prompt, str):
         given: Prompt = order.prompt if order.raw else engine.as_turn(order.prompt)
     else:
         given = list(order.prompt)
+    if guarded and not isinstance(given, str):
+        given = with_system_prompt(engine.codec, given)  # type: ignore[arg-type]  # an order's are messages
     prompt = engine.encode(given)
     most, context = order.entry.max_prompt_tokens, engine.model.card.context
     if len(prompt) > min(most, context - 1):

@@ -23,6 +23,7 @@ from ..server.limits import LIMITS
 from ..server.middleware.session_tracker import SessionTracker
 from ..server.run_queue import RunQueue, Ticket
 from ..store.trace_store import TraceStore, new_id
+from .guardrails import Guardrails
 from .streaming import Lines, UnbegunError, as_sentence, failure_line
 from .tab_memory import TabMemory
 
@@ -115,8 +116,10 @@ class JobRunner:
         store: TraceStore,
         queue: RunQueue | None = None,
         tracker: SessionTracker | None = None,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self.models, self.store, self.tabs, self._tracker = models, store, TabMemory(), tracker
+        self.guardrails = guardrails or Guardrails()
         models.evicting = self.tabs.drop_evicted
         # An empty queue counts as false.
         self.queue = RunQueue(LIMITS.waiting, LIMITS.waiting_each) if queue is None else queue

@@ -48,8 +48,11 @@ class PromptControls:
     fresh: gr.Button  # begins a new conversation
 
     @classmethod
-    def build(cls, prefix: str, entry: CatalogEntry, first: Example) -> PromptControls:
-        """Create the controls, with the examples that a model understands and the prompt of the first of them."""
+    def build(cls, prefix: str, entry: CatalogEntry, first: Example, guardrails: str) -> PromptControls:
+        """Create the controls, with the examples that a model understands and the prompt of the first of them.
+
+        `guardrails` says which are on.
+        """
         example = gr.Dropdown(_choices(entry), value=first.id, label="Example", elem_id=f"{prefix}-example")
         hint = gr.Markdown(first.shows, elem_classes="app-hint")
         mode = gr.Radio(
@@ -75,6 +78,8 @@ class PromptControls:
                 **longest,
             )
             fresh = gr.Button("New conversation", size="sm", elem_id=f"{prefix}-fresh")
+        if guardrails:
+            gr.Markdown(guardrails, elem_classes="app-hint", elem_id=f"{prefix}-guardrails")
         return cls(mode, example, hint, text, chat, system, history, message, fresh)
 
     @property

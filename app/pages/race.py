@@ -36,7 +36,7 @@ class RaceForm:
         entry = app_state.catalog[app_state.default_model]
         names, examples = runnable(entry), examples_for(entry.model)
         first = next((example for example in examples if example.id == RACED), examples[0])
-        self.prompt = PromptControls.build("race", entry, first)
+        self.prompt = PromptControls.build("race", entry, first, app_state.jobs.guardrails.sentence)
         usual = [name for name in USUAL if name in names]
         self.methods = gr.CheckboxGroup(
             choices_of(names),

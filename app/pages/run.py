@@ -56,7 +56,7 @@ class RunForm:
         entry = app_state.catalog[app_state.default_model]
         names, example = runnable(entry), examples_for(entry.model)[0]
         first = example.method if example.method in names else names[0]
-        self.prompt = PromptControls.build("run", entry, example)
+        self.prompt = PromptControls.build("run", entry, example, app_state.jobs.guardrails.sentence)
         self.method = gr.Dropdown(choices_of(names), value=first, label="Method", elem_id="run-method")
         self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):

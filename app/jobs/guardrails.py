@@ -1,0 +1,73 @@
+"""The guardrails of a page whose owner switched them on: what they do to a run, and how often they refused one."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from analysis.guardrails import ACCEPTABLE, CATEGORIES, LOW_RECALL, UNCLEAR, classify
+from decoding import smollm2
+from decoding.embedded import TARGET
+from decoding.errors import ParamError
+from viz.stream import play as player
+
+from ..models.entry import CatalogEntry
+from ..server.limits import LIMITS
+from .streaming import Lines, UnbegunError
+
+if TYPE_CHECKING:
+    import threading
+
+    from decoding.engine import Engine
+
+SYSTEM, MODERATE = "system", "moderate"
+MODES = (SYSTEM, MODERATE)
+# Of acceptable prompts, by `python -m decoding guardrails`, for the models that the page offers by itself.
+_RECALL = {smollm2.NAME: 0.025, TARGET: 0.025}
+_log = logging.getLogger(__name__)
+
+
+class Guardrails:
+    """Which guardrails are on, and the verdicts so far."""
+
+    def __init__(self, modes: Collection[str] = ()) -> None:
+        self.system, self.moderates = SYSTEM in modes, MODERATE in modes
+        self.verdicts = Counter[tuple[str, str]]()  # by what was classified, "prompt" or "answer", and its category
+
+    @property
+    def sentence(self) -> str:
+        """Say to visitors what is on; empty if nothing is."""
+        parts = ["each prompt begins with a system prompt that asks for careful answers"] if self.system else []
+        if self.moderates:
+            parts.append("the model itself classifies prompt and answer, and only what it finds acceptable is shown")
+        return f"Guardrails: {'; '.join(parts)}." if parts else ""
+
+    def doubts(self, entries: Iterable[CatalogEntry]) -> list[str]:
+        """Return a sentence for the owner on each model that may be no good moderator."""
+        if not self.moderates:
+            return []
+        sentences = list[str]()
+        for entry in entries:
+            recall = _RECALL.get(entry.model)
+            if recall is None:
+                sentences.append(
+                    f"how well {entry.name} moderates was not measured: run `python -m decoding guardrails` with it"
+                )
+            elif recall < LOW_RECALL:
+                sentences.append(f"{entry.name} cannot moderate: of acceptable prompts it passes {recall:.1%}")
+        return sentences
+
+    def check(self, engine: Engine, what: str, text: str, cancel: threading.Event | None, lane: int | None) -> Lines:
+        """Classify a prompt or an answer; raises ParamError if it is refused, so that nothing of it is shown."""
+        yield player.state("reading", f"The guardrails classify the {what}.", lane=lane)
+        category = classify(engine, text, cancel=cancel, seconds=LIMITS.seconds)
+        if cancel is not None and cancel.is_set():
+            raise UnbegunError  # what was cut off is no verdict
+        self.verdicts[what, category] += 1
+        if category == ACCEPTABLE:
+            return
+        _log.warning("the guardrails refused the %s of a run: %s", what, category)
+        found = "the model gave no category" if category == UNCLEAR else f"the model found {CATEGORIES[category]}"
+        raise ParamError(f"the guardrails of this page refused the {what}: {found}; change the prompt")
