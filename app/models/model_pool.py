@@ -126,8 +126,10 @@ class ModelPool:
     def request(self, entry: CatalogEntry) -> Loading:
         """Load the engine of an entry, unless it is loaded or loading already."""
         with self._lock:
+            for name in [name for name, each in self._engines.items() if each.failed]:
+                del self._engines[name]
             loading = self._engines.get(entry.name)
-            if loading is None or loading.failed:
+            if loading is None:
                 loading = self._engines[entry.name] = Loading(entry, make_room=self._make_room)
             self._engines.move_to_end(entry.name)
             return loading
