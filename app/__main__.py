@@ -9,6 +9,7 @@ if __package__ in (None, ""):  # started as a file: sys.path begins with the fol
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import argparse
+import importlib
 import os
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from typing import NoReturn
 
 from decoding.errors import ParamError, SpecscopeError
 from decoding.installation import assets, required
+
+_PACKAGES = {"metrics": "prometheus_client"}  # by the flag that needs it
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,6 +72,8 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--behind-proxy", action="store_true", help="trust X-Forwarded headers, which a proxy in front must set"
     )
+    parser.add_argument("--metrics", action="store_true", help="let a Prometheus server scrape /metrics")
+    parser.add_argument("--log-json", action="store_true", help="write each line of the log as a JSON object")
     parser.add_argument(
         "--model",
         metavar="NAME",
@@ -92,11 +97,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
             _find_temporary_folder()
             from .ui import LaunchOptions, serve
+        for flag, package in _PACKAGES.items():
+            if getattr(given, flag):
+                with required(f"--{flag}"):
+                    importlib.import_module(package)
 
         own_root = None if given.bring_your_own is None else Path(given.bring_your_own)
-        guardrails = tuple(given.guardrails)
         launch = LaunchOptions(
-            given.replay_only, given.models, given.model, given.download, own_root, given.runs, guardrails
+            given.replay_only,
+            given.models,
+            given.model,
+            given.download,
+            own_root,
+            given.runs,
+            tuple(given.guardrails),
+            metrics=given.metrics,
+            log_json=given.log_json,
         )
         serve(given.host, port, launch, owner)
     except SpecscopeError as error:

@@ -8,11 +8,13 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
+from starlette.routing import BaseRoute
 
 from decoding.errors import ModelError, ParamError, TraceError
 
@@ -21,8 +23,9 @@ from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
 from .pages.viewer import viewer as make_viewer
-from .server import log, malloc, serving
+from .server import health, log, malloc, serving
 from .server.middleware.origin import Owner
+from .server.middleware.routes import Kind
 from .state import AppState
 
 if TYPE_CHECKING:
@@ -168,6 +171,8 @@ class LaunchOptions:
     own_root: Path | None = None  # from where visitors may bring models
     runs: str | None = None  # run folders that the Debug page lists
     guardrails: tuple[str, ...] = ()  # that are on
+    metrics: bool = False  # whether a Prometheus server may scrape
+    log_json: bool = False  # whether a line of the log is a JSON object
 
 
 def make_state(launch: LaunchOptions) -> AppState:
@@ -187,9 +192,19 @@ def make_state(launch: LaunchOptions) -> AppState:
     return app_state
 
 
+def offers(app_state: AppState, launch: LaunchOptions) -> serving.Offers:
+    """Return what is served beside the page."""
+    offered: dict[Kind, Sequence[BaseRoute]] = {Kind.HEALTH: [health.route(app_state)]}
+    if launch.metrics:
+        from .server.metrics import Metrics
+
+        offered[Kind.METRICS] = [Metrics(app_state).route()]
+    return offered
+
+
 def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_OWNER) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
-    log.configure()
+    log.configure(launch.log_json)
     malloc.limit_arenas()
     serving.check_free(host, port)
     ended = threading.Event()
@@ -199,7 +214,7 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = serving.Site(lines, opening(app_state.recordings))
-    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner)
+    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner, offers(app_state, launch))
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     serving.say(f"Specscope is at http://{host}:{port}")

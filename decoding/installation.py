@@ -18,6 +18,7 @@ EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
     "uvicorn": "page",
     "h11": "page",
     "brotli": "page",
+    "prometheus_client": "metrics",
     "pyarrow": "debug",
     "duckdb": "debug",
     "ray": "scale",

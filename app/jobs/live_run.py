@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import math
 import time
 from collections.abc import Generator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from decoding.request import DecodeOptions
     from decoding.run import Run
 
+_log = logging.getLogger(__name__)
 _SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 _FIRST_BATCH = 0.1  # seconds: a reader does not notice a shorter delay
 
@@ -139,6 +141,7 @@ def decode(
             pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed
     finally:
         run.close()
+        report_run(run, order)
     if guardrails.moderates and run.steps:
         yield from guardrails.check(engine, "answer", run.summary.text, None, lane)
         if run_id in streaming:
@@ -154,3 +157,20 @@ def _words(engine: Engine, order: Order, run: Run) -> str:
     if isinstance(order.prompt, str):
         return order.prompt
     return "\n".join(message["content"] for message in order.prompt)
+
+
+def report_run(run: Run, order: Order) -> None:
+    """Log how a run ended, in numbers."""
+    facts = {
+        "event": "run",
+        "model": order.entry.name,
+        "method": order.method.name,
+        "outcome": run.finish,
+        "tokens": len(run.ids),
+        "steps": len(run.steps),
+        "drafted": sum(step.drafted for step in run.steps),
+        "accepted": sum(step.accepted for step in run.steps),
+        "seconds": round(sum(step.timing.total_ms for step in run.steps) / 1000, 3),
+    }
+    about = "a run of %(method)s ended: %(outcome)s, %(tokens)d tokens in %(steps)d steps"
+    _log.info(about, facts, extra={"facts": facts})

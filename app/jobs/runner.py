@@ -6,6 +6,7 @@ what is done here is not counted, and nothing waits for the page.
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -24,12 +25,13 @@ from ..server.middleware.session_tracker import SessionTracker
 from ..server.run_queue import RunQueue, Ticket
 from ..store.trace_store import TraceStore, new_id
 from .guardrails import Guardrails
-from .streaming import Lines, UnbegunError, as_sentence, failure_line
+from .streaming import Lines, UnbegunError, as_sentence, failure_line, report_refusal
 from .tab_memory import TabMemory
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
 
+_log = logging.getLogger(__name__)
 _POLL = 0.25  # seconds between two checks while waiting: in between it is noticed that a visitor has left
 
 
@@ -152,6 +154,7 @@ class JobRunner:
                         yield text
                         shown, shown_at = len(text), time.monotonic()
         except Exception as error:
+            report_refusal(error)
             yield text + failure_line(error)
         finally:
             started.cancel.set()
@@ -187,9 +190,12 @@ class JobRunner:
 
     def _wait(self, job: Job, started: StartedJob, ticket: Ticket, used: ExitStack) -> Lines:
         """Wait for the job's turn and for its model, which `used` retains. Raises UnbegunError if it is over before."""
+        begun, engine = time.monotonic(), None
         yield from started.wait_for_turn(ticket)
-        engine = None
         if not started.is_over:
+            waited = round(time.monotonic() - begun, 3)
+            facts = {"event": "turn", "job": type(job).__name__, "model": job.entry.name, "waited": waited}
+            _log.info("a job had its turn after %.1f seconds", waited, extra={"facts": facts})
             engine = yield from started.wait_for(used.enter_context(self.models.use(job.entry)))
         if engine is None:
             raise UnbegunError

@@ -7,11 +7,12 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from decoding.errors import SpecscopeError
+from decoding.errors import ModelError, ParamError, SpecscopeError
 from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..server.limits import LIMITS
+from ..server.run_queue import FullError
 from ..store.trace_store import new_id
 
 _log = logging.getLogger(__name__)
@@ -47,6 +48,18 @@ def failure_line(error: Exception, lane: int | None = None) -> str:
         return player.fault(as_sentence(error), lane)
     _log.error("a run failed", exc_info=error)
     return player.fault(as_sentence(_FAILED), lane)
+
+
+def report_refusal(error: Exception) -> None:
+    """Log that a job was refused, if `error` means that. The error's text may quote a visitor's, so it is left out."""
+    reasons: tuple[tuple[type[Exception], str], ...] = (
+        (FullError, "queue"),
+        (ParamError, "settings"),
+        (ModelError, "model"),
+    )
+    for kind, reason in reasons:
+        if isinstance(error, kind):
+            _log.info("a job was refused: %s", reason, extra={"facts": {"event": "refusal", "reason": reason}})
 
 
 def as_sentence(error: object) -> str:

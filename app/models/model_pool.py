@@ -62,6 +62,11 @@ class Loading:
         """Whether loading has ended with an error."""
         return self._done.is_set() and self._error is not None
 
+    @property
+    def state(self) -> str:
+        """How it goes: "loading", "loaded" or "failed"."""
+        return "loading" if not self._done.is_set() else "failed" if self.failed else "loaded"
+
     def _load(self) -> None:
         from decoding.model.memory import release_memory  # brings torch, which serving recordings does without
 
@@ -122,6 +127,11 @@ class ModelPool:
     def __contains__(self, name: str) -> bool:
         """Return True if the model is loaded or loading."""
         return name in self._engines
+
+    def states(self) -> Counter[str]:
+        """Count the models by the state of their loading."""
+        with self._lock:
+            return Counter(loading.state for loading in self._engines.values())
 
     def request(self, entry: CatalogEntry) -> Loading:
         """Load the engine of an entry, unless it is loaded or loading already."""

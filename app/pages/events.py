@@ -19,7 +19,7 @@ import gradio as gr
 
 from decoding.errors import SpecscopeError
 
-from ..jobs.streaming import refusal_line
+from ..jobs.streaming import refusal_line, report_refusal
 from ..server.limits import LIMITS
 from ..state import AppState
 
@@ -60,6 +60,7 @@ def start_job(app_state: AppState, make: Callable[[], Job], request: gr.Request)
     try:
         job = make()
     except SpecscopeError as error:
+        report_refusal(error)
         yield refusal_line(str(error))
         return
     yield from app_state.jobs.start(job, tab_of(request))

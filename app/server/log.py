@@ -1,12 +1,16 @@
-"""The server's log: one line a record, rate-limited.
+"""The server's log: one line a record, as text or as JSON, rate-limited.
 
 Text of visitors is truncated and its control characters are escaped; an error has its innermost calls instead
 of a stack trace. Each logger may write so many lines in some seconds at each level; dropped lines are counted, and the
 next line says how many.
+
+A record may hold facts beside its message, as `extra={"facts": {"event": "run", ...}}`: never a prompt or an answer.
+`metrics.py` counts the same records, so what is logged and what is counted cannot differ.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
@@ -14,6 +18,8 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 _log = logging.getLogger(__name__)
 _LONGEST = 400  # characters of a line
@@ -26,11 +32,22 @@ class OneLineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return time, level, message, and the position of an error."""
-        text = record.getMessage()
-        if record.exc_info and record.exc_info[1] is not None:
-            text += f" ({_place(record.exc_info[1])})"
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-        return f"{stamp} {record.levelname.lower()} {one_line(text)}"
+        return f"{stamp} {record.levelname.lower()} {_message(record)}"
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object on one line, for what collects the logs of many servers."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return time, level, logger and message, and the facts of the record."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+        }
+        return json.dumps(line | facts_of(record))
 
 
 @dataclass(slots=True)
@@ -73,13 +90,19 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     return shown if len(shown) <= longest else f"{shown[:longest]}..."
 
 
-def configure() -> None:
-    """Configure logging of this process and its libraries: to stderr, through both classes.
+def facts_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the facts of a record; most have none."""
+    facts: dict[str, Any] = getattr(record, "facts", {})
+    return facts
+
+
+def configure(as_json: bool = False) -> None:
+    """Configure logging of this process and its libraries: to stderr, formatted and rate-limited.
 
     Gradio prints the stack traces of the errors that it catches, and Python those of threads; they become lines too.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLineFormatter())
+    handler.setFormatter(JsonFormatter() if as_json else OneLineFormatter())
     handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("app").setLevel(logging.INFO)
@@ -97,6 +120,13 @@ def _log_caught(limit: int | None = None, file: object = None, chain: bool = Tru
 
 def _log_error(message: str, error: BaseException | None) -> None:
     _log.error(message, exc_info=error)
+
+
+def _message(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.exc_info and record.exc_info[1] is not None:
+        text += f" ({_place(record.exc_info[1])})"
+    return one_line(text)
 
 
 def _place(error: BaseException) -> str:

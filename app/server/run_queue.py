@@ -33,6 +33,17 @@ class RunQueue:
         with self._changed:
             return len(self._tickets)
 
+    @property
+    def serving(self) -> bool:
+        """Whether a ticket is being served."""
+        return self._serving is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many tickets wait."""
+        with self._changed:
+            return len(self._tickets) - self.serving
+
     def join(self, client: str = "") -> Ticket:
         """Append a ticket, which the caller must leave in every case; raises FullError."""
         with self._changed:

@@ -12,8 +12,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from fastapi import FastAPI
 from plotly.offline import get_plotlyjs
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from decoding.errors import ParamError
 from viz.page import style
@@ -35,11 +36,13 @@ from .middleware.bodies import Shapes
 from .middleware.connections import Connection, ConnectionLimit, raise_file_limit
 from .middleware.origin import Owner
 from .middleware.request_filter import RequestFilter
+from .middleware.routes import Kind
 from .middleware.session_tracker import SessionTracker
 
 _log = logging.getLogger(__name__)
 _SCRIPTS = Path(__file__).parents[2] / "assets" / "page"
 _FOLDER = "specscope"
+Offers = Mapping[Kind, Sequence[BaseRoute]]  # what is served beside the page
 
 
 class Site:
@@ -112,9 +115,13 @@ def theme() -> gr.themes.Base:
 class Running:
     """The page on a uvicorn server, which runs in its own thread."""
 
-    def __init__(self, page: gr.Blocks, site: Site, tracker: SessionTracker, owner: Owner) -> None:
+    def __init__(
+        self, page: gr.Blocks, site: Site, tracker: SessionTracker, owner: Owner, more: Offers | None = None
+    ) -> None:
         self.page, self.tracker = page, tracker
-        app = FastAPI(lifespan=self._lifespan, docs_url=None, redoc_url=None, openapi_url=None, routes=[*site.routes()])
+        offers = more or {}
+        routes = [*site.routes(), *chain.from_iterable(offers.values())]
+        app = FastAPI(lifespan=self._lifespan, docs_url=None, redoc_url=None, openapi_url=None, routes=routes)
         gr.mount_gradio_app(
             app,
             page,
@@ -134,7 +141,7 @@ class Running:
         page.app = next(route.app for route in app.routes if isinstance(route, Mount))  # type: ignore[assignment]
         disable_session_state(page)
         poll_less(page)
-        self._app = RequestFilter(app, Shapes.of(page), owner, tracker)
+        self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers))
         self._proxied = owner.proxied
 
     def start(self, host: str, port: int) -> None:
@@ -187,12 +194,20 @@ def _log_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 
-def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTracker, owner: Owner) -> Running:
-    """Serve the page in background threads; raises ParamError if the address cannot be used."""
+def launch(
+    page: gr.Blocks,
+    site: Site,
+    host: str,
+    port: int,
+    tracker: SessionTracker,
+    owner: Owner,
+    more: Offers | None = None,
+) -> Running:
+    """Serve the page, and more, in background threads; raises ParamError if the address cannot be used."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.max_threads = LIMITS.threads
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    running = Running(page, site, tracker, owner)
+    running = Running(page, site, tracker, owner, more)
     running.start(host, port)
     return running
 

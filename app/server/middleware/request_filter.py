@@ -31,8 +31,15 @@ _Pairs = list[tuple[bytes, bytes]]
 class RequestFilter:
     """ASGI middleware around an application."""
 
-    def __init__(self, app: ASGIApp, shapes: Shapes, owner: Owner, tracker: SessionTracker) -> None:
-        self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
+    def __init__(
+        self,
+        app: ASGIApp,
+        shapes: Shapes,
+        owner: Owner,
+        tracker: SessionTracker,
+        offered: frozenset[Kind] = frozenset(),
+    ) -> None:
+        self._app, self._shapes, self._owner, self._tracker, self._offered = app, shapes, owner, tracker, offered
         self._cache = ResponseCache(app)
         self._page, self._cookie = RenderedPage(self._cache), BrowserCookie()
         self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
@@ -69,7 +76,9 @@ class RequestFilter:
                 await checked_send({"type": "http.response.body", "body": b""})
         except RequestError as refused:
             if not begun:
-                _log.info("refused (%d): %s %s", refused.status, scope["method"], scope["path"])
+                facts = {"event": "refusal", "reason": str(refused.status)}
+                about = refused.status, scope["method"], scope["path"]
+                _log.info("refused (%d): %s %s", *about, extra={"facts": facts})
                 await refused.response(scope["method"])(scope, receive, checked_send)
         except Exception:
             _log.exception("no answer to %s %s", scope["method"], scope["path"])
@@ -78,11 +87,14 @@ class RequestFilter:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        origin = self._owner.read(scope, headers)
-        if (route := find(scope["path"])) is None:
+        route = find(scope["path"], self._offered)
+        origin = Origin("", "", "http") if route and route.kind is Kind.HEALTH else self._owner.read(scope, headers)
+        if route is None:
             raise not_found()
         if scope["method"] not in route.methods:
             raise RequestError(405, f"This is asked for with {' or '.join(sorted(route.methods))}.")
+        if route.kind is Kind.METRICS and self._owner.proxied and "x-forwarded-for" in headers:
+            raise not_found()  # whoever scrapes does not come through the proxy, through which everybody can come
         if "POST" in route.methods:
             self._owner.check_post(origin, headers)
             await self._post(scope, receive, send, route, origin)
@@ -101,6 +113,8 @@ class RequestFilter:
                 raise not_found()
             with self._tracker.reading(session):
                 await self._app({**clean, "query_string": f"session_hash={session}".encode()}, receive, send)
+        elif route.kind in (Kind.HEALTH, Kind.METRICS):
+            await self._app(clean, receive, send)
         else:
             session = self._cookie.session(scope["path"].rpartition("/")[2], origin, asked)
             path = f"{API}/heartbeat/{session}"

@@ -1,4 +1,7 @@
-"""Allow-list of requests: those that the page and its scripts make. Every other path is answered with 404."""
+"""Allow-list of requests: those that the page, its scripts and what watches the server make.
+
+Every other path is answered with 404.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ class Kind(Enum):
     QUICK = auto()  # an event that only changes the page
     RUN = auto()  # an event that decodes: it joins the queue
     CALL = auto()  # a server function called by the page's scripts
+    HEALTH = auto()  # whether the server is up: it tells nothing private, so it is answered under any host name
+    METRICS = auto()  # what a Prometheus server scrapes, if the owner wants that
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,15 @@ ROUTES = (
     Route(Kind.QUICK, re.compile(rf"{API}/run/predict"), _POST),
     Route(Kind.RUN, re.compile(rf"{API}/queue/join"), _POST),
     Route(Kind.CALL, re.compile(rf"{API}/component_server/"), _POST),
+    Route(Kind.HEALTH, re.compile("/healthz")),
+    Route(Kind.METRICS, re.compile("/metrics")),
 )
 
 
-def find(path: str) -> Route | None:
-    """Return the route of a path."""
-    return next((route for route in ROUTES if route.path.fullmatch(path)), None)
+OPTIONAL = frozenset({Kind.METRICS})
+
+
+def find(path: str, offered: frozenset[Kind] = frozenset()) -> Route | None:
+    """Return the route of a path; an optional one only if it is offered."""
+    route = next((route for route in ROUTES if route.path.fullmatch(path)), None)
+    return None if route and route.kind in OPTIONAL - offered else route
