@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .edits import SHARES, VITAL
-from .fit import FitChange, TargetFit, compare_fit
+from .fit import FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
@@ -35,22 +35,27 @@ _CARD = 0.7  # of the acceptance on the card
 def gather(
     examined: Examined,
     wiring: Any,
+    fit: TargetFit,
     texts: Sequence[Text],
     measured: AcceptedGuesses,
     shares: Mapping[str, float],
     promised: Mapping[int, float],
 ) -> list[Check]:
     """List what was seen of a drafter: each is fine or not."""
-    fit = TargetFit(examined, texts)
     scaled = fit.divergences(wiring, SCALES)
     given = scaled[SCALES.index(1.0)]
     best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
     is_good = measured.survival[0] > max(shares.values())
-    parts = [(each, compare_fit(given, fit.divergence(each.wiring))) for each in examined.shares(wiring)]
+    few = fit.divergence(wiring, FEW)
+    parts = list[tuple[Probe, FitChange]]()
+    for part in examined.shares(wiring):
+        change = compare_fit(few, fit.divergence(part.wiring, FEW))  # of a part that is missed, a few texts tell
+        parts.append((part, change if change.is_worse else compare_fit(given, fit.divergence(part.wiring))))
+    learning = examined.method == "medusa" and all(change.is_worse for _, change in parts)
     return [
         _check_first(texts, examined.depth, measured, shares),
         _check_fall(examined.method, measured),
-        _check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good),
+        _check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good, learning),
         _check_parts(parts),
         *([_check_card(promised, measured)] if promised else []),
     ]
@@ -85,10 +90,12 @@ def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
     return Check("later guesses", "later_guesses", fine=share >= _KEPT * survival[0], sentence=sentence)
 
 
-def _check_certainty(method: str, scale: float, change: FitChange, is_good: bool) -> Check:
+def _check_certainty(method: str, scale: float, change: FitChange, is_good: bool, learning: bool) -> Check:
     """Compare how sure the drafter is with how sure it should be.
 
-    Where its choices are good and another scale makes nearly all good, the scale is what is wrong.
+    Where its choices are good and another scale makes nearly all good, the scale is what is wrong. Heads start as the
+    target's own output layer, which is sure of another position's token: `learning` ones, of which all that they learnt
+    brings them closer to the target, may be as sure still.
     """
     sentence = f"its distributions are {change.before:.2f} nats from the target's"
     # By the mean: a drafter that is too sure loses little at most positions, and much where it is wrong.
@@ -99,7 +106,7 @@ def _check_certainty(method: str, scale: float, change: FitChange, is_good: bool
     if is_good and change.gain > _EXPLAINED * change.before and not 0.5 < scale < 2:
         sentence += f": multiply the final norm or the output layer by {scale:.3g}"
         return Check("certainty", STEEPNESS, fine=False, sentence=sentence, given=1.0, better=round(scale, 3))
-    return Check("certainty", "certainty", fine=False, sentence=sentence)
+    return Check("certainty", "certainty", fine=learning and not is_good, sentence=sentence)
 
 
 def _check_parts(parts: Sequence[tuple[Probe, FitChange]]) -> Check:
@@ -111,7 +118,12 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]]) -> Check:
         return Check("parts", "parts", fine=False, sentence=sentence)
     useless = [probe.name for probe, change in parts if probe.flag == VITAL and change.sureness > -_OF_USE]
     if useless:
-        return Check("parts", "parts", fine=False, sentence=f"with {useless[0]} it is as good as with all of it")
+        return Check(
+            "parts",
+            "parts",
+            fine=False,
+            sentence=f"with {useless[0]} it is as good as with all of it: that part learnt nothing yet, or is damaged",
+        )
     sentence = f"each of {len(parts) // len(SHARES)} parts does more good than harm" if parts else "nothing to compare"
     return Check("parts", "parts", fine=True, sentence=sentence)
 

@@ -178,12 +178,12 @@ def examine(
     yield "looking at what each part does", 0.9
     shares, hint = references(examined.model, texts, depth), ""
     promised = card(examined.folder) if examined.folder else {}
-    evidence = gather(examined, wiring, texts, best, shares, promised)
+    evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     if not all(each.fine for each in evidence) and any(_spares(fault) for fault in faults):
         better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)
         hint = f" Better, but still wrong: {better}."
         faults, wiring, best = [], examined.given, given
-        evidence = gather(examined, wiring, texts, best, shares, promised)
+        evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     measured = {fault.flag for fault in faults}
     named = [*checks, *(each for each in evidence if each.flag == STEEPNESS)]
     seen = [Fault.seen(check) for check in named if not check.fine and check.flag not in measured]

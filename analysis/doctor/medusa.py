@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .texts import Text
 
 _FEW = 4  # heads of which every order is tried
+_KEPT = 2**28  # bytes of logits, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class ExaminedHeads:
         self._named = named if isinstance(named, str) else ""
         self.about, self.depth = self._heads.about, self._heads.count
         self.given = MedusaWiring(tuple(range(self.depth)))
+        self._answers = dict[tuple[Any, ...], torch.Tensor]()
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
@@ -166,8 +168,19 @@ class ExaminedHeads:
         stacks = {"blocks": weights.weight, "biases": weights.bias}
         return {f"{kind}.{at}": each for kind, stack in stacks.items() for at, each in enumerate(stack)}
 
-    @torch.inference_mode()
     def _logits(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> torch.Tensor:  # (K, P, n)
+        """Return what the heads say in this order; many orders are tried, so what each head says is kept."""
+        key = wiring.edits, wiring.normed, wiring.place, id(text), tuple(places)
+        if key not in self._answers:
+            made = self._answer(wiring, text, places)
+            if sum(map(_bytes, self._answers.values())) + _bytes(made) > _KEPT:
+                self._answers.clear()
+            self._answers[key] = made
+        return self._answers[key][[*wiring.order]]
+
+    @torch.inference_mode()
+    def _answer(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> torch.Tensor:  # (K, P, n)
+        """Compute the logits of every head, by its number in the file."""
         stored, held = self._heads.weights, edited(self._stacks, wiring.edits)
         blocks = range(self._blocks)
         weight, bias = (torch.stack([held[f"{kind}.{at}"] for at in blocks]) for kind in ("blocks", "biases"))
@@ -177,9 +190,13 @@ class ExaminedHeads:
         logits = [
             made[head]
             @ (stored.output[stored.with_output.index(head)] if head in stored.with_output else self._output).T
-            for head in wiring.order
+            for head in range(self.depth)
         ]
         return torch.stack(logits)
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
 
 
 def _taken(held: Weights, names: dict[str, str]) -> Weights:
