@@ -75,6 +75,17 @@ def _parser() -> _Parser:
     parser.add_argument("--metrics", action="store_true", help="let a Prometheus server scrape /metrics")
     parser.add_argument("--log-json", action="store_true", help="write each line of the log as a JSON object")
     parser.add_argument(
+        "--api", action="store_true", help="let programs decode: /v1/decode, and OpenAI's /v1/chat/completions"
+    )
+    parser.add_argument(
+        "--mcp", action="store_true", help="offer decode as a tool of the Model Context Protocol, at /mcp"
+    )
+    parser.add_argument(
+        "--api-key-file",
+        metavar="FILE",
+        help="keys of which callers of --api and --mcp must send one, one a line (or set SPECSCOPE_API_KEY)",
+    )
+    parser.add_argument(
         "--model",
         metavar="NAME",
         help="the model that is selected at first (default: the first of the file; without a file SmolLM2 135M where "
@@ -96,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
             _find_temporary_folder()
+            from .api.keys import Keys
             from .ui import LaunchOptions, serve
         for flag, package in _PACKAGES.items():
             if getattr(given, flag):
@@ -113,6 +125,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             tuple(given.guardrails),
             metrics=given.metrics,
             log_json=given.log_json,
+            api=given.api,
+            mcp=given.mcp,
+            keys=Keys.of(given.api_key_file, os.environ),
         )
         serve(given.host, port, launch, owner)
     except SpecscopeError as error:

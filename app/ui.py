@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute
 
 from decoding.errors import ModelError, ParamError, TraceError
 
+from .api.keys import Keys
 from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
@@ -25,6 +26,7 @@ from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
 from .pages.viewer import viewer as make_viewer
 from .server import health, log, malloc, serving
 from .server.middleware.origin import Owner
+from .server.middleware.request_filter import Api
 from .server.middleware.routes import Kind
 from .state import AppState
 
@@ -173,6 +175,9 @@ class LaunchOptions:
     guardrails: tuple[str, ...] = ()  # that are on
     metrics: bool = False  # whether a Prometheus server may scrape
     log_json: bool = False  # whether a line of the log is a JSON object
+    api: bool = False  # whether programs may call
+    mcp: bool = False  # whether a model's client may call, by MCP
+    keys: Keys | None = None  # of the callers; None: everybody may call
 
 
 def make_state(launch: LaunchOptions) -> AppState:
@@ -202,6 +207,17 @@ def offers(app_state: AppState, launch: LaunchOptions) -> serving.Offers:
     return offered
 
 
+def api_of(app_state: AppState, launch: LaunchOptions) -> Api | None:
+    """Return what programs call, if the owner wants that; raises ParamError where nothing can run."""
+    if not (launch.api or launch.mcp):
+        return None
+    if launch.replay_only:
+        raise ParamError("--api and --mcp run models, and --replay-only loads none: leave one of them out")
+    from .api.service import ApiService
+
+    return ApiService(app_state, launch.keys or Keys(), http=launch.api)
+
+
 def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_OWNER) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
     log.configure(launch.log_json)
@@ -214,7 +230,8 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = serving.Site(lines, opening(app_state.recordings))
-    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner, offers(app_state, launch))
+    more, api = offers(app_state, launch), api_of(app_state, launch)
+    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner, more, api)
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     serving.say(f"Specscope is at http://{host}:{port}")

@@ -19,6 +19,7 @@ SpecscopeError (a ValueError)
 │   ├── FactError         a fact that it states cannot be computed           viz/lessons/facts.py
 │   └── SourceError       a recording, cost or claim that it names is absent viz/lessons/sources.py
 ├── UnbegunError          a job was over before it began                   app/jobs/streaming.py
+├── ClosingError          the server ends, so no job starts                app/jobs/runner.py
 ├── FullError             too many runs wait for the engine already          app/server/run_queue.py
 └── RequestError          the server refuses an HTTP request, with a status  app/server/middleware/errors.py
 """

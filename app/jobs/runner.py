@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from decoding.errors import SpecscopeError
 from viz.stream import play as player
 
 from ..models.entry import CatalogEntry
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _POLL = 0.25  # seconds between two checks while waiting: in between it is noticed that a visitor has left
+
+
+class ClosingError(SpecscopeError):
+    """The server ends, so no job starts."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is being stopped: try again in a minute")
 
 
 class Job(Protocol):
@@ -135,16 +143,24 @@ class JobRunner:
         While there are no new lines, the same text is yielded from time to time: only then does Gradio see a closed
         tab. An error becomes the last line.
         """
-        client = "" if self._tracker is None else self._tracker.client(tab)
+        text, client = "", "" if self._tracker is None else self._tracker.client(tab)
+        try:
+            with closing(self.run(job, tab, client)) as texts:
+                for text in texts:
+                    yield text
+        except Exception as error:
+            yield text + failure_line(error)
+
+    def run(self, job: Job, tab: str, client: str) -> Generator[str, None, None]:
+        """Do what `start` does, for a client that is named; raises what ends the job."""
         started = StartedJob(self, JobKey(tab, type(job)), client)
         text, shown, shown_at = job.opening(started), 0, 0.0
-        if self._closed:
-            yield text + player.fault("The server is being stopped: try again in a minute.")
-            return
-        self.stop(*started.key)
-        self._active[started.key] = started
-        self.store.streaming[started.id] = None
         try:
+            if self._closed:
+                raise ClosingError
+            self.stop(*started.key)
+            self._active[started.key] = started
+            self.store.streaming[started.id] = None
             with self.queue.join(client) as ticket, ExitStack() as used, closing(job.lines(started)) as lines:
                 for more in chain(self._wait(job, started, ticket, used), lines):
                     text += more
@@ -155,7 +171,9 @@ class JobRunner:
                         shown, shown_at = len(text), time.monotonic()
         except Exception as error:
             report_refusal(error)
-            yield text + failure_line(error)
+            if len(text) > shown:
+                yield text
+            raise
         finally:
             started.cancel.set()
             self.store.streaming.pop(started.id, None)

@@ -16,7 +16,7 @@ from ..server.run_queue import FullError
 from ..store.trace_store import new_id
 
 _log = logging.getLogger(__name__)
-_FAILED = "the run failed on this machine: try again, or choose another method or model"
+FAILED = "the run failed on this machine: try again, or choose another method or model"
 _PLAIN_WORD = re.compile(r"\A[a-z]+(?!\w|\.\w)")  # at the beginning: not vLLM, top_p or config.json
 EVICTED = (
     f"To store this run, your oldest one was deleted: the server stores {LIMITS.stored_runs_each} runs, and "
@@ -47,7 +47,7 @@ def failure_line(error: Exception, lane: int | None = None) -> str:
     if isinstance(error, SpecscopeError):
         return player.fault(as_sentence(error), lane)
     _log.error("a run failed", exc_info=error)
-    return player.fault(as_sentence(_FAILED), lane)
+    return player.fault(as_sentence(FAILED), lane)
 
 
 def report_refusal(error: Exception) -> None:

@@ -35,7 +35,7 @@ from .limits import LIMITS
 from .middleware.bodies import Shapes
 from .middleware.connections import Connection, ConnectionLimit, raise_file_limit
 from .middleware.origin import Owner
-from .middleware.request_filter import RequestFilter
+from .middleware.request_filter import Api, RequestFilter
 from .middleware.routes import Kind
 from .middleware.session_tracker import SessionTracker
 
@@ -116,7 +116,13 @@ class Running:
     """The page on a uvicorn server, which runs in its own thread."""
 
     def __init__(
-        self, page: gr.Blocks, site: Site, tracker: SessionTracker, owner: Owner, more: Offers | None = None
+        self,
+        page: gr.Blocks,
+        site: Site,
+        tracker: SessionTracker,
+        owner: Owner,
+        more: Offers | None = None,
+        api: Api | None = None,
     ) -> None:
         self.page, self.tracker = page, tracker
         offers = more or {}
@@ -141,7 +147,7 @@ class Running:
         page.app = next(route.app for route in app.routes if isinstance(route, Mount))  # type: ignore[assignment]
         disable_session_state(page)
         poll_less(page)
-        self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers))
+        self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers), api)
         self._proxied = owner.proxied
 
     def start(self, host: str, port: int) -> None:
@@ -202,12 +208,13 @@ def launch(
     tracker: SessionTracker,
     owner: Owner,
     more: Offers | None = None,
+    api: Api | None = None,
 ) -> Running:
     """Serve the page, and more, in background threads; raises ParamError if the address cannot be used."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.max_threads = LIMITS.threads
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    running = Running(page, site, tracker, owner, more)
+    running = Running(page, site, tracker, owner, more, api)
     running.start(host, port)
     return running
 

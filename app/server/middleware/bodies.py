@@ -150,7 +150,8 @@ def _names(block: Any) -> Iterable[str]:
     return (function.__name__ for function in getattr(block, "server_fns", ()))
 
 
-def _parse(body: bytes) -> Json:
+def parse_json(body: bytes) -> Any:
+    """Parse a body; raises RequestError for what is no JSON, for NaN, and for half of a character."""
     try:
         text = body.decode()  # by itself, json.loads lets halves of characters pass
         parsed = json.loads(text, parse_constant=_constant)
@@ -161,6 +162,11 @@ def _parse(body: bytes) -> Json:
             json.dumps(parsed, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise RequestError(422, _HALF) from None
+    return parsed
+
+
+def _parse(body: bytes) -> Json:
+    parsed = parse_json(body)
     if not isinstance(parsed, dict):
         raise RequestError(422, _MISFIT)
     return parsed

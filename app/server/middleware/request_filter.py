@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
@@ -28,6 +30,16 @@ _FAILED = RequestError(500, "The server could not answer that: try again.")
 _Pairs = list[tuple[bytes, bytes]]
 
 
+class Api(Protocol):
+    """What programs call, which has errors of another form."""
+
+    def has(self, path: str) -> bool:
+        """Return True if this is one of its paths."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, check_origin: Callable[[], Origin]) -> None:
+        """Answer a request; `check_origin` raises RequestError for one that another site makes a browser send."""
+
+
 class RequestFilter:
     """ASGI middleware around an application."""
 
@@ -38,8 +50,10 @@ class RequestFilter:
         owner: Owner,
         tracker: SessionTracker,
         offered: frozenset[Kind] = frozenset(),
+        api: Api | None = None,
     ) -> None:
-        self._app, self._shapes, self._owner, self._tracker, self._offered = app, shapes, owner, tracker, offered
+        self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
+        self._offered, self._api = offered, api
         self._cache = ResponseCache(app)
         self._page, self._cookie = RenderedPage(self._cache), BrowserCookie()
         self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
@@ -87,6 +101,9 @@ class RequestFilter:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        if self._api is not None and self._api.has(scope["path"]):
+            await self._api(scope, receive, send, partial(self._caller, scope, headers))
+            return
         route = find(scope["path"], self._offered)
         origin = Origin("", "", "http") if route and route.kind is Kind.HEALTH else self._owner.read(scope, headers)
         if route is None:
@@ -100,6 +117,13 @@ class RequestFilter:
             await self._post(scope, receive, send, route, origin)
         else:
             await self._get(scope, self._listening(receive), send, route, origin)
+
+    def _caller(self, scope: Scope, headers: Headers) -> Origin:
+        """Check where a program's request comes from; raises RequestError."""
+        origin = self._owner.read(scope, headers)
+        if scope["method"] == "POST":
+            self._owner.check_post(origin, headers)
+        return origin
 
     async def _get(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:
         asked = Headers(scope=scope)

@@ -1,0 +1,52 @@
+"""Errors as programs read them: a status, and the object that OpenAI's clients expect."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.responses import JSONResponse
+
+from decoding.errors import ModelError, SpecscopeError
+
+from ..jobs.runner import ClosingError
+from ..jobs.streaming import FAILED, UnbegunError
+from ..server.middleware.bodies import Json
+from ..server.middleware.errors import RequestError
+from ..server.run_queue import FullError
+
+_log = logging.getLogger(__name__)
+_RETRY = "30"  # seconds, for Retry-After
+_TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def status_of(error: Exception) -> int:
+    """Return the status of the response that an error ends; an unexpected error is logged."""
+    if isinstance(error, RequestError):
+        return 400 if error.status == 422 else error.status
+    if isinstance(error, FullError):
+        return 429
+    if isinstance(error, ModelError | UnbegunError | ClosingError):
+        return 503
+    if isinstance(error, SpecscopeError):
+        return 400
+    _log.error("a run failed", exc_info=error)
+    return 500
+
+
+def error_object(error: Exception, status: int) -> Json:
+    """Return OpenAI's error object; the text of an unexpected error is not shown."""
+    kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    shown = error if isinstance(error, SpecscopeError) else FAILED
+    sentence = f"{str(shown).rstrip('.')}."  # no capital letter: it may begin with a field's name
+    return {"error": {"message": sentence, "type": kind, "param": None, "code": status}}
+
+
+def error_response(error: Exception) -> JSONResponse:
+    """Return the response that an error ends. The connection is closed, because a body may still be arriving."""
+    status = status_of(error)
+    headers = {"Cache-Control": "no-store", "Connection": "close"}
+    if status in (429, 503):
+        headers["Retry-After"] = _RETRY
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(error_object(error, status), status, headers)

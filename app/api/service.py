@@ -1,0 +1,213 @@
+"""The paths that programs call. The request filter hands their requests over, with the caller's address checked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from decoding.types import Trace
+
+from ..server.limits import LIMITS
+from ..server.middleware.bodies import Json, parse_json, read, replayed
+from ..server.middleware.concurrency import ClientConcurrency
+from ..server.middleware.errors import RequestError, not_found
+from ..server.middleware.origin import Origin
+from ..server.middleware.session_tracker import CLIENT
+from ..state import AppState
+from .answers import ChatAnswer, decode_answer, model_object
+from .errors import error_object, error_response, status_of
+from .keys import Keys
+from .requests import chat_call, decode_call, no_model
+from .run import ApiRun, pieces
+
+DECODE, CHAT, MODELS, MCP = "/v1/decode", "/v1/chat/completions", "/v1/models", "/mcp"
+_Events = Callable[[str | None], list[str]]  # of a piece of the text; None: it has ended
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and under which address this server is known there."""
+
+    client: str  # the key or the address, which takes turns with others
+    root: str  # of links to the page
+
+
+class ApiService:
+    """Answers the calls, on the same queue as the page's runs."""
+
+    def __init__(self, app_state: AppState, keys: Keys, mcp: ASGIApp | None = None, *, http: bool = True) -> None:
+        self._state, self.keys, self._mcp, self._http = app_state, keys, mcp, http
+        self._calls = ClientConcurrency(LIMITS.events_each, 64, LIMITS.patience)
+
+    def has(self, path: str) -> bool:
+        """Return True if this is a path of the API."""
+        return (self._http and path.startswith("/v1/")) or (self._mcp is not None and path == MCP)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, check_origin: Callable[[], Origin]) -> None:
+        """Answer a call; every error is an object in OpenAI's form. `check_origin` raises for a caller it refuses."""
+        begun = False
+
+        async def noting_send(message: Any) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            origin, headers = check_origin(), Headers(scope=scope)
+            root = f"{origin.scheme}://{origin.host}{scope.get('root_path', '').rstrip('/')}"
+            caller = Caller(self.keys.client(headers, origin.client), root)
+            response = await self._answer(scope, headers, receive, noting_send, caller)
+            if response is not None:
+                await response(scope, receive, noting_send)
+        except Exception as error:
+            if begun:
+                raise
+            await error_response(error)(scope, receive, noting_send)
+
+    async def _answer(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send, caller: Caller
+    ) -> Response | None:
+        path, method = scope["path"], scope["method"]
+        if path == MODELS or path.startswith(f"{MODELS}/"):
+            _check_method(method, "GET", "HEAD")
+            return self._models(path)
+        if path not in (DECODE, CHAT, MCP):
+            raise not_found()
+        _check_method(method, "POST")
+        async with self._calls.slot(caller.client):
+            body = await read(receive, headers.get("content-length"), LIMITS.body_bytes, LIMITS.body_seconds)
+        parsed = parse_json(body)
+        if path == MCP and self._mcp is not None:
+            CLIENT.set(caller.client)
+            await self._mcp(scope, _then(replayed(body), receive), send)
+            return None
+        made = (decode_call if path == DECODE else chat_call)(self._state.catalog, self._state.default_model, parsed)
+        run = ApiRun(made)
+        if path == CHAT:
+            answer = ChatAnswer.of(run, caller.root)
+            if made.stream:
+                return await self._streamed(run, caller, _chat_events(run, answer))
+            return await self._whole(run, caller, receive, answer.whole)
+        if made.stream:
+            return await self._streamed(run, caller, _decode_events(run, caller.root))
+        return await self._whole(run, caller, receive, lambda trace: decode_answer(run, trace, caller.root))
+
+    def _models(self, path: str) -> Response:
+        catalog = self._state.catalog
+        if path == MODELS:
+            return JSONResponse({"object": "list", "data": [*map(model_object, catalog.values())]}, headers=_NO_STORE)
+        name = unquote(path.removeprefix(f"{MODELS}/"))
+        if name not in catalog:
+            raise no_model(catalog, name)
+        return JSONResponse(model_object(catalog[name]), headers=_NO_STORE)
+
+    async def decode(self, run: ApiRun, client: str) -> Trace:
+        """Run a call to its end; returns its record."""
+        async with contextlib.aclosing(pieces(self._state.jobs, run, client)) as texts:
+            async for _ in texts:
+                pass
+        assert run.trace is not None
+        return run.trace
+
+    async def _whole(
+        self, run: ApiRun, caller: Caller, receive: Receive, answer: Callable[[Trace], Json]
+    ) -> Response | None:
+        """Return the response to a finished run; None if the caller left before."""
+        decoding = asyncio.ensure_future(self.decode(run, caller.client))
+        left = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait({decoding, left}, return_when=asyncio.FIRST_COMPLETED)
+            return JSONResponse(answer(decoding.result()), headers=_NO_STORE) if decoding.done() else None
+        finally:
+            left.cancel()
+            decoding.cancel()
+
+    async def _streamed(self, run: ApiRun, caller: Caller, events: _Events) -> Response:
+        """Return the response that streams a run. A run that ends before it has a first sign is an error of its own."""
+        texts = pieces(self._state.jobs, run, caller.client)
+        try:
+            first = await anext(texts, "")
+        except BaseException:
+            await texts.aclose()
+            raise
+        headers = {**_NO_STORE, "X-Accel-Buffering": "no"}  # nginx would collect them
+        return StreamingResponse(_sent(first, texts, events), headers=headers, media_type="text/event-stream")
+
+
+async def _sent(first: str, texts: AsyncGenerator[str, None], events: _Events) -> AsyncIterator[str]:
+    """Yield server-sent events for each piece of a text, and at its end."""
+    try:
+        async with contextlib.aclosing(texts):
+            yield _written(events(first))
+            async for text in texts:
+                yield _written(events(text))
+            yield _written(events(None))
+    except Exception as error:
+        yield f"data: {json.dumps(error_object(error, status_of(error)))}\n\n"
+
+
+def _written(events: list[str]) -> str:
+    return "".join(f"data: {event}\n\n" for event in events) or ": waiting\n\n"
+
+
+def _decode_events(run: ApiRun, root: str) -> _Events:
+    """Write pieces of the text as {"text": ...}, and in the end the whole answer."""
+
+    def events(text: str | None) -> list[str]:
+        if text is not None:
+            return [json.dumps({"text": text})] if text else []
+        assert run.trace is not None
+        return [json.dumps(decode_answer(run, run.trace, root))]
+
+    return events
+
+
+def _chat_events(run: ApiRun, answer: ChatAnswer) -> _Events:
+    begun = False
+
+    def events(text: str | None) -> list[str]:
+        nonlocal begun
+        if text is None:
+            assert run.trace is not None
+            opening = [] if begun else [answer.chunk("", first=True)]
+            return [*map(json.dumps, (*opening, answer.last(run.trace))), "[DONE]"]
+        if not text:
+            return []
+        chunk = answer.chunk(text, first=not begun)
+        begun = True
+        return [json.dumps(chunk)]
+
+    return events
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the caller has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _then(first: Receive, later: Receive) -> Receive:
+    """Return a receive function for a body that was read, and for what follows it."""
+    messages = 0
+
+    async def receive() -> Any:
+        nonlocal messages
+        messages += 1
+        return await (first if messages == 1 else later)()
+
+    return receive
+
+
+def _check_method(method: str, *methods: str) -> None:
+    if method not in methods:
+        raise RequestError(405, f"This is asked for with {' or '.join(methods)}.")
