@@ -18,7 +18,7 @@ from typing import NoReturn
 from decoding.errors import ParamError, SpecscopeError
 from decoding.installation import assets, required
 
-_PACKAGES = {"metrics": "prometheus_client"}  # by the flag that needs it
+_PACKAGES = {"metrics": "prometheus_client", "mcp": "mcp"}  # by the flag that needs it
 
 
 class _Parser(argparse.ArgumentParser):
@@ -114,6 +114,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 with required(f"--{flag}"):
                     importlib.import_module(package)
 
+        if given.api_key_file is not None and not (given.api or given.mcp):
+            raise ParamError("--api-key-file is for --api and --mcp: add one of them")
         own_root = None if given.bring_your_own is None else Path(given.bring_your_own)
         launch = LaunchOptions(
             given.replay_only,

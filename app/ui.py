@@ -215,7 +215,7 @@ def api_of(app_state: AppState, launch: LaunchOptions) -> Api | None:
         raise ParamError("--api and --mcp run models, and --replay-only loads none: leave one of them out")
     from .api.service import ApiService
 
-    return ApiService(app_state, launch.keys or Keys(), http=launch.api)
+    return ApiService(app_state, launch.keys or Keys(), http=launch.api, mcp=launch.mcp)
 
 
 def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_OWNER) -> None:

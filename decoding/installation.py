@@ -19,6 +19,7 @@ EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
     "h11": "page",
     "brotli": "page",
     "prometheus_client": "metrics",
+    "mcp": "mcp",
     "pyarrow": "debug",
     "duckdb": "debug",
     "ray": "scale",

@@ -47,7 +47,7 @@ def test_every_requirement_of_a_space_is_the_engines_or_an_extras() -> None:
 
 def test_what_developing_needs_is_one_list() -> None:
     """make installs requirements-dev.txt, pip the extra."""
-    extras = {str(each) for name in ("dev", "metrics", "train", "scale") for each in EXTRA[name]}
+    extras = {str(each) for name in ("dev", "metrics", "mcp", "train", "scale") for each in EXTRA[name]}
     assert {str(each) for each in read("requirements-dev.txt")} == extras - {"pydivsufsort>=0.0.20"}
 
 
@@ -61,7 +61,9 @@ def test_every_dependency_admits_the_version_that_is_tested(name: str) -> None:
 
 def test_a_missing_package_is_named_with_the_extra_that_brings_it() -> None:
     """The sentence would otherwise send somebody to an extra that lacks it."""
-    brought = {each.name: name for name in ("page", "debug", "metrics", "train", "scale") for each in EXTRA[name]}
+    brought = {
+        each.name: name for name in ("page", "debug", "metrics", "mcp", "train", "scale") for each in EXTRA[name]
+    }
     assert brought == EXTRAS
 
 

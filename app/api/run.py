@@ -59,6 +59,7 @@ class ApiRun:
             raise UnbegunError
         self.waited = time.monotonic() - self.asked_at
         options: DecodeOptions = {"memory": {}, "stop": self.call.stop}
+        is_shown = not started.runner.guardrails.moderates  # else nothing is, until the whole text has passed
         lines = decode(started, order, options, started.id, max_bytes=0, begun=self._begin)
         with closing(lines):
             while True:
@@ -67,7 +68,7 @@ class ApiRun:
                 except StopIteration as end:
                     run, play = end.value
                     break
-                self.text = self._settled()
+                self.text = self._settled() if is_shown else ""
                 yield more
         trace = run.trace
         started.runner.store.put(started.id, StoredRun(trace, play), started.client)

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from decoding.types import Trace
 
@@ -21,13 +22,15 @@ from ..server.middleware.bodies import Json, parse_json, read, replayed
 from ..server.middleware.concurrency import ClientConcurrency
 from ..server.middleware.errors import RequestError, not_found
 from ..server.middleware.origin import Origin
-from ..server.middleware.session_tracker import CLIENT
 from ..state import AppState
 from .answers import ChatAnswer, decode_answer, model_object
 from .errors import error_object, error_response, status_of
 from .keys import Keys
 from .requests import chat_call, decode_call, no_model
 from .run import ApiRun, pieces
+
+if TYPE_CHECKING:
+    from .mcp_tool import McpTool
 
 DECODE, CHAT, MODELS, MCP = "/v1/decode", "/v1/chat/completions", "/v1/models", "/mcp"
 _Events = Callable[[str | None], list[str]]  # of a piece of the text; None: it has ended
@@ -42,12 +45,26 @@ class Caller:
     root: str  # of links to the page
 
 
+_CALLER = ContextVar[Caller]("caller")  # of the MCP request in progress
+
+
 class ApiService:
     """Answers the calls, on the same queue as the page's runs."""
 
-    def __init__(self, app_state: AppState, keys: Keys, mcp: ASGIApp | None = None, *, http: bool = True) -> None:
-        self._state, self.keys, self._mcp, self._http = app_state, keys, mcp, http
+    def __init__(self, app_state: AppState, keys: Keys, *, http: bool = True, mcp: bool = False) -> None:
+        self._state, self._keys, self._http = app_state, keys, http
+        self._mcp: McpTool | None = None
+        if mcp:
+            from .mcp_tool import McpTool
+
+            self._mcp = McpTool(self._called)
         self._calls = ClientConcurrency(LIMITS.events_each, 64, LIMITS.patience)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer calls of the MCP tool as long as the block takes."""
+        async with self._mcp.running() if self._mcp else contextlib.nullcontext():
+            yield
 
     def has(self, path: str) -> bool:
         """Return True if this is a path of the API."""
@@ -65,7 +82,7 @@ class ApiService:
         try:
             origin, headers = check_origin(), Headers(scope=scope)
             root = f"{origin.scheme}://{origin.host}{scope.get('root_path', '').rstrip('/')}"
-            caller = Caller(self.keys.client(headers, origin.client), root)
+            caller = Caller(self._keys.client(headers, origin.client), root)
             response = await self._answer(scope, headers, receive, noting_send, caller)
             if response is not None:
                 await response(scope, receive, noting_send)
@@ -88,7 +105,7 @@ class ApiService:
             body = await read(receive, headers.get("content-length"), LIMITS.body_bytes, LIMITS.body_seconds)
         parsed = parse_json(body)
         if path == MCP and self._mcp is not None:
-            CLIENT.set(caller.client)
+            _CALLER.set(caller)
             await self._mcp(scope, _then(replayed(body), receive), send)
             return None
         made = (decode_call if path == DECODE else chat_call)(self._state.catalog, self._state.default_model, parsed)
@@ -111,7 +128,13 @@ class ApiService:
             raise no_model(catalog, name)
         return JSONResponse(model_object(catalog[name]), headers=_NO_STORE)
 
-    async def decode(self, run: ApiRun, client: str) -> Trace:
+    async def _called(self, body: Json) -> Json:
+        """Decode for the caller of the tool."""
+        caller = _CALLER.get()
+        run = ApiRun(decode_call(self._state.catalog, self._state.default_model, body))
+        return decode_answer(run, await self._decoded(run, caller.client), caller.root)
+
+    async def _decoded(self, run: ApiRun, client: str) -> Trace:
         """Run a call to its end; returns its record."""
         async with contextlib.aclosing(pieces(self._state.jobs, run, client)) as texts:
             async for _ in texts:
@@ -123,7 +146,7 @@ class ApiService:
         self, run: ApiRun, caller: Caller, receive: Receive, answer: Callable[[Trace], Json]
     ) -> Response | None:
         """Return the response to a finished run; None if the caller left before."""
-        decoding = asyncio.ensure_future(self.decode(run, caller.client))
+        decoding = asyncio.ensure_future(self._decoded(run, caller.client))
         left = asyncio.ensure_future(_left(receive))
         try:
             await asyncio.wait({decoding, left}, return_when=asyncio.FIRST_COMPLETED)

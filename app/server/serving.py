@@ -148,7 +148,7 @@ class Running:
         disable_session_state(page)
         poll_less(page)
         self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers), api)
-        self._proxied = owner.proxied
+        self._api, self._proxied = api, owner.proxied
 
     def start(self, host: str, port: int) -> None:
         """Start to serve; raises ParamError if the address cannot be used."""
@@ -190,7 +190,8 @@ class Running:
         loop.set_exception_handler(_log_error)
         sweeping = asyncio.create_task(sweep(self.page, self.tracker))
         try:
-            yield
+            async with self._api.running() if self._api else contextlib.nullcontext():
+                yield
         finally:
             sweeping.cancel()
 

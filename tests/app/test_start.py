@@ -36,6 +36,9 @@ from tests.space import first_page, front_matter
             ["--model", "org/model", "--port", "7999"],
             "there is no model 'org/model' in the catalog; choose one of ",
         ),
+        (["--api", "--replay-only", "--port", "7999"], "--api and --mcp run models, and --replay-only loads none"),
+        (["--api", "--api-key-file", "/no/such/keys"], "the key file '/no/such/keys' cannot be read: No such file"),
+        (["--api-key-file", "README.md"], "--api-key-file is for --api and --mcp: add one of them"),
         (["--host", "not a host", "--port", "7999"], "cannot serve on not a host:7999"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Protocol
 from urllib.parse import parse_qsl
@@ -35,6 +36,9 @@ class Api(Protocol):
 
     def has(self, path: str) -> bool:
         """Return True if this is one of its paths."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Return the time in which requests are answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, check_origin: Callable[[], Origin]) -> None:
         """Answer a request; `check_origin` raises RequestError for one that another site makes a browser send."""
