@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from decoding.types import Trace
 
@@ -101,7 +101,7 @@ async def pieces(runner: JobRunner, run: ApiRun, client: str) -> AsyncGenerator[
     def work() -> None:
         try:
             sent = ""
-            with closing(runner.run(run, new_id(), client)) as texts:
+            with closing(runner.start(run, new_id(), client, _fail)) as texts:
                 for _ in texts:
                     if gone.is_set():
                         return
@@ -122,3 +122,7 @@ async def pieces(runner: JobRunner, run: ApiRun, client: str) -> AsyncGenerator[
             yield item
     finally:
         gone.set()
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise error

@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain
@@ -137,22 +137,16 @@ class JobRunner:
         self._active: dict[JobKey, StartedJob] = {}
         self._closed = False
 
-    def start(self, job: Job, tab: str) -> Iterator[str]:
+    def start(
+        self, job: Job, tab: str, client: str | None = None, failed: Callable[[Exception], str] = failure_line
+    ) -> Generator[str, None, None]:
         """Run a job of a tab, and cancel the last one of its kind; yields the text of its lines as it grows.
 
         While there are no new lines, the same text is yielded from time to time: only then does Gradio see a closed
-        tab. An error becomes the last line.
+        tab. An error becomes the last line, which `failed` writes, unless that raises.
         """
-        text, client = "", "" if self._tracker is None else self._tracker.client(tab)
-        try:
-            with closing(self.run(job, tab, client)) as texts:
-                for text in texts:
-                    yield text
-        except Exception as error:
-            yield text + failure_line(error)
-
-    def run(self, job: Job, tab: str, client: str) -> Generator[str, None, None]:
-        """Do what `start` does, for a client that is named; raises what ends the job."""
+        if client is None:
+            client = "" if self._tracker is None else self._tracker.client(tab)
         started = StartedJob(self, JobKey(tab, type(job)), client)
         text, shown, shown_at = job.opening(started), 0, 0.0
         try:
@@ -171,9 +165,7 @@ class JobRunner:
                         shown, shown_at = len(text), time.monotonic()
         except Exception as error:
             report_refusal(error)
-            if len(text) > shown:
-                yield text
-            raise
+            yield text + failed(error)
         finally:
             started.cancel.set()
             self.store.streaming.pop(started.id, None)
