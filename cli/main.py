@@ -27,6 +27,7 @@ from . import (
     quality,
     rescore,
     run,
+    space,
     trace,
     train,
     tree_search,
@@ -55,6 +56,7 @@ _COMMANDS = (
     tree_search,
     paper_checks,
     train,
+    space,
 )
 _EPILOG = """example:
   python -m decoding demo

@@ -26,7 +26,7 @@ BELOW: dict[str, set[str]] = {
     "decoding": set(),
     "analysis": {"decoding"},
     "lab": {"decoding", "analysis"},
-    "cli": {"decoding", "analysis", "lab"},
+    "cli": {"decoding", "analysis", "lab", "app"},
     "viz": {"decoding"},
     "app": {"decoding", "analysis", "viz"},
 }

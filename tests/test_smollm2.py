@@ -165,7 +165,7 @@ def test_a_decoder_of_it_is_a_llama(engine: Engine) -> None:
 
 def test_a_space_is_built_with_the_very_weights_that_are_loaded() -> None:
     """Fetched at build, it is ready when the first visitor comes."""
-    [wanted] = json.loads(front_matter()["preload_from_hub"])
+    [wanted] = front_matter()["preload_from_hub"]
     hub_id, files, revision = wanted.split()
     assert (hub_id, revision) == (smollm2.HUB_ID, smollm2.REVISION)
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(files.split(","))

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from decoding.errors import ParamError
 from decoding.parts import CAPABILITIES
 from tests import ROOT
 from tests.event_loops import discard_event_loops
-from tests.space import first_page, front_matter
 
 
 @pytest.mark.parametrize(
@@ -141,13 +139,6 @@ def test_replaying_needs_no_torch() -> None:
     env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]", "[False, True, True]"]
-
-
-@pytest.mark.slow
-def test_a_space_starts_the_file_itself() -> None:
-    """The README names app/__main__.py, which is then run with its own folder on the path; `.ci/run` does it first."""
-    assert "Specscope" in first_page()
-    assert front_matter()["sdk_version"] == version("gradio")
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind

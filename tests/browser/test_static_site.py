@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools.static_site import MOST_BYTES, main, write_site
+from app.hosting.static_site import MOST_BYTES, main, write_site
 
 NewPage = Callable[..., Any]
 RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead", "debug-1"}

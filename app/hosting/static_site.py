@@ -1,4 +1,4 @@
-"""Write the page as plain files: `python -m tools.static_site [--out FOLDER]`, or `make static`.
+"""Write the page as plain files: `python -m app.hosting.static_site [--out FOLDER]`, or `make static`.
 
 The opening race, the gallery, the recorded race, the lessons, and the cards of the sample run folder with their
 steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server
@@ -12,7 +12,6 @@ import base64
 import gzip
 import html
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,14 +21,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from analysis.metrics import METRICS
-from app.debug.calls import DebugCalls
-from app.debug.view import step_facts
-from app.jobs.recorded_race import opening, recorded_race
-from app.jobs.streaming import page_line
-from app.server.limits import LIMITS
-from app.server.machine import elsewhere
-from app.state import AppState
-from app.store.trace_store import StoredRun
+from decoding.errors import SpecscopeError
 from decoding.types import Trace
 from viz.lessons.plain_page import plain_lesson
 from viz.page import style
@@ -37,7 +29,17 @@ from viz.scripts import join
 from viz.stream.play import Play
 from viz.views import views_of
 
-ROOT = Path(__file__).parents[1]
+from ..debug.calls import DebugCalls
+from ..debug.view import step_facts
+from ..jobs.recorded_race import opening, recorded_race
+from ..jobs.streaming import page_line
+from ..server.limits import LIMITS
+from ..server.machine import elsewhere
+from ..state import AppState
+from ..store.trace_store import StoredRun
+from .folder import folder_bytes, renew
+from .forms import ROOT
+
 SHEETS = ("plain", "page", "debug", "learn")
 MOST_BYTES = 20_000_000
 SCREENS = {"run": "Run", "race": "Race", "debug": "Debug", "learn": "Learn"}
@@ -76,8 +78,7 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
     app_state = AppState(replay_only=True)
     landing = app_state.recordings.landing
     assert landing is not None, "the checkout has no recordings"
-    if out.exists():
-        shutil.rmtree(out)
+    renew(out)
     lessons = app_state.lessons.contents()
     _write(out / "index.html", _index([(each["id"], each["title"]) for each in lessons]))
     _write(out / "page.js", join(ROOT / "assets" / "page" / "plain.js"))
@@ -103,7 +104,7 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         _give(data, f"runs/{name}", _whole(name, stored, about))
         names.append(name)
     _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names})
-    return sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return folder_bytes(out)
 
 
 def debug_cards(calls: DebugCalls) -> dict[str, Any]:
@@ -181,21 +182,13 @@ def _write(path: Path, text: str) -> None:
 
 def main() -> int:
     """Write the site."""
-    parser = argparse.ArgumentParser(prog="python -m tools.static_site", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m app.hosting.static_site", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "static", metavar="FOLDER")
     out = parser.parse_args().out
-    if out.exists() and not out.is_dir():
-        sys.stderr.write(f"specscope: {out} is no folder: name another one\n")
-        return 2
-    index = out / "index.html"
-    ours = index.is_file() and "<title>Specscope</title>" in index.read_text(encoding="utf-8", errors="replace")
-    if out.exists() and any(out.iterdir()) and not ours:  # it is written anew, so nothing in it would be left
-        sys.stderr.write(f"specscope: {out} holds other files: name another folder\n")
-        return 2
     try:
         size = write_site(out)
-    except OSError as error:
-        sys.stderr.write(f"specscope: {out} cannot be written ({error.strerror}): name another folder\n")
+    except SpecscopeError as error:
+        sys.stderr.write(f"specscope: {error}\n")
         return 2
     sys.stdout.write(f"{out}: {size / 1e6:.1f} MB, begin with index.html\n")
     if size > MOST_BYTES:

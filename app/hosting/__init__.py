@@ -1,0 +1,1 @@
+"""Writes the page into folders that others host: plain files, and Hugging Face Spaces."""
