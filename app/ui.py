@@ -24,7 +24,7 @@ from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
 from .pages.viewer import viewer as make_viewer
-from .server import health, log, malloc, serving
+from .server import health, log, malloc, serving, zero_gpu
 from .server.middleware.origin import Owner
 from .server.middleware.request_filter import Api
 from .server.middleware.routes import Kind
@@ -186,6 +186,8 @@ def make_state(launch: LaunchOptions) -> AppState:
     catalog, memory = (
         OwnerCatalog(default_catalog(launch.download)) if launch.models is None else read_catalog(launch.models)
     )
+    if zero_gpu.is_active() and not launch.replay_only:
+        zero_gpu.place(catalog)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
     folder = Path(launch.runs) if launch.runs else None
@@ -232,6 +234,8 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     site = serving.Site(lines, opening(app_state.recordings))
     more, api = offers(app_state, launch), api_of(app_state, launch)
     running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner, more, api)
+    if zero_gpu.is_active():
+        zero_gpu.show_server(running.page, running.server)
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     serving.say(f"Specscope is at http://{host}:{port}")

@@ -71,7 +71,7 @@ class LiveRun:
         # What a method learnt from an answer that was refused would be seen in the next run's pool.
         forgets = self.fresh or runner.guardrails.moderates
         learnt = {} if forgets else runner.tabs.learnt(tab, started.client, order)
-        compares = order.compare and order.method.name != "autoregressive"
+        compares = order.compare and order.method.name != "autoregressive" and not order.entry.is_metered
         memory = copy.deepcopy(learnt) if compares else {}
         options: DecodeOptions = {"memory": learnt, "chat": runner.tabs.chat(tab, started.client, order)}
         run, play = yield from decode(started, order, options, started.id)

@@ -53,6 +53,11 @@ class CatalogEntry:
         return frozenset({"tables"} | CAPABILITIES | {*self.part_places} | embedded | drafter)
 
     @property
+    def is_metered(self) -> bool:
+        """Whether seconds of its device are counted, so that no run is repeated to measure its speedup."""
+        return False
+
+    @property
     def at_hand(self) -> bool:
         """Whether its weights are on this machine, or may be fetched."""
         return self.download or self.model != smollm2.NAME or smollm2.here() is not None

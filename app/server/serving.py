@@ -167,10 +167,10 @@ class Running:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
+        self.server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self.server.run, name="server", daemon=True)
         self._thread.start()
-        while not self._server.started:
+        while not self.server.started:
             if not self._thread.is_alive():
                 raise ParamError(f"cannot serve on {host}:{port}: choose another --host or --port")
             time.sleep(0.01)
@@ -180,7 +180,7 @@ class Running:
         self.page._queue.close()
         self.page.is_running = False
         self._loop.call_soon_threadsafe(self._app.close)
-        self._server.should_exit = True
+        self.server.should_exit = True
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

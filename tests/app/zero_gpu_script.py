@@ -1,0 +1,151 @@
+"""Serve runs as on ZeroGPU, with a device API of our own: started by test_zero_gpu.py in a process of its own.
+
+torch of these tests has no CUDA, which `spaces` would patch, so it is hidden while `spaces` is imported. The process
+with the GPU is forked all the same, and has a processor.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import multiprocessing
+import os
+import socket
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+HEADERS = type("Headers", (dict,), {})({"x-ip-token": "e30.e30.e30"})  # a dictionary with a __dict__
+asked = list[dict[str, str]]()  # of the device API: its path and arguments
+left = 10**6  # seconds that the visitor has
+
+
+class DeviceAPI(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        address = urlparse(self.path)
+        words = {name: values[0] for name, values in parse_qs(address.query).items()} | {"path": address.path}
+        asked.append(words)
+        code, answer, headers = 200, dict[str, Any](), {}
+        if address.path == "/schedule":
+            wanted = int(words["durationSeconds"])
+            answer = {"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": f"allow-{len(asked)}"}
+            if wanted > 100 or wanted > left:
+                code, headers = 429, {"X-Approve-Result": "quota-exceeded"}
+                answer = {"left": left, "wait": -1 if wanted > 100 else 3600}
+        body = json.dumps(answer).encode()
+        self.send_response(code)
+        for name, value in (headers | {"Content-Type": "application/json", "Content-Length": str(len(body))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+api = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DeviceAPI)
+threading.Thread(target=api.serve_forever, daemon=True).start()
+cgroup = Path(tempfile.mkdtemp(), "cgroup")
+cgroup.write_text("0::/here\n")
+os.environ |= {
+    "SPACES_ZERO_GPU": "true",
+    "SPACES_ZERO_DEVICE_API_URL": f"http://127.0.0.1:{api.server_port}",
+    "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup),
+}
+sys.modules["torch"] = None  # type: ignore[assignment]
+import spaces  # type: ignore[import-not-found, unused-ignore]  # noqa: E402, F401
+
+del sys.modules["torch"]
+
+import gradio as gr  # noqa: E402
+from gradio.context import LocalContext  # noqa: E402
+
+from app.jobs.examination import Examination  # noqa: E402
+from app.jobs.live_run import LiveRun  # noqa: E402
+from app.jobs.race import Race  # noqa: E402
+from app.jobs.runner import Job  # noqa: E402
+from app.models.entry import CatalogEntry  # noqa: E402
+from app.server import serving, zero_gpu  # noqa: E402
+from app.server.middleware.origin import Owner  # noqa: E402
+from app.state import AppState  # noqa: E402
+from app.ui import build  # noqa: E402
+from tests.app import conftest  # noqa: E402
+
+catalog = {"toy": CatalogEntry("toy", "toy", draft="toy"), "gone": CatalogEntry("gone", "/no/such/folder")}
+zero_gpu.place(catalog)
+conftest.CATALOG = catalog
+app_state = AppState(catalog, "toy")
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+page = build(app_state)
+running = serving.launch(page, serving.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
+zero_gpu.show_server(page, running.server)
+
+
+def played(job: Job) -> list[dict[str, Any]]:
+    """Run a job as a visitor's event does; returns its lines."""
+    asked.clear()
+    request = gr.Request()
+    request.headers = HEADERS
+    LocalContext.request.set(request)
+    LocalContext.blocks.set(page)
+    text = ""
+    for text in app_state.jobs.start(job, "tab"):  # noqa: B007
+        pass
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def values(name: str) -> list[str]:
+    """Return one argument of all calls of the device API."""
+    return [call[name] for call in list(asked) if name in call]
+
+
+def report(**facts: Any) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+
+
+if __name__ == "__main__":
+    visitor = socket.create_connection(("127.0.0.1", port))
+    visitor.sendall(b"GET / HTTP/1.1\r\n")  # stays open while the other process is forked
+    lines = played(LiveRun(conftest.asked(compare=True), ""))
+    run = app_state.store.get(lines[0]["run"])
+    assert run is not None
+    plain = zero_gpu._engines["toy"].generate(
+        "Monday: high tide at six", "lookahead", {"W": 4, "N": 4, "G": 4}, max_new_tokens=24
+    )
+    report(
+        models=[*catalog],
+        same=run.trace.ids == plain.trace.ids and len(run.trace.steps) == len(plain.trace.steps),
+        check=lines[-1]["check"]["exact"],
+        forked=values("pid") != [str(os.getpid())],
+        durations=values("durationSeconds"),
+        tokens=values("token"),
+        paths=values("path"),
+    )
+    where = {"node": None, "token": " x", "keep": None, "name": "run", "time_budget": 9.0, "cancel": threading.Event()}
+    there = zero_gpu.PlacedEngine("toy", zero_gpu._engines["toy"]).branch(run.trace, 2, **where)
+    there_ids = [token for step in there for token in step.emitted]
+    here = zero_gpu._engines["toy"].branch(run.trace, 2, token=" x")
+    report(branched=there_ids == [token for step in here for token in step.emitted])
+    raced = played(Race([conftest.asked(method=name, params={}) for name in ("lookahead", "autoregressive")], ""))
+    report(raced=len(raced[-1]["runs"]), durations=values("durationSeconds"))
+    report(examined=played(Examination(catalog["toy"], "draft_model"))[-1], calls=values("path"))
+    zero_gpu._paces.clear()
+    left = 12
+    played(LiveRun(conftest.asked(max_new_tokens=200), ""))
+    report(shorter=values("durationSeconds"))
+    left = 1
+    report(refused=played(LiveRun(conftest.asked(), ""))[-1])
+    left = 10**6
+    report(after=played(LiveRun(conftest.asked(), ""))[-1]["check"]["exact"])
+    ended = running.stop()
+    visitor.settimeout(5)
+    report(ended=ended, closed=visitor.recv(1 << 16)[-1:] == b"" or visitor.recv(1 << 16) == b"")
+    for child in multiprocessing.active_children():
+        child.kill()
+    sys.stdout.flush()
+    os._exit(0)
