@@ -72,8 +72,8 @@ def place(catalog: MutableMapping[str, CatalogEntry]) -> None:
 
     This must be the main thread, and nothing may have used CUDA before.
     """
-    import spaces  # type: ignore[import-not-found, unused-ignore]  # only such Spaces have it
-    from spaces.zero import startup  # type: ignore[import-not-found, unused-ignore]
+    import spaces  # type: ignore[import-not-found, import-untyped, unused-ignore]  # only such Spaces have it
+    from spaces.zero import startup  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     global _on_gpu
     for name, entry in list(catalog.items()):

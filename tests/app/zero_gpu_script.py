@@ -56,7 +56,7 @@ os.environ |= {
     "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup),
 }
 sys.modules["torch"] = None  # type: ignore[assignment]
-import spaces  # type: ignore[import-not-found, unused-ignore]  # noqa: E402, F401
+import spaces  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: E402, F401
 
 del sys.modules["torch"]
 
