@@ -70,7 +70,7 @@ class ExaminedEagle:
         self._embeddings = model.embeddings()
         self._by_rows: torch.Tensor | None = None
         self._block: tuple[EagleWiring, Block] | None = None
-        self._ropes = dict[tuple[str, torch.dtype], Rope]()
+        self._ropes = dict[tuple[str, int, torch.dtype], Rope]()
         embedding = "own" if "embed_tokens.weight" in weights else "target"
         self.given = EagleWiring(self._stored.config, self._stored.taps, model.dtype, embedding)
 
@@ -198,11 +198,19 @@ class ExaminedEagle:
             remedy = "leave lm_head.weight out of the file" if other == "target" else "use lm_head.weight"
             name = f"output layer: {other}"
             probes.append(probe(wiring, name, "output", wiring.output, other, remedy, output=other))
-        if (eps := self.model.shape.eps) != wiring.config.shape.eps:
-            shape = replace(wiring.config.shape, eps=eps)
+        shape, size = wiring.config.shape, self.model.shape.head_dim
+        if size != shape.head_dim and not (shape.kv_heads * shape.head_dim) % size:
+            heads, kv_heads = (count * shape.head_dim // size for count in (shape.heads, shape.kv_heads))
+            split = replace(shape, heads=heads, kv_heads=kv_heads, head_dim=size, rotary=size)
+            remedy = f"set num_attention_heads to {heads}, num_key_value_heads to {kv_heads} and head_dim to {size}"
+            seen, name = replace(wiring.config, shape=split), f"heads of {size} dimensions, as the target's"
+            probes.append(
+                probe(wiring, name, "head_dim", shape.head_dim, size, f"{remedy} in config.json", config=seen)
+            )
+        if (eps := self.model.shape.eps) != shape.eps:
             name, remedy = f"epsilon {eps:g}", f"set rms_norm_eps to {eps:g} in config.json"
-            seen = replace(wiring.config, shape=shape)
-            probes.append(probe(wiring, name, "rms_norm_eps", wiring.config.shape.eps, eps, remedy, config=seen))
+            seen = replace(wiring.config, shape=replace(shape, eps=eps))
+            probes.append(probe(wiring, name, "rms_norm_eps", shape.eps, eps, remedy, config=seen))
         if "embed_tokens.weight" in self._weights and same_size:
             other = "target" if wiring.embedding == "own" else "own"
             remedy = "leave embed_tokens.weight out of the file" if other == "target" else "use embed_tokens.weight"
@@ -263,7 +271,7 @@ class ExaminedEagle:
 
     def rope(self, wiring: EagleWiring) -> Rope:
         """Make the rotary embedding of a wiring."""
-        key = json.dumps(wiring.config.layer, sort_keys=True), wiring.dtype
+        key = json.dumps(wiring.config.layer, sort_keys=True), wiring.config.shape.rotary, wiring.dtype
         if key not in self._ropes:
             self._ropes[key] = wiring.config.rope(self.model.device, wiring.dtype)
         return self._ropes[key]
