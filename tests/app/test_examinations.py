@@ -18,7 +18,7 @@ from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
 from decoding.errors import ParamError
-from tests.doctor.broken import broken, entry
+from tests.doctor.planted import P, Planted, entry, plant
 
 from .conftest import TOY, lines
 
@@ -49,7 +49,7 @@ def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str)
 
 def test_a_broken_one_has_both_curves_and_no_folder_is_named(tmp_path: Path) -> None:
     """A visitor must not see where the host keeps its files."""
-    folder = broken("eagle", tmp_path / "drafter", entry(norm_before_residual=False))
+    folder = plant(Planted(P, "eagle", "", entry(norm_before_residual=False)), tmp_path / "drafter")
     ill = replace(POCKET, name="ill", part_places={"eagle": str(folder)})
     [*_, last] = got = examined(JobRunner(ModelPool({"ill": ill}), TraceStore()), ill, "eagle3")
     assert [fault["flag"] for fault in last["report"]["faults"]] == ["norm_before_residual"]

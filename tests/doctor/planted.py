@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import finish, sample
+from analysis.doctor.examine import ExaminationReport, examine, finish, sample
 from analysis.doctor.probes import Examined
 from analysis.doctor.texts import Text, write_texts
 from analysis.plain_folder import unpack_folder
@@ -23,9 +23,9 @@ from analysis.prompts.tasks import ENGLISH, read_tasks, suite
 from decoding import Engine, load
 from decoding.embedded import FOLDERS, PARTS, drafter_of
 
-from .broken import Break, base, entry, layer, silent
-
 Config, Weights = dict[str, Any], dict[str, torch.Tensor]
+Break = Callable[[Config, Weights], None]  # changes them in place
+Size = tuple[int, int]  # prompts, and tokens after each
 
 
 class Planted(NamedTuple):
@@ -41,6 +41,25 @@ class Planted(NamedTuple):
     def id(self) -> str:
         """What a test is called."""
         return f"{self.model}-{self.kind}-{self.name}".replace(" ", "_")
+
+
+def silent(what: str, share: float) -> None:
+    """Report no progress."""
+
+
+def entry(**values: Any) -> Break:
+    """Another value of some entries of config.json."""
+    return lambda config, weights: config.update(values)
+
+
+def layer(**values: Any) -> Break:
+    """Another value of some entries of the layer's configuration."""
+    return lambda config, weights: config["transformer_layer_config"].update(values)
+
+
+def base(theta: float) -> dict[str, Any]:
+    """A rotary embedding."""
+    return {"rope_type": "default", "rope_theta": theta}
 
 
 def weights_like(weights: Weights, *ends: str) -> list[str]:
@@ -175,6 +194,14 @@ def mapped(order: Callable[[torch.Tensor], torch.Tensor]) -> Break:
         weights["d2t"] = order(weights["d2t"] + count) - count
 
     return change
+
+
+def more_heads(config: Config, weights: Weights) -> None:
+    """Heads of half the size, twice as many: a head_dim that was derived wrongly."""
+    held = config["transformer_layer_config"]
+    for name in ("num_attention_heads", "num_key_value_heads"):
+        held[name] *= 2
+    held["head_dim"] = 32
 
 
 def absolute(config: Config, weights: Weights) -> None:
@@ -338,6 +365,8 @@ FAULTS = [
     Planted(P, "eagle", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
     Planted(P, "kangaroo", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
     Planted(P, "draft", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
+    Planted(P, "eagle", "heads of half the size", more_heads, ("head_dim",)),
+    Planted(P, "draft", "final norm of ones", on_exactly("model.norm.weight", torch.ones_like), ("logit_scale",)),
     Planted(P, "eagle", "heads split by dimension", on(QKV, dimension_first(64))),
     Planted(P, "eagle", "states of another revision", on(["fc"], turned)),
     Planted(P, "kangaroo", "k interleaved alone", on(["k_proj"], interleaved(64)), ("rotary_order",)),
@@ -384,7 +413,8 @@ HEALTHY = [
 ]
 
 _FILES = {"eagle": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}
-_FEW, _MANY = (8, 32), (24, 48)  # prompts, and tokens after each
+FEW: Size = (7, 20)
+_SOME, _MANY = (8, 32), (24, 48)
 
 
 @cache
@@ -393,19 +423,19 @@ def engine_of(model: str) -> Engine:
     return load(model, device="cpu")
 
 
-def texts_of(planted: Planted) -> list[Text]:
-    """The texts of an examination: as many as the command's for an adapter, which is quick and shows little."""
-    return texts_for(planted.model, _MANY if planted.kind == "kangaroo" and planted.model == P else _FEW)
+def size_of(planted: Planted) -> Size:
+    """How many texts an examination takes: as many as the command's for an adapter, which is quick and shows little."""
+    return _MANY if planted.kind == "kangaroo" and planted.model == P else _SOME
 
 
 @cache
-def texts_for(model: str, size: tuple[int, int]) -> list[Text]:
+def texts_for(model: str, size: Size, seed: int = 0) -> list[Text]:
     """The target's texts after some prompts, with what enters all layers that a drafter of its own may read."""
     engine = engine_of(model)
     prompts, tokens = size
     count = engine.model.shape.layers  # type: ignore[attr-defined]
     layers = range(count + 1) if model == P else sorted({*range(4), *range(14, 17), *range(26, 29), count})
-    tasks = sample(read_tasks(suite(P if model == P else ENGLISH)), prompts, 0)
+    tasks = sample(read_tasks(suite(P if model == P else ENGLISH)), prompts, seed)
     return finish(write_texts(engine, tasks, tokens, [*layers]), silent)
 
 
@@ -432,6 +462,11 @@ def plant(planted: Planted, to: Path) -> Path:
     return to
 
 
-def open_planted(planted: Planted, to: Path) -> Examined:
-    """A changed drafter under examination."""
-    return open_drafter(engine_of(planted.model), planted.kind, str(plant(planted, to)), silent)
+def opened(folder: Path, kind: str, model: str = P) -> Examined:
+    """A drafter under examination."""
+    return open_drafter(engine_of(model), kind, str(folder), silent)
+
+
+def report_on(examined: Examined, size: Size = FEW, seed: int = 0, model: str = P) -> ExaminationReport:
+    """What the doctor finds."""
+    return finish(examine(examined, texts_for(model, size, seed), model, seed), silent)

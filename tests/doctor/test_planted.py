@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis.doctor.examine import ExaminationReport, examine, finish
+from analysis.doctor.examine import ExaminationReport
+from cli.main import main
 from decoding import smollm2
 from decoding.errors import UnfitError
 
-from ..tiers import choose
-from .broken import silent
-from .planted import FAULTS, HEALTHY, Planted, open_planted, texts_of
+from ..tiers import choose, slow
+from .planted import FAULTS, HEALTHY, P, Planted, opened, plant, report_on, size_of
 
 QUICK = {
     "pocket-medusa-transposed",
@@ -32,7 +32,8 @@ QUICK = {
 def examined(planted: Planted, folder: Path) -> ExaminationReport:
     if planted.model == "smollm2" and smollm2.here() is None:
         pytest.skip("needs SmolLM2's weights")
-    return finish(examine(open_planted(planted, folder), texts_of(planted), planted.model), silent)
+    drafter = opened(plant(planted, folder), planted.kind, planted.model)
+    return report_on(drafter, size_of(planted), model=planted.model)
 
 
 def cases(planted: list[Planted]) -> list[object]:
@@ -61,3 +62,11 @@ def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Pa
     report = examined(planted, tmp_path / "drafter")
     assert report.healthy, report.verdict
     assert all(each.fine for each in report.evidence) and report.evidence[0].sentence in report.verdict
+
+
+@slow
+def test_heads_that_learnt_little_are_healthy_and_gain_little(tmp_path: Path) -> None:
+    few = ["--steps", "30", "--lines", "4", "--length", "128", "--warm-up", "4", "--threads", "1"]
+    assert main(["train", "medusa", "--model", P, "--out", str(tmp_path), "--device", "cpu", "--json", *few]) == 0
+    report = report_on(opened(tmp_path, "medusa"), (8, 32))
+    assert report.healthy and "It is wired right, but gains little." in report.verdict, report.verdict
