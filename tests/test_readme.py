@@ -43,7 +43,7 @@ def blocks(guide: str, language: str) -> list[str]:
 
 
 def commands(guide: str, language: str) -> list[list[str]]:
-    lines = (line for block in blocks(guide, language) for line in block.splitlines())
+    lines = (line for block in blocks(guide, language) for line in block.replace("\\\n", " ").splitlines())
     return [shlex.split(line, comments=True) for line in lines]
 
 
