@@ -10,7 +10,7 @@ from dataclasses import asdict
 from decoding.errors import ParamError, TraceError
 from decoding.methods import METHODS
 from decoding.parts import CAPABILITIES
-from decoding.sampling import Sampling
+from decoding.sampling_params import Sampling
 from decoding.trace.metrics import summarise
 from decoding.types import Role, Step, Summary, Trace
 

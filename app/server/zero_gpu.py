@@ -31,7 +31,7 @@ import gradio as gr
 
 from decoding.errors import ParamError, SpecscopeError
 from decoding.methods import METHODS, Method
-from decoding.sampling import Sampling
+from decoding.sampling_params import Sampling
 from decoding.trace.file import Texts, dump_line, parse_trace, write_trace
 from decoding.trace.metrics import summarise
 from decoding.trace.schema import from_json, to_json

@@ -41,10 +41,12 @@ print(peak() - before)
 
 
 def plain() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a header, and a step with two nodes."""
+    """Return a header that contradicts no step below, and a step with two nodes."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     step = next(line for line in golden if line["kind"] == "step")
-    return golden[0], nodes({**step, "tokens": [golden[0]["prompt"][-1]]}, 2)
+    header = golden[0] | {"max_new_tokens": LIMITS.new_tokens}
+    header["model"] = header["model"] | {"vocabulary": 2**18, "context": 2**18}
+    return header, nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
 
 
 def largest_steps() -> Lines:
@@ -53,15 +55,15 @@ def largest_steps() -> Lines:
     step, count = nodes(small, LIMITS.nodes), LIMITS.nodes
     step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)]}
     step |= {"top": [[[1000 + token, 0.123456] for token in range(5)]] * count}
-    step |= {"entropy": [0.123456] * count, "overlap": [0.123456] * count}
+    step |= {"entropy": [3.123456] * count, "overlap": [0.123456] * count}
     return [header, *[step] * LIMITS.new_tokens]
 
 
 def most_alternatives() -> Lines:
     """Write as many values as may be, in a few nodes."""
     header, small = plain()
-    best = [[1000 + token % 60_000, 0.125] for token in range(80_000)]
-    return [header, *[small | {"p": [None, 0.5], "top": [best, []]}] * 8]
+    best = [[1000 + token, 0.00001] for token in range(80_000)]
+    return [header, *[small | {"p": [None, 0.00001], "top": [best, []]}] * 8]
 
 
 def most_panels() -> Lines:

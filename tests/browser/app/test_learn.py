@@ -107,7 +107,7 @@ def test_the_rails_are_left_and_found_again(new_page: NewPage, served: Served) -
 
 def test_a_number_an_order_and_several_presses_are_judged(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=law&at=letters")
-    page.click("text=Predict")
+    page.click("#learn .app-learn-ask [type=submit]")
     assert "Give a number from 0 to 90." in page.inner_text("#learn .app-learn-ask")
     page.fill("#learn .app-learn-numbers input", "58")
     page.keyboard.press("Enter")
