@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import http.server
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from app.hosting.static_site import MOST_BYTES, main, write_site
 
@@ -24,9 +26,13 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the page with a few runs into a folder below another one."""
-    out = tmp_path_factory.mktemp("web") / "some" / "path"
-    write_site(out, lambda run: run in RUNS)
+    """Write the page with a few runs into a folder below another one: once for all processes that test it."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    out = shared / "web" / "some" / "path"
+    with FileLock(shared / "web.lock"):
+        if not out.exists():
+            write_site(out, lambda run: run in RUNS)
     return out
 
 
