@@ -106,8 +106,11 @@ class ExaminedAdapter:
         remedy = f"give the adapter the states {'after the final norm' if normed else 'as they leave the layer'}"
         probes.append(probe(wiring, name, "normed", wiring.normed, normed, remedy, normed=normed))
         target = self._sections[0].rope
-        for *named, parameters in rotary_changes(target.with_parameters(wiring.rope), target):
-            probes.append(probe(wiring, *named, rope=parameters))
+        for change in rotary_changes(target.with_parameters(wiring.rope), target):
+            name, flag, given, other, remedy, parameters = change
+            if flag == "rope_scaling":  # its configuration has no entry for it
+                remedy = f"train the adapter with rotary scaling {other}: it rotates as the target does"
+            probes.append(probe(wiring, name, flag, given, other, remedy, rope=parameters))
         if (eps := self.model.shape.eps) != config.eps:
             name, remedy = f"epsilon {eps:g}", f"set eps to {eps:g} in config.json"
             probes.append(probe(wiring, name, "rms_norm_eps", config.eps, eps, remedy, config=replace(config, eps=eps)))
