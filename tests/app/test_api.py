@@ -349,9 +349,3 @@ def test_other_sites_cannot_call(page: Page, headers: dict[str, str], status: in
     reply = posting(page)("/v1/decode", ASK, **headers)
     assert reply.status == status and sentence(reply)
     assert reply.headers["x-content-type-options"] == "nosniff"
-
-
-def test_without_the_flag_there_is_no_api(tmp_path: Path) -> None:
-    with serving(tmp_path / "log", "--replay-only") as page:
-        assert posting(page)("/v1/decode", ASK).status == 404
-        assert page.visitor().ask("GET", "/v1/models").status == 404

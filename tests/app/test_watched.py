@@ -155,10 +155,12 @@ def test_what_came_through_the_proxy_cannot_scrape(tmp_path: Path) -> None:
         assert told["models"] == {"loaded": 0, "loading": 0, "failed": 0}
 
 
-def test_metrics_are_off_by_default(tmp_path: Path) -> None:
+def test_what_nobody_switched_on_is_not_there(tmp_path: Path) -> None:
     with serving(tmp_path / "log", "--replay-only") as page:
-        assert page.visitor().ask("GET", "/metrics").status == 404
-        assert page.visitor().ask("GET", "/healthz").status == 200
+        ask = page.visitor().ask
+        assert ask("GET", "/healthz").status == 200
+        assert [ask("GET", path).status for path in ("/metrics", "/v1/models", "/mcp")] == [404] * 3
+        assert [ask("POST", path, b"{}").status for path in ("/v1/decode", "/v1/chat/completions", "/mcp")] == [404] * 3
 
 
 def test_metrics_without_their_package_are_one_sentence(

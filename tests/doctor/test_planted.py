@@ -21,7 +21,6 @@ from .planted import FAULTS, HEALTHY, P, Planted, opened, plant, report_on, size
 QUICK = {
     "pocket-medusa-transposed",
     "pocket-medusa-random",
-    "pocket-kangaroo-gate_up_swapped",
     "pocket-draft-q_heads_rotated",
     "pocket-draft-attention_random",
     "pocket-medusa-noise_of_20%",

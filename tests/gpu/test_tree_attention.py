@@ -59,6 +59,7 @@ def test_against_the_definition(
     assert error(tree_attention(*given), given) < BOUNDS[dtype]
 
 
+@pytest.mark.slow  # Triton's interpreter takes long over it
 def test_however_a_text_is_divided() -> None:
     """Empty shares, a text shorter than a tile, and tiles of the rows in which a row sees nothing."""
     for first, splits in ((0, 1), (0, 3), (1, 7), (31, 3), (32, 3), (33, 3), (100, 1), (200, 7)):
