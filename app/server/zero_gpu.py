@@ -204,6 +204,13 @@ class PlacedRun(Iterator[Step]):
         return tuple(token for step in self.steps for token in step.emitted)
 
     @property
+    def finish(self) -> str | None:
+        """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
+        if self._summary is None:
+            return "cancelled" if self._closed.is_set() else None
+        return self._summary.finish
+
+    @property
     def summary(self) -> Summary:
         """Return the run's summary, or that of what is there of it."""
         if self._summary is not None:

@@ -230,12 +230,13 @@ def test_the_largest_run_of_the_page_itself_can_be_dropped(
     """As many steps as it writes tokens, each as large as it may be and with all that a full record holds."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     header, first = golden[0], next(line for line in golden if line["kind"] == "step")
+    header |= {"max_new_tokens": LIMITS.new_tokens}
     count, shares = LIMITS.nodes, [0.123456] * (LIMITS.nodes - 1)
     step = nodes({**first, "tokens": [header["prompt"][-1]]}, count)
     best = [[token, 0.123456] for token in range(5)]
     step |= {"choices": [9] * count, "p": [None, *shares], "q": [None, *shares], "top": [best] * count}
-    step |= {"draft_top": [[[*row, 0.1] for row in best]] * 64 + [[]] * (count - 64)}
-    step |= {"entropy": [0.123456] * count, "overlap": [0.123456] * count}
+    step |= {"draft_top": [[[*row, 0.123456] for row in best]] * 64 + [[]] * (count - 64)}
+    step |= {"entropy": [2.123456] * count, "overlap": [0.723456] * count}
     sent = packed(header, [step] * LIMITS.new_tokens)
     got = functions["open_trace"](sent)["lines"]
     assert len(got) < 2 * LIMITS.stream_bytes
