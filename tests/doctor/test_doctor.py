@@ -126,7 +126,7 @@ SEEN: list[tuple[str, str, Break, str, JSON]] = [
     ("draft", "ids too large", rolled(1), "id_offset", 1),
     ("draft", "ids too small", rolled(-1), "id_offset", -1),
 ]
-MANY: Size = (12, 32)
+MANY: Size = (24, 48)
 # These take so little that only many prompts tell them from chance.
 SUBTLE: list[tuple[str, str, Break, str, JSON]] = [
     ("eagle", "all taps too low", entry(eagle_aux_hidden_state_layer_ids=[0, 2, 4]), "taps", [1, 3, 5]),
