@@ -69,5 +69,5 @@ class Guardrails:
         if category == ACCEPTABLE:
             return
         _log.warning("the guardrails refused the %s of a run: %s", what, category)
-        found = "the model gave no category" if category == UNCLEAR else f"the model found {CATEGORIES[category]}"
-        raise ParamError(f"the guardrails of this page refused the {what}: {found}; change the prompt")
+        reason = "the model gave no category" if category == UNCLEAR else f"the model found {CATEGORIES[category]}"
+        raise ParamError(f"the guardrails of this page refused the {what}: {reason}; change the prompt")

@@ -37,9 +37,9 @@ def column(result: MetricResult, name: str) -> list[Any]:
 
 def last_number(pattern: str, result: MetricResult) -> float:
     """Return the number that a sentence gives after these words."""
-    found = re.findall(pattern, result["sentence"])
-    assert found, result["sentence"]
-    return float(found[-1].replace(",", ""))
+    numbers = re.findall(pattern, result["sentence"])
+    assert numbers, result["sentence"]
+    return float(numbers[-1].replace(",", ""))
 
 
 CASES = [*(("sample", method) for method in METHODS), ("vllm", None)]

@@ -73,10 +73,10 @@ def test_a_ring_comes_round(slots: int) -> None:
     ring = RunState(replace(state.header, slots=slots), state.texts, state.steps, state.ids)
     overwrote = 0
     for k in range(len(state.steps)):
-        known = cache_state(ring.header, ring.steps, k)
-        assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(known.uses)
+        cache_after = cache_state(ring.header, ring.steps, k)
+        assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(cache_after.uses)
         marked = {*slots_of(ring, drawn(ring, k, cache)[10])}
-        assert marked == {place % slots for place in known.lost}
+        assert marked == {place % slots for place in cache_after.lost}
         overwrote += len(marked)
     assert overwrote > 0
 
@@ -188,14 +188,16 @@ def test_a_ring_begins_at_the_top_and_its_slots_go_clockwise() -> None:
 def test_marks_of_a_ring_are_at_the_slots_that_they_name(step: int) -> None:
     """A recorded run whose step 19 writes the last slots and the first ones."""
     state = RunState.of(RunLibrary().trace("lesson-ring"))
-    known = cache_state(state.header, state.steps, step)
+    cache_after = cache_state(state.header, state.steps, step)
     window, following, lost = drawn(state, step, cache)[11:14]
-    for mark, place in ((window, known.seen), (following, known.kept)):
+    for mark, place in ((window, cache_after.seen), (following, cache_after.kept)):
         slot = place % 768
         assert mark["theta"][0] == pytest.approx(360 * (slot + 0.5) / 768, abs=0.001)
         assert mark["marker"]["angle"][0] == mark["theta"][0], "it points outwards"
         assert str(mark["text"][1]).endswith(f"slot {slot}")
-    assert [words.split(": ")[1] for words in lost.get("text", [])] == [f"{len(known.lost)} slots"] * bool(known.lost)
+    assert [words.split(": ")[1] for words in lost.get("text", [])] == [f"{len(cache_after.lost)} slots"] * bool(
+        cache_after.lost
+    )
     words = str(drawn(state, step, cache)[-1]["text"][0])
     assert (words == "written in this step, slots 766 to 767, then 0 to 3") == (step == 19)
     assert len(json.dumps(cache.frame(state, step))) < 1_500
