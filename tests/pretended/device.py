@@ -163,15 +163,19 @@ class _Event:
 
 
 class _Again:
-    """A pass that is done again where a graph would be replayed."""
+    """A pass that is done again where its graph would first be replayed; later replays would show nothing new."""
 
     def __init__(self, device: Pretended, work: Callable[[], None]) -> None:
         self._device, self._work = device, work
         work()
 
     def replay(self) -> None:
-        """Do it again."""
+        """Launch it; a device does not run its Python again either."""
         self._device.replay(self._work)
+        self._work = _nothing
+
+
+def _nothing() -> None: ...
 
 
 class _Stream:
