@@ -19,18 +19,21 @@ _RETRY = "30"  # seconds, for Retry-After
 _TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
+def log_unexpected(error: Exception) -> None:
+    """Log an error that is neither a caller's mistake nor the server's load."""
+    if not isinstance(error, SpecscopeError):
+        _log.error("a run failed", exc_info=error)
+
+
 def status_of(error: Exception) -> int:
-    """Return the status of the response that an error ends; an unexpected error is logged."""
+    """Return the status of the response that an error ends."""
     if isinstance(error, RequestError):
         return 400 if error.status == 422 else error.status
     if isinstance(error, FullError):
         return 429
     if isinstance(error, ModelError | UnbegunError | ClosingError):
         return 503
-    if isinstance(error, SpecscopeError):
-        return 400
-    _log.error("a run failed", exc_info=error)
-    return 500
+    return 400 if isinstance(error, SpecscopeError) else 500
 
 
 def error_object(error: Exception, status: int) -> Json:
@@ -42,7 +45,8 @@ def error_object(error: Exception, status: int) -> Json:
 
 
 def error_response(error: Exception) -> JSONResponse:
-    """Return the response that an error ends. The connection is closed, because a body may still be arriving."""
+    """Log an error, and return its response. The connection is closed, because a body may still be arriving."""
+    log_unexpected(error)
     status = status_of(error)
     headers = {"Cache-Control": "no-store", "Connection": "close"}
     if status in (429, 503):

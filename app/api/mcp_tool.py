@@ -17,7 +17,7 @@ from decoding.errors import SpecscopeError
 from ..jobs.streaming import FAILED
 from ..server.limits import LIMITS
 from ..server.middleware.bodies import Json
-from .errors import status_of
+from .errors import log_unexpected
 from .requests import METHOD, NEW_TOKENS
 
 _ABOUT = (
@@ -44,7 +44,7 @@ class McpTool:
             try:
                 return await decode({"prompt": prompt, "method": method, "max_new_tokens": max_new_tokens, **asked})
             except Exception as error:
-                status_of(error)  # logs an unexpected one
+                log_unexpected(error)
                 raise ToolError(str(error) if isinstance(error, SpecscopeError) else FAILED) from None
 
         server.add_tool(decode_tool, name="decode", description=_ABOUT)

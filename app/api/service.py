@@ -24,7 +24,7 @@ from ..server.middleware.errors import RequestError, not_found
 from ..server.middleware.origin import Origin
 from ..state import AppState
 from .answers import ChatAnswer, decode_answer, model_object
-from .errors import error_object, error_response, status_of
+from .errors import error_object, error_response, log_unexpected, status_of
 from .keys import Keys
 from .requests import chat_call, decode_call, no_model
 from .run import ApiRun, pieces
@@ -81,7 +81,7 @@ class ApiService:
 
         try:
             origin, headers = check_origin(), Headers(scope=scope)
-            root = f"{origin.scheme}://{origin.host}{scope.get('root_path', '').rstrip('/')}"
+            root = f"{origin.scheme}://{origin.host}{origin.path}"
             caller = Caller(self._keys.client(headers, origin.client), root)
             response = await self._answer(scope, headers, receive, noting_send, caller)
             if response is not None:
@@ -176,6 +176,7 @@ async def _sent(first: str, texts: AsyncGenerator[str, None], events: _Events) -
                 yield _written(events(text))
             yield _written(events(None))
     except Exception as error:
+        log_unexpected(error)
         yield f"data: {json.dumps(error_object(error, status_of(error)))}\n\n"
 
 

@@ -1,21 +1,19 @@
-"""The guardrails of a page whose owner switched them on: what they do to a run, and how often they refused one."""
+"""The guardrails of a page whose owner switched them on, and what they do to a run."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from analysis.guardrails import ACCEPTABLE, CATEGORIES, LOW_RECALL, UNCLEAR, classify
 from decoding import smollm2
 from decoding.embedded import TARGET
-from decoding.errors import ParamError
 from viz.stream import play as player
 
 from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
-from .streaming import Lines, UnbegunError
+from .streaming import Lines, ModerationError, UnbegunError
 
 if TYPE_CHECKING:
     import threading
@@ -30,11 +28,10 @@ _log = logging.getLogger(__name__)
 
 
 class Guardrails:
-    """Which guardrails are on, and the verdicts so far."""
+    """Which guardrails are on."""
 
     def __init__(self, modes: Collection[str] = ()) -> None:
         self.system, self.moderates = SYSTEM in modes, MODERATE in modes
-        self.verdicts = Counter[tuple[str, str]]()  # by what was classified, "prompt" or "answer", and its category
 
     @property
     def sentence(self) -> str:
@@ -42,6 +39,7 @@ class Guardrails:
         parts = ["each prompt begins with a system prompt that asks for careful answers"] if self.system else []
         if self.moderates:
             parts.append("the model itself classifies prompt and answer, and only what it finds acceptable is shown")
+            parts.append("traces that you open from a file are not classified")
         return f"Guardrails: {'; '.join(parts)}." if parts else ""
 
     def doubts(self, entries: Iterable[CatalogEntry]) -> list[str]:
@@ -60,14 +58,15 @@ class Guardrails:
         return sentences
 
     def check(self, engine: Engine, what: str, text: str, cancel: threading.Event | None, lane: int | None) -> Lines:
-        """Classify a prompt or an answer; raises ParamError if it is refused, so that nothing of it is shown."""
+        """Classify a prompt or an answer; raises ModerationError if it is refused, so that nothing of it is shown."""
         yield player.state("reading", f"The guardrails classify the {what}.", lane=lane)
         category = classify(engine, text, cancel=cancel, seconds=LIMITS.seconds)
         if cancel is not None and cancel.is_set():
             raise UnbegunError  # what was cut off is no verdict
-        self.verdicts[what, category] += 1
+        facts = {"event": "verdict", "what": what, "category": category}
+        level = logging.INFO if category == ACCEPTABLE else logging.WARNING
+        _log.log(level, "the guardrails found the %s of a run %s", what, category, extra={"facts": facts})
         if category == ACCEPTABLE:
             return
-        _log.warning("the guardrails refused the %s of a run: %s", what, category)
         reason = "the model gave no category" if category == UNCLEAR else f"the model found {CATEGORIES[category]}"
-        raise ParamError(f"the guardrails of this page refused the {what}: {reason}; change the prompt")
+        raise ModerationError(f"the guardrails of this page refused the {what}: {reason}; change the prompt")

@@ -32,6 +32,10 @@ class UnbegunError(SpecscopeError):
         super().__init__(sentence)
 
 
+class ModerationError(ParamError):
+    """The guardrails of the page refused a prompt or an answer."""
+
+
 def page_line(**fields: Any) -> str:
     """Return a line for the page around the player: a job's id, address and title, or a notice."""
     return line("host", **fields)
@@ -51,15 +55,19 @@ def failure_line(error: Exception, lane: int | None = None) -> str:
 
 
 def report_refusal(error: Exception) -> None:
-    """Log that a job was refused, if `error` means that. The error's text may quote a visitor's, so it is left out."""
+    """Log that a job, or a lane of a race, was refused, if `error` means that.
+
+    The error's text may quote a visitor's, so it is left out.
+    """
     reasons: tuple[tuple[type[Exception], str], ...] = (
         (FullError, "queue"),
+        (ModerationError, "guardrails"),
         (ParamError, "settings"),
         (ModelError, "model"),
     )
-    for kind, reason in reasons:
-        if isinstance(error, kind):
-            _log.info("a job was refused: %s", reason, extra={"facts": {"event": "refusal", "reason": reason}})
+    reason = next((reason for kind, reason in reasons if isinstance(error, kind)), None)
+    if reason is not None:
+        _log.info("a job was refused: %s", reason, extra={"facts": {"event": "refusal", "reason": reason}})
 
 
 def as_sentence(error: object) -> str:

@@ -48,6 +48,9 @@ class Metrics(logging.Handler):
         self._refusals = Counter(
             "specscope_refusals", "Requests by status, and refused jobs.", ("reason",), registry=registry
         )
+        self._verdicts = Counter(
+            "specscope_guardrail_verdicts", "Prompts and answers by category.", ("what", "category"), registry=registry
+        )
         self._errors = Counter("specscope_errors", "Errors that were logged.", ("logger",), registry=registry)
         self._now = {
             "waiting": Gauge("specscope_waiting", "Jobs in the queue.", registry=registry),
@@ -68,6 +71,8 @@ class Metrics(logging.Handler):
             self._waited.observe(facts["waited"])
         elif event == "refusal":
             self._refusals.labels(facts["reason"]).inc()
+        elif event == "verdict":
+            self._verdicts.labels(facts["what"], facts["category"]).inc()
         if record.levelno >= logging.ERROR:
             self._errors.labels(record.name).inc()
 

@@ -31,8 +31,8 @@ KEY = "a-key-of-this-server"
 class Client:
     """Calls the service without a network."""
 
-    def __init__(self, service: ApiService) -> None:
-        self.service = service
+    def __init__(self, service: ApiService, path: str = "") -> None:
+        self.service, self.path = service, path
 
     def ask(self, method: str, path: str, body: object = None, client: str = "192.0.2.1", **headers: str) -> Reply:
         """Send a request and read the whole response."""
@@ -54,7 +54,7 @@ class Client:
                     await asyncio.Event().wait()
                 return message
 
-            await self.service(scope, receive, send, lambda: Origin(client, "localhost", "http"))
+            await self.service(scope, receive, send, lambda: Origin(client, "localhost", "http", self.path))
 
         asyncio.run(call())
         got = Headers(raw=sent[0]["headers"])
@@ -84,6 +84,8 @@ def test_decode_answers_with_the_text_its_counts_and_the_record(client: Client, 
     reply = client.post("/v1/decode", ASK)
     answer = reply.json()
     assert reply.status == 200 and answer["record"] == f"http://localhost/?run={answer['id']}"
+    below = Client(ApiService(app_state, Keys()), "/scope").post("/v1/decode", ASK).json()
+    assert below["record"] == f"http://localhost/scope/?run={below['id']}"  # a proxy takes the path away
     trace = app_state.store.find(answer["id"]).trace
     assert trace.summary is not None and answer["text"] == trace.summary.text and answer["finish"] == "length"
     assert answer["new_tokens"] == len(trace.ids) == 24 and answer["steps"] == len(trace.steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import Any
 
@@ -17,6 +18,7 @@ from app.jobs.runner import JobRunner
 from app.models.catalog import SMOLLM2
 from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
+from app.server.log import facts_of
 from app.store.trace_store import TraceStore
 from app.ui import LaunchOptions, build, make_state
 from decoding import load
@@ -59,8 +61,15 @@ def whole(jobs: JobRunner, job: Any) -> list[dict[str, Any]]:
     return lines(deque(jobs.start(job, "tab"), maxlen=1).pop())
 
 
-def test_an_answer_is_shown_after_it_passed(moderated: JobRunner) -> None:
+def counted(caplog: pytest.LogCaptureFixture, event: str) -> list[tuple[str, ...]]:
+    """Return what the metrics count of an event."""
+    facts = [facts_of(record) for record in caplog.records]
+    return [tuple(value for name, value in each.items() if name != "event") for each in facts if event in each.values()]
+
+
+def test_an_answer_is_shown_after_it_passed(moderated: JobRunner, caplog: pytest.LogCaptureFixture) -> None:
     """No step may come before the verdict; after it the record is that of any run."""
+    caplog.set_level(logging.INFO, "app")
     texts = [*moderated.start(LiveRun(asked(), ""), "tab")]
     first = next(number for number, text in enumerate(texts) if "step" in kinds(text))
     assert "classify the answer" in texts[first - 1] and "end" not in kinds(texts[first - 1])
@@ -70,7 +79,7 @@ def test_an_answer_is_shown_after_it_passed(moderated: JobRunner) -> None:
         for jobs in (moderated, plain)
     ]
     assert emitted[0] == emitted[1]
-    assert moderated.guardrails.verdicts == {("prompt", "acceptable"): 2, ("answer", "acceptable"): 2}
+    assert counted(caplog, "verdict") == [("prompt", "acceptable"), ("answer", "acceptable")] * 2
 
 
 @pytest.mark.parametrize("prompt", [True, False])
@@ -78,6 +87,7 @@ def test_what_is_refused_leaves_nothing(
     moderated: JobRunner, prompt: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in the stream, nor in the store, nor by the run's id; the log has the category, and no text."""
+    caplog.set_level(logging.INFO, "app")
     texts, what = refuse(monkeypatch, prompt=prompt), "prompt" if prompt else "answer"
     stored = list[Any]()
     for text in moderated.start(LiveRun(asked(), ""), "tab"):
@@ -89,18 +99,21 @@ def test_what_is_refused_leaves_nothing(
         "as discrimination, self-harm or bullying; change the prompt."
     )
     assert texts[0] == asked().prompt and len(texts) == (1 if prompt else 2)
-    assert moderated.guardrails.verdicts[what, "hateful"] == 1
-    assert [record.getMessage() for record in caplog.records] == [
-        f"the guardrails refused the {what} of a run: hateful"
-    ]
+    assert counted(caplog, "verdict")[-1] == (what, "hateful") and counted(caplog, "refusal") == [("guardrails",)]
+    logged = "".join(record.getMessage() for record in caplog.records)
+    assert f"the guardrails found the {what} of a run hateful" in logged and not any(text in logged for text in texts)
     assert moderated.tabs.learnt("tab", "", asked()) == {}
 
 
-def test_a_race_shows_only_lanes_that_passed(moderated: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_shows_only_lanes_that_passed(
+    moderated: JobRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "app")
     refuse(monkeypatch, prompt=False)
     got = whole(moderated, Race([asked(), asked(method="jacobi", params={})], ""))
     assert [line["lane"] for line in got if line["kind"] == "fault"] == [0, 1]
     assert not [line for line in got if line["kind"] == "step"] and got[-1]["runs"] == []
+    assert counted(caplog, "refusal") == [("guardrails",)] * 2
 
 
 def test_a_model_that_does_not_chat_cannot_moderate(models: ModelPool) -> None:

@@ -58,6 +58,21 @@ def test_a_proxy_names_host_and_scheme() -> None:
         read(owner, x_forwarded_host="evil.example")
 
 
+@pytest.mark.parametrize(
+    ("prefix", "path"),
+    [
+        ("/scope", "/scope"),
+        ("/models/scope/", "/models/scope"),
+        ("/a, /b", "/a"),
+        *((bad, "") for bad in ("", "/", "scope", "//evil.example", "/../x", "/a b", "/a?b", '/a"b', "/a" * 9)),
+    ],
+)
+def test_a_proxy_names_the_path_that_it_takes_away(prefix: str, path: str) -> None:
+    """It becomes a part of links to records; without the owner's word nobody may choose it."""
+    assert read(Owner(proxied=True), x_forwarded_prefix=prefix).path == path
+    assert read(Owner(), x_forwarded_prefix=prefix).path == ""
+
+
 def test_a_space_is_recognised_and_reached_by_whatever_name() -> None:
     owner = Owner.of([], False, SPACE)
     assert owner.proxied and owner.any_host and owner.hosts == {"org-space.hf.space"}

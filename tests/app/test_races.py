@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 from app.jobs.race import Race, check_lanes, first_difference
 from app.jobs.runner import JobRunner
 from app.server.limits import LIMITS
+from app.server.log import facts_of
 from decoding import METHODS, load
 from decoding.errors import ParamError
 from decoding.trace.rescore import Mismatch, Rescore
 from decoding.types import Trace
 
-from .conftest import TABLES, asked, lines
+from .conftest import TABLES, TOY, asked, lines
 
 NAMES = ("autoregressive", "lookahead", "prompt_lookup")
 
@@ -24,6 +26,16 @@ NAMES = ("autoregressive", "lookahead", "prompt_lookup")
 def race(jobs: JobRunner, *names: str) -> list[dict[str, Any]]:
     orders = [asked(method=name, params={}) for name in names]
     return lines(deque(jobs.start(Race(orders, "screen=race"), "tab"), maxlen=1).pop())
+
+
+def test_a_lane_that_cannot_start_is_counted_as_a_refusal(jobs: JobRunner, caplog: pytest.LogCaptureFixture) -> None:
+    """It was only shown, so the metrics counted none."""
+    caplog.set_level(logging.INFO, "app")
+    long = replace(asked(), entry=replace(TOY, max_prompt_tokens=2))
+    got = lines(deque(jobs.start(Race([asked(method="jacobi", params={}), long], ""), "tab"), maxlen=1).pop())
+    refused = [facts_of(record) for record in caplog.records if facts_of(record).get("event") == "refusal"]
+    assert [line["lane"] for line in got if line["kind"] == "fault"] == [1] and len(got[-1]["runs"]) == 1
+    assert refused == [{"event": "refusal", "reason": "settings"}]
 
 
 def test_every_lane_is_told_whole_and_all_write_the_same(jobs: JobRunner) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from app.__main__ import main
 from app.server.log import JsonFormatter
 from app.server.run_queue import RunQueue
+from app.state import AppState
 from decoding import __version__
 from tools.page import API, Page, serving
 
@@ -89,6 +91,19 @@ def test_refusals_are_counted_by_reason(page: Page) -> None:
     after = scrape(page)
     for reason in ("404", "421", "settings"):
         assert after[f"specscope_refusals_total {reason}"] == before.get(f"specscope_refusals_total {reason}", 0) + 1
+
+
+def test_verdicts_of_the_guardrails_are_counted(app_state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("prometheus_client", reason="prometheus_client is not installed: pip install -e .[metrics]")
+    from app.server.metrics import Metrics
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # to which it adds itself
+    metrics = Metrics(app_state)
+    for category in ("acceptable", "hateful", "acceptable"):
+        metrics.emit(record("", facts={"event": "verdict", "what": "answer", "category": category}))
+    shown = metrics.text().decode()
+    for category, count in (("acceptable", 2), ("hateful", 1)):
+        assert f'specscope_guardrail_verdicts_total{{category="{category}",what="answer"}} {count}.0' in shown
 
 
 def test_neither_metrics_nor_log_tell_a_prompt_or_an_answer(page: Page) -> None:

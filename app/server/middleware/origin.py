@@ -21,6 +21,7 @@ from .errors import RequestError
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})")
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,62}){1,8}")
 _OUTSIDE = "This request comes from another site's page: open this one instead."
 
 
@@ -31,6 +32,7 @@ class Origin:
     client: str  # the address, or the /64 network of an IPv6 address
     host: str  # as the browser names it
     scheme: str
+    path: str = ""  # that a proxy takes away from addresses, such as "/scope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,19 @@ class Owner:
     def read(self, scope: Scope, headers: Headers) -> Origin:
         """Parse a request's origin; raises RequestError for an unknown host."""
         hosts = headers.getlist("host")
-        host, scheme = hosts[0] if len(hosts) == 1 else "", str(scope.get("scheme", "http"))
+        host, scheme, path = hosts[0] if len(hosts) == 1 else "", str(scope.get("scheme", "http")), ""
         if self.proxied:
             host = _first(headers.get("x-forwarded-host")) or host
             scheme = "https" if _first(headers.get("x-forwarded-proto")) == "https" else scheme
+            prefix = headers.get("x-forwarded-prefix", "").split(",")[0].strip().rstrip("/")
+            path = prefix if _PATH.fullmatch(prefix) else ""
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise RequestError(400, "The request names no host.")
         name = parsed["name"].lower()
         if not (self.any_host or name in self.hosts or name == "localhost" or _is_address(name)):
             raise RequestError(421, "This server does not know that name: its owner can add it with --allow-host.")
-        return Origin(self._client(scope, headers), host.lower(), scheme)
+        return Origin(self._client(scope, headers), host.lower(), scheme, path)
 
     def check_post(self, origin: Origin, headers: Headers) -> None:
         """Raise RequestError for a POST that another site made a browser send."""
