@@ -7,18 +7,17 @@ the caches of conversations stay out of it: each run reads its prompt anew.
 
 `spaces` starts by itself only if Gradio launches the page. This page is mounted on a server of its own, so `place`
 starts it, and `show_server` lets it find the visitors' sockets, which the other process must not hold open.
+`gpu_time` has how long the GPU is borrowed for.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import math
 import os
-import re
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import fields
@@ -38,6 +37,7 @@ from decoding.trace.schema import from_json, to_json
 from decoding.types import Header, Step, Summary, Trace
 
 from ..models.entry import CatalogEntry
+from .gpu_time import AROUND, borrow, note_pace, seconds_for, seconds_of
 from .limits import LIMITS
 
 if TYPE_CHECKING:
@@ -50,15 +50,8 @@ if TYPE_CHECKING:
     from decoding.trace.rescore import Rescore
 
 _log = logging.getLogger(__name__)
-_AROUND = 5  # seconds that are asked for beside the run's own: to move the weights to the GPU, and to check the run
-_LEAST, _MOST = 2 * _AROUND, 40  # seconds that are asked for; some GPUs count 1.5 for each, and 60 are lent by default
-_FIRST_PACE = 0.05  # seconds for a token, until a run of that model and method has been measured
-_SPARE = 1.5  # times the last run's pace
 _SKIPPED = {"Mistral 7B", "Qwen3 8B"}  # of the built-in list: 33 GB to fetch before the server answers
-_LEFT = re.compile(r"\((\d+)s requested vs\. (\d+)s left\)")
-_WAIT = re.compile(r"Try again in ((?:\d+ days?, )?[\d:]+)")
 _engines = dict[str, "Engine"]()  # by the names of their entries
-_paces = dict[tuple[str, str], float]()  # seconds for a token, by model and method
 _on_gpu: Any = None  # _decode, as `spaces` calls it
 
 
@@ -90,7 +83,7 @@ def place(catalog: MutableMapping[str, CatalogEntry]) -> None:
             del catalog[name]
         else:
             catalog[name] = _PlacedEntry(**{each.name: getattr(entry, each.name) for each in fields(entry)})
-    _on_gpu = spaces.GPU(duration=_seconds)(_decode)
+    _on_gpu = spaces.GPU(duration=seconds_of)(_decode)
     startup()
 
 
@@ -162,8 +155,7 @@ class PlacedEngine:
         return check
 
     def _start(self, words: dict[str, Any], options: Mapping[str, Any]) -> PlacedRun:
-        pace = _paces.get((self._name, words["method"]), _FIRST_PACE)
-        seconds = min(_MOST, max(_LEAST, _AROUND + math.ceil(pace * words["max_new_tokens"])))
+        seconds = seconds_for(self._name, words["method"], words["max_new_tokens"])
         words |= {"seconds": seconds, "time_budget": options["time_budget"]}
         self._last = PlacedRun(self, self._name, words, options["cancel"])
         return self._last
@@ -176,7 +168,7 @@ class PlacedRun(Iterator[Step]):
         self.steps = list[Step]()
         self._check: Rescore | None = None
         self._summary: Summary | None = None
-        self._codec, self._key, self._cancel = engine.codec, (name, words["method"]), cancel
+        self._codec, self._cancel = engine.codec, cancel
         self._texts = dict[int, str]()
         self._closed, self._lines = threading.Event(), SimpleQueue[str | Exception | None]()
         # The thread keeps the context: `spaces` finds the visitor there, who has the quota.
@@ -269,7 +261,7 @@ class PlacedRun(Iterator[Step]):
         """Take the run's lines from the other process, in a thread, as long as somebody waits for them."""
         begun, tokens = 0.0, 0
         try:
-            with closing(_lend(name, words)) as texts:
+            with closing(borrow(_on_gpu, name, words)) as texts:
                 for text in texts:
                     begun = begun or time.monotonic()
                     for line in text.splitlines():
@@ -278,7 +270,7 @@ class PlacedRun(Iterator[Step]):
                     if self._cancel.is_set() or self._closed.is_set():
                         break
             if tokens:
-                _paces[self._key] = _SPARE * (time.monotonic() - begun) / tokens
+                note_pace(name, words["method"], (time.monotonic() - begun) / tokens)
         except Exception as error:
             self._lines.put(error)
         finally:
@@ -289,47 +281,6 @@ def _types() -> dict[str, type]:
     from decoding.trace.rescore import Rescore  # brings torch
 
     return {"header": Header, "texts": Texts, "step": Step, "summary": Summary, "check": Rescore}
-
-
-def _lend(name: str, words: dict[str, Any]) -> Generator[str, None, None]:
-    """Borrow the GPU and yield the run's lines; asks for less time where so much is not lent."""
-    while True:
-        try:
-            yield from _on_gpu(name, json.dumps(words))
-            return
-        except gr.Error as error:
-            less = _less(str(error.message), words["seconds"])
-            if less is None:
-                _log.warning("no GPU: %s", error.message)
-                raise SpecscopeError(sentence_of(str(error.message))) from None
-            words = words | {"seconds": less}
-
-
-def _less(message: str, seconds: int) -> int | None:
-    """Return how many seconds can be asked for instead; None if too few are left for a run, or that is not why."""
-    less = seconds // 2 if "larger than the maximum allowed" in message else seconds
-    if match := _LEFT.search(message):
-        less = seconds * int(match[2]) // max(1, int(match[1]))
-    return less if _LEAST <= less < seconds else None
-
-
-def sentence_of(message: str) -> str:
-    """Return what a visitor can do about an error of `spaces`."""
-    recorded = "open a recorded run: those need no GPU"
-    if "quota" in message or "runs limit" in message or "larger than the maximum" in message:
-        wait = _WAIT.search(message)
-        when = f"in {wait[1]} (hours, minutes, seconds)" if wait else "tomorrow"
-        return f"your GPU time on ZeroGPU is used up: try again {when}, or {recorded}"
-    if "GPU limit" in message:
-        return f"this Space's GPU time on ZeroGPU is used up: sign in at huggingface.co to use your own, or {recorded}"
-    if "No GPU" in message or "credits" in message:
-        return f"no GPU is free now: try again in a minute, or {recorded}"
-    return f"the GPU was taken away before the run had ended: try again, or {recorded}"
-
-
-def _seconds(name: str, asked: str) -> int:
-    """Return for how many seconds the GPU is wanted, from the arguments of `_decode`."""
-    return int(json.loads(asked)["seconds"])
 
 
 def _decode(name: str, asked: str) -> Iterator[str]:
@@ -357,7 +308,7 @@ def _decode(name: str, asked: str) -> Iterator[str]:
 
 
 def _start(engine: Engine, words: dict[str, Any]) -> Run:
-    budget = min(LIMITS.seconds, words["time_budget"], words["seconds"] - _AROUND)
+    budget = min(LIMITS.seconds, words["time_budget"], words["seconds"] - AROUND)
     if "trace" in words:
         where = {each: words[each] for each in ("node", "token", "keep", "name")}
         return engine.branch(parse_trace(words["trace"]), words["step"], **where, record="full", time_budget=budget)

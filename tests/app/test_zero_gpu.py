@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+import gradio as gr
 import pytest
 
-from app.server.zero_gpu import is_active, sentence_of
+from app.server.gpu_time import LEAST, MOST, borrow, sentence_of
+from app.server.zero_gpu import is_active
+from decoding.errors import SpecscopeError
 from tests import ROOT
 
 needs_spaces = pytest.mark.skipif(find_spec("spaces") is None, reason="spaces is not installed: pip install spaces")
@@ -24,7 +28,7 @@ def test_runs_and_races_are_live_and_the_visitor_pays() -> None:
     done = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     facts: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    run, branch, race, examination, shorter, refused, after, end = facts
+    run, branch, race, examination, shorter, illegal, refused, killed, after, end = facts
     assert run["models"] == ["toy"]  # the other one could not be placed
     assert run["same"] and run["check"] == 24 and run["forked"]  # what the engine writes here, and checked there
     assert run["tokens"] == ["e30.e30.e30"]  # the visitor's: without one the Space would pay
@@ -33,7 +37,9 @@ def test_runs_and_races_are_live_and_the_visitor_pays() -> None:
     assert race["raced"] == 2 and len(race["durations"]) == 2
     assert "only runs and races are live" in examination["examined"]["sentence"] and not examination["calls"]
     assert shorter["shorter"] == ["15", "12"]  # as much as is left
+    assert illegal["illegal"] == ["40", "20"] and illegal["check"] > 0
     assert refused["refused"]["kind"] == "fault" and "try again in 1:00:00" in refused["refused"]["sentence"]
+    assert "taken away before the run had ended" in killed["killed"] and killed["stored"] == killed["shown"] == 8
     assert after["after"] == 24
     assert end["ended"] and end["closed"]  # no other process holds a visitor's connection open
 
@@ -43,6 +49,7 @@ def test_runs_and_races_are_live_and_the_visitor_pays() -> None:
     [
         ("You have exceeded your free ZeroGPU quota (90s requested vs. 3s left). Try again in 2:03:04.", "in 2:03:04"),
         ("You have exceeded your ZeroGPU runs limit. ", "used up: try again tomorrow"),
+        ("The requested GPU duration (15s) is larger than the maximum allowed", "try again later"),
         ("Space app has reached its GPU limit. Try", "this Space's GPU time on ZeroGPU is used up"),
         ("No GPU was available after 60s. Retry later", "no GPU is free now"),
         ("GPU task aborted", "was taken away before the run had ended"),
@@ -51,6 +58,43 @@ def test_runs_and_races_are_live_and_the_visitor_pays() -> None:
 def test_every_refusal_is_a_sentence_that_leads_to_recorded_runs(message: str, sentence: str) -> None:
     said = sentence_of(message)
     assert sentence in said and "open a recorded run" in said
+
+
+class Lender:
+    """Lends the GPU as `spaces` does, and counts its seconds as a GPU's."""
+
+    def __init__(self, factor: float, left: int, longest: int) -> None:
+        self.factor, self.left, self.longest = factor, left, longest
+        self.asked, self.granted = list[int](), 0
+
+    def __call__(self, name: str, asked: str) -> Iterator[str]:
+        seconds = json.loads(asked)["seconds"]
+        self.asked.append(seconds)
+        requested = round(seconds * self.factor)
+        if requested > self.longest:
+            raise gr.Error(f"The requested GPU duration ({requested}s) is larger than the maximum allowed")
+        if requested > self.left:
+            raise gr.Error(
+                f"You have exceeded your quota ({requested}s requested vs. {self.left}s left). Try again in 1:00."
+            )
+        self.granted = requested
+        yield "line"
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+@pytest.mark.parametrize("longest", [15, 25, 1000])
+def test_who_has_enough_left_for_a_run_gets_one(factor: float, longest: int) -> None:
+    """Asking for 60 seconds where 59 are left, or for 13 where 10 are lent, must not end a visitor's day."""
+    for seconds in range(LEAST, MOST + 1):
+        for left in range(70):
+            lender = Lender(factor, left, longest)
+            try:
+                got = [*borrow(lender, "toy", {"seconds": seconds})]
+            except SpecscopeError as error:
+                got = []
+                assert "requested" not in str(error) and "illegal" not in str(error)
+            assert (got == ["line"]) == (round(LEAST * factor) <= min(left, longest)), (seconds, left)
+            assert len(lender.asked) <= 5 and lender.granted <= left
 
 
 def test_elsewhere_nothing_of_it_happens() -> None:

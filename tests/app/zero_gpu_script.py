@@ -10,6 +10,7 @@ import http.server
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from urllib.parse import parse_qs, urlparse
 HEADERS = type("Headers", (dict,), {})({"x-ip-token": "e30.e30.e30"})  # a dictionary with a __dict__
 asked = list[dict[str, str]]()  # of the device API: its path and arguments
 left = 10**6  # seconds that the visitor has
+longest = 10**6  # seconds that are lent at once
 
 
 class DeviceAPI(http.server.BaseHTTPRequestHandler):
@@ -32,9 +34,9 @@ class DeviceAPI(http.server.BaseHTTPRequestHandler):
         if address.path == "/schedule":
             wanted = int(words["durationSeconds"])
             answer = {"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": f"allow-{len(asked)}"}
-            if wanted > 100 or wanted > left:
+            if wanted > longest or wanted > left:
                 code, headers = 429, {"X-Approve-Result": "quota-exceeded"}
-                answer = {"left": left, "wait": -1 if wanted > 100 else 3600}
+                answer = {"left": left, "wait": -1 if wanted > longest else 3600}
         body = json.dumps(answer).encode()
         self.send_response(code)
         for name, value in (headers | {"Content-Type": "application/json", "Content-Length": str(len(body))}).items():
@@ -68,10 +70,11 @@ from app.jobs.live_run import LiveRun  # noqa: E402
 from app.jobs.race import Race  # noqa: E402
 from app.jobs.runner import Job  # noqa: E402
 from app.models.entry import CatalogEntry  # noqa: E402
-from app.server import serving, zero_gpu  # noqa: E402
+from app.server import gpu_time, serving, zero_gpu  # noqa: E402
 from app.server.middleware.origin import Owner  # noqa: E402
 from app.state import AppState  # noqa: E402
 from app.ui import build  # noqa: E402
+from decoding import METHODS  # noqa: E402
 from tests.app import conftest  # noqa: E402
 
 catalog = {"toy": CatalogEntry("toy", "toy", draft="toy"), "gone": CatalogEntry("gone", "/no/such/folder")}
@@ -104,6 +107,24 @@ def values(name: str) -> list[str]:
     return [call[name] for call in list(asked) if name in call]
 
 
+def killed() -> dict[str, Any]:
+    """Kill the process with the GPU in the middle of a run; returns what its visitor has of the run."""
+    usual, steps = METHODS["autoregressive"].propose, list[object]()
+
+    def propose(method: Any) -> Any:
+        steps.append(method)
+        if len(steps) > 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return usual(method)
+
+    METHODS["autoregressive"].propose = propose  # type: ignore[method-assign]
+    lines = played(LiveRun(conftest.asked(method="autoregressive", params={}), ""))
+    METHODS["autoregressive"].propose = usual  # type: ignore[method-assign]
+    stored = app_state.store.get(lines[0]["run"])
+    shown = sum(line["kind"] == "step" for line in lines)
+    return {"killed": lines[-1]["sentence"], "shown": shown, "stored": len(stored.trace.steps) if stored else 0}
+
+
 def report(**facts: Any) -> None:
     sys.stdout.write(json.dumps(facts) + "\n")
 
@@ -134,13 +155,18 @@ if __name__ == "__main__":
     raced = played(Race([conftest.asked(method=name, params={}) for name in ("lookahead", "autoregressive")], ""))
     report(raced=len(raced[-1]["runs"]), durations=values("durationSeconds"))
     report(examined=played(Examination(catalog["toy"], "draft_model"))[-1], calls=values("path"))
-    zero_gpu._paces.clear()
+    gpu_time._paces.clear()
     left = 12
     played(LiveRun(conftest.asked(max_new_tokens=200), ""))
     report(shorter=values("durationSeconds"))
+    left, longest = 10**6, 25
+    gpu_time.note_pace("toy", "lookahead", 1.0)
+    report(check=played(LiveRun(conftest.asked(), ""))[-1]["check"]["exact"], illegal=values("durationSeconds"))
+    longest = 10**6
     left = 1
     report(refused=played(LiveRun(conftest.asked(), ""))[-1])
     left = 10**6
+    report(**killed())
     report(after=played(LiveRun(conftest.asked(), ""))[-1]["check"]["exact"])
     ended = running.stop()
     visitor.settimeout(5)
