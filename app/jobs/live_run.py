@@ -111,6 +111,8 @@ def decode(
     tenths at the beginning of a run. So steps are collected, and written together: for the first time soon, then
     every `live_gap` seconds.
     """
+    from decoding.model.memory import release_memory  # brings torch
+
     engine, origin, guardrails = started.engine, order.origin, started.runner.guardrails
     options |= {"record": "full", "time_budget": min(LIMITS.seconds, started.left), "cancel": started.cancel}
     if origin is None:
@@ -141,6 +143,14 @@ def decode(
                 withheld += lines if guardrails.moderates else ""
                 yield "" if guardrails.moderates else lines
                 lines, steps, due = "", [], time.monotonic() + LIMITS.live_gap
+    except BaseException as error:  # GeneratorExit too: the connection was lost, and the page still shows the run
+        release_memory()  # it may have been out of it
+        if run.steps and lane is None and not guardrails.moderates:  # what was recorded can be saved
+            started.runner.store.put(run_id, StoredRun(run.trace, play), started.client)
+        if isinstance(error, Exception) and not guardrails.moderates:
+            yield lines + "".join(play.step(each, run.texts(each)) for each in steps)
+        raise
+    else:
         if run.steps:
             first = run.steps[0]
             pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed

@@ -180,7 +180,8 @@ def test_a_closed_tab_frees_the_engine_and_the_queue(jobs: JobRunner, monkeypatc
     run = made[0]()
     going.close()
     assert run.finish == "cancelled"
-    assert jobs.active == 0 and len(jobs.queue) == 0 and len(jobs.store) == 0
+    assert jobs.active == 0 and len(jobs.queue) == 0
+    assert len(jobs.store) == 1  # for a tab that shows it still: a lost connection looks the same from here
     del run, going
     gc.collect()
     assert made[0]() is None
@@ -209,7 +210,7 @@ def test_several_visitors_take_turns_and_see_their_position(models: ModelPool, m
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert served == [lines(ended[name])[0]["run"] for name in ("two", "three")]
+    assert served[1:] == [lines(ended[name])[0]["run"] for name in ("two", "three")]  # after the run that was closed
     assert "1 run is before yours." in ended["three"] and kinds(ended["three"])[-1] == "check"
 
 

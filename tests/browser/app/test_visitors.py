@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
 from decoding import METHODS
+from decoding.trace.file import parse_trace
+from tests.browser.conftest import PATIENCE
 
 from .conftest import Served
 
@@ -199,6 +204,77 @@ def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held
         "SpecscopeApp.shown.race.ready && SpecscopeApp.shown.race.list.every((lane) => lane.record.end)"
     )
     nobody_is_left(served)
+
+
+class Cable:
+    """A port that leads to the page, until it is cut."""
+
+    def __init__(self, served: Served) -> None:
+        self._upstream = ("127.0.0.1", urlsplit(served.address).port)
+        self._listener, self._ends = socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
+        self.is_cut = False
+        threading.Thread(target=self._accept, daemon=True).start()
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.cut()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        for end in (self._listener, *self._ends):
+            end.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                near, _ = self._listener.accept()
+                if self.is_cut:
+                    near.close()
+                    continue
+                far = socket.create_connection(self._upstream)
+                self._ends += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
+
+    def _pump(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.slow  # it waits for attempts to fail
+def test_a_run_whose_connection_is_lost_stays_and_can_be_saved(
+    chromium: Any, served: Served, held: threading.Event
+) -> None:
+    cable, context = Cable(served), chromium.new_context()
+    try:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.add_init_script(HASTE)
+        Served(cable.address, served.app_state).open(page, QUERY)
+        page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+        begin(page)
+        shown = page.evaluate(f"{PLAYER}.record.last")
+        cable.cut()
+        page.wait_for_selector(".ss-notice:has-text('The connection was lost')")
+        assert page.evaluate(f"{PLAYER}.record.last") >= shown and not page.evaluate(f"{PLAYER}.record.live")
+        held.set()
+        nobody_is_left(served)
+        cable.is_cut = False
+        with page.expect_download() as download:
+            page.evaluate("SpecscopeApp.shown.viewer.files.download('trace')")
+        trace = parse_trace(Path(download.value.path()).read_bytes())
+        assert len(trace.steps) > shown >= 2 and trace.header.method == "autoregressive"
+        assert page.evaluate(f"{PLAYER}.record.last") >= shown
+    finally:
+        context.close()
+        cable.close()
 
 
 def test_a_closed_tab_frees_the_engine_within_a_second(
