@@ -30,12 +30,13 @@ test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and all
 test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
 	$(PY) -m pytest --numprocesses auto --durations 20 --all
 
-lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts
+lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts; advisories on dependencies
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(NODE) node_modules/eslint/bin/eslint.js .
 	$(NODE) node_modules/typescript/bin/tsc
+	@$(PY) -m tools.audit
 
 bench: $(VENV)/dev-ready $(VENV)/real-ready  ## speed on this machine's CPU: every method on two models, then the engine, against transformers
 	$(PY) -m decoding bench --model smollm2 --tuned --limit 21 --out bench-smollm2.json \
@@ -70,7 +71,7 @@ static: $(VENV)/ready  ## the page as plain files in static/, for any web server
 space: $(VENV)/ready  ## a Space in space/, as FORM=cpu, gpu, zerogpu or static; TO=USER/NAME uploads it
 	@$(PY) -m decoding space --form $(or $(FORM),cpu) $(if $(TO),--to $(TO) --push)
 
-space-test: $(VENV)/dev-ready  ## every form of a Space, written and started as far as this machine can
+space-test: $(VENV)/dev-ready  ## every form of a Space, written and started; ZeroGPU's in an environment of its own
 	$(PY) -m tests.space --all
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
