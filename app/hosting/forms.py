@@ -50,7 +50,10 @@ FORMS = {
 
 
 def front_matter(form: Form) -> str:
-    """Return what the README of a Space tells the hub, as YAML."""
+    """Return what the README of a Space tells the hub, as YAML.
+
+    It has no thumbnail: that is the absolute address of a picture, which names one repository and is wrong in a copy.
+    """
     fields: dict[str, Any] = {"title": "Specscope", "emoji": "🔭", "colorFrom": "indigo", "colorTo": "yellow"}
     fields |= {"license": "apache-2.0", "short_description": "Watch speculative decoding happen, step by step"}
     fields["tags"] = ["speculative-decoding", "language-models", "visualization", "education"]
