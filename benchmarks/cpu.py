@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import transformers
 
+from analysis.cost.passes import step_ms
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.loading import decoder_of
@@ -25,7 +26,6 @@ from .measure import (
     in_turn,
     publish,
     ratio,
-    step_ms,
     table,
     transformers_ms,
 )

@@ -25,6 +25,7 @@ import transformers
 
 from analysis.bench.methods import bench
 from analysis.bench.peers import PEERS
+from analysis.cost.passes import step_ms
 from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
 from decoding import load
 from decoding.engine import Engine
@@ -37,7 +38,7 @@ from decoding.model.loading import decoder_of
 
 from .gpu_probe import probe
 from .gpu_shapes import SHAPES, Prompts, bytes_per_step, copy_bandwidth, engine, parameters, random_model
-from .measure import conditions, engine_ms, engine_steps, in_turn, ratio, step_ms, table, transformers_ms
+from .measure import conditions, engine_ms, engine_steps, in_turn, ratio, table, transformers_ms
 
 TOKENS, ROUNDS = 64, 3
 NODES = (1, 8, 16, 32, 64, 121)

@@ -8,7 +8,6 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,38 +16,7 @@ import torch
 
 from analysis.bench.peers.transformers import Stopwatch
 from decoding.engine import Engine
-from decoding.methods import Context, Method
-from decoding.params import Params, param
-from decoding.tree import Builder
-from decoding.types import Draft, Step, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class WrongGuessesParams(Params):
-    """How many guesses."""
-
-    count: int = param(7, label="Guesses", help="Nodes below the root", min=0, max=512)
-
-
-class WrongGuesses(Method):
-    """Proposes a chain of wrong guesses: every step costs what `count` + 1 nodes cost and emits one token."""
-
-    name = "guesses"
-    label = "Wrong guesses"
-    paper = "none"
-    Params = WrongGuessesParams
-
-    def __init__(self, context: Context, params: WrongGuessesParams) -> None:
-        self._context, self._count = context, params.count
-
-    def propose(self) -> Draft:
-        """Propose a chain of token 0, which random weights hardly ever choose."""
-        tree = Builder(self._context.text[-1])
-        tree.chain([0] * self._count, ["guess"] * self._count)
-        return tree.draft()
-
-    def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing to learn."""
+from decoding.types import Step
 
 
 def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:
@@ -80,12 +48,6 @@ def engine_ms(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -
     begin = time.perf_counter()
     count = sum(len(step.emitted) for step in run)
     return 1000 * (time.perf_counter() - begin) / count
-
-
-def step_ms(engine: Engine, ids: Sequence[int], tokens: int, nodes: int) -> float:
-    """Return the median milliseconds of a run's steps, each of `nodes` nodes."""
-    steps = engine_steps(engine, ids, tokens, method=WrongGuesses, params={"count": nodes - 1}, record="off")
-    return statistics.median(step.timing.total_ms for step in steps)
 
 
 def in_turn(rounds: int, timers: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:

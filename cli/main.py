@@ -13,6 +13,7 @@ from decoding.installation import required
 
 from . import (
     bench,
+    cost,
     datastore,
     demo,
     doctor,
@@ -43,6 +44,7 @@ _COMMANDS = (
     methods,
     prepare,
     bench,
+    cost,
     evaluate,
     metrics,
     import_,

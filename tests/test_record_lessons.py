@@ -1,4 +1,4 @@
-"""The recordings of lessons are what their recipes make, and costs of passes are measured as they are kept."""
+"""The recordings of lessons are what their recipes make."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pass_costs import ROWS, costs
-from decoding import load, read_trace
+from decoding import read_trace
 from tools import record_lessons
 from viz.lessons.lesson import FOLDER
 from viz.lessons.sources import COUNTS
@@ -40,9 +39,3 @@ def test_only_fair_rules_write_sixty_as_in_a_hundred() -> None:
             assert tally["A"] + tally["B"] == letters
             far = abs(tally["A"] / letters - 0.6) > 4 * math.sqrt(0.6 * 0.4 / letters)
             assert far == (rule in ("letters-keep_all", "letters-redraw")), rule
-
-
-def test_costs_of_passes_are_measured() -> None:
-    measured = costs(load("toy"), 8, rounds=1)
-    assert measured["rows"] == list(ROWS) and len(measured["milliseconds"]) == len(ROWS)
-    assert all(time > 0 for time in measured["milliseconds"]) and measured["context"] == 8

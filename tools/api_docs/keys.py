@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -30,13 +32,14 @@ _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", ty
 def section(title: str) -> str:
     """Write the keys of the commands that scripts call most."""
     threads = torch.get_num_threads()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_CACHE_HOME=folder):
         trace = str(Path(folder, "run.jsonl"))
         toy = ["--model", "toy", "--max-new-tokens", "8"]
         calls = {
             "methods": [],
             "run": ["--method", "draft_model", "--trace", trace, *toy],
             "bench": ["--limit", "1", "--methods", "autoregressive,jacobi", "--out", str(Path(folder, "b.json")), *toy],
+            "cost": ["--model", "toy", "--contexts", "16", "--rounds", "1"],
             "evaluate": ["--limit", "1", "--methods", "draft_model", "--out", str(Path(folder, "runs")), *toy],
             "rescore": [trace],
             "landscape": ["--from", trace, "--methods", "jacobi"],
