@@ -1,7 +1,7 @@
 """The fastest settings on a CPU, found by measuring: presets of the methods, named after what they were measured on.
 
 A paper's settings suit a GPU, where a pass with a hundred rows costs little more than one with a single row. On a CPU
-every row has its price, so that fewer guesses are faster. `python -m benchmarks.tune` measures the candidates.
+every row has its price, so that fewer guesses are faster. `python -m decoding tune` measures the candidates.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from analysis.bench.peers import PEERS, find_peers
 from analysis.prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, spread, suite
 from analysis.prompts.toy import TASKS
 from analysis.tuned import tuned_params
+from analysis.tuning import read_tuned
 from decoding import embedded, smollm2
 from decoding.errors import ParamError
 from decoding.methods import METHODS
@@ -73,7 +74,7 @@ def main(arguments: argparse.Namespace) -> int:
     runnable = [name for name in METHODS if engine.lacks(name) is None]
     methods = runnable if arguments.methods is None else names_in(arguments.methods)
     if arguments.tuned:
-        params = tuned_params(engine, methods) | params
+        params = tuned_params(engine, methods) | read_tuned(engine, methods) | params
     with ProgressBar() as progress:
         rivals = names_in(arguments.peers)
         if rivals:

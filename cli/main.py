@@ -32,6 +32,7 @@ from . import (
     trace,
     train,
     tree_search,
+    tune,
 )
 from .arguments import Parser
 from .paint import one_line
@@ -45,6 +46,7 @@ _COMMANDS = (
     prepare,
     bench,
     cost,
+    tune,
     evaluate,
     metrics,
     import_,

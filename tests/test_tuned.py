@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from analysis.candidates import CANDIDATES
 from analysis.tuned import CPU, POCKET, TUNED, tuned_params, tuned_preset
-from benchmarks.tune import CANDIDATES
 from decoding.embedded import DRAFTER, MEDUSA_2, TARGET
 from decoding.loader import load
 from decoding.methods import METHODS
@@ -23,7 +23,7 @@ def test_every_method_has_settings_for_a_cpu_that_differ_from_its_defaults(metho
 
 
 def test_every_method_has_candidates_to_measure() -> None:
-    """A method that is left out of the benchmark keeps settings that nobody measured."""
+    """A method that is left out keeps settings that nobody measured."""
     assert sorted(CANDIDATES) == sorted(SPECULATIVE)
 
 

@@ -40,6 +40,7 @@ def section(title: str) -> str:
             "run": ["--method", "draft_model", "--trace", trace, *toy],
             "bench": ["--limit", "1", "--methods", "autoregressive,jacobi", "--out", str(Path(folder, "b.json")), *toy],
             "cost": ["--model", "toy", "--contexts", "16", "--rounds", "1"],
+            "tune": ["--method", "jacobi", "--limit", "1", *toy],
             "evaluate": ["--limit", "1", "--methods", "draft_model", "--out", str(Path(folder, "runs")), *toy],
             "rescore": [trace],
             "landscape": ["--from", trace, "--methods", "jacobi"],

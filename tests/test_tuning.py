@@ -1,0 +1,93 @@
+"""The race for the fastest settings: who stays in it, what it answers, and what is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from analysis import tuning
+from analysis.bench.measured import MeasuredRun
+from analysis.bench.methods import BenchEntry
+from analysis.tuning import candidates, read_tuned, tune
+from decoding.errors import ParamError
+from decoding.methods import METHODS
+from decoding.toy import toy
+from decoding.types import JSON
+
+PROMPTS = [f"Day {day}" for day in range(12)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that the user has tuned is read or replaced."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def _clock(monkeypatch: pytest.MonkeyPatch, seconds: Mapping[int, float], plain: float) -> None:
+    """Let a run of Jacobi with n guesses take so many seconds a token."""
+
+    def entry(engine: object, name: str, params: Mapping[str, JSON]) -> BenchEntry:
+        return BenchEntry(name, params, runner(seconds[params["n"]]))
+
+    def runner(each: float):  # type: ignore[no-untyped-def]
+        def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
+            return MeasuredRun((0,) * budget, budget, 0.0, each * (budget - 1), budget - 1)
+
+        return run
+
+    monkeypatch.setattr(tuning, "method_entry", entry)
+    monkeypatch.setattr(tuning, "base_entry", lambda engine: BenchEntry("autoregressive", {}, runner(plain)))
+    monkeypatch.setattr(tuning, "candidates", lambda method: [{"n": n} for n in seconds])
+
+
+@pytest.mark.parametrize("plain", [0.5, 2.0])
+def test_the_fastest_wins_unless_autoregressive_decoding_is_faster(
+    monkeypatch: pytest.MonkeyPatch, plain: float
+) -> None:
+    _clock(monkeypatch, {n: 1.0 + abs(n - 7) for n in range(1, 31)}, plain)
+    engine, prompts = toy(), PROMPTS
+    report = tune(engine, "jacobi", prompts, max_new_tokens=128)
+    assert report["params"] == {"n": 7} and report["speedup_vs_autoregressive"] == pytest.approx(plain)
+    assert report["speculate"] == (plain > 1.0)
+    assert report["fastest"] == ("jacobi" if plain > 1.0 else "autoregressive")
+    assert report["tokens"] < 0.11 * report["grid_tokens"] + 12 * 128  # a tenth, and the base
+    assert read_tuned(engine, ["jacobi", "lookahead"]) == {"jacobi": METHODS["jacobi"].Params(n=7).to_json()}
+
+
+def test_equals_are_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flat field must not take as long as the whole grid."""
+    _clock(monkeypatch, dict.fromkeys(range(1, 17), 1.0), 1.5)
+    report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
+    assert sorted(row["rounds"] for row in report["rows"]) == [1] * 8 + [2] * 4 + [3] * 2 + [4] * 2
+
+
+def test_a_disturbed_run_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice at most; then it is counted."""
+    _clock(monkeypatch, {1: 1.0, 2: 1.0}, 1.0)
+    monkeypatch.setattr(tuning, "Disturbance", lambda: type("Busy", (), {"disturbed": True})())
+    report = tune(toy(), "jacobi", PROMPTS[:1], max_new_tokens=4)
+    assert report["disturbed_runs"] == 5 and report["tokens"] == 5 * 3 * 4
+
+
+def test_real_runs_of_a_method() -> None:
+    report = tune(toy(), "prompt_lookup", ["On Monday", "On Tuesday"], max_new_tokens=8)
+    assert report["params"] in [row["params"] for row in report["rows"]]
+    assert len(report["rows"]) == len(candidates("prompt_lookup"))
+    assert report["speculate"] == (report["tokens_per_second"] > report["autoregressive_tokens_per_second"])
+
+
+def test_only_settings_that_keep_the_text_are_tried() -> None:
+    """Typical acceptance writes another text, which has no speed-up."""
+    for method in ("medusa", "lookahead"):
+        kind = METHODS[method].Params
+        tried = [kind.parse(settings) for settings in candidates(method)]
+        assert len(tried) > 3 and all(each.typical is None for each in tried)
+
+
+def test_what_cannot_be_tuned() -> None:
+    with pytest.raises(ParamError, match="no settings to choose"):
+        tune(toy(), "autoregressive", PROMPTS)
+    with pytest.raises(ParamError, match="no prompt leaves room"):
+        tune(toy(), "jacobi", PROMPTS, max_new_tokens=900_000)
