@@ -412,6 +412,75 @@ HEALTHY = [
     Planted(P, "medusa", "two heads", both(only_heads(2), entry(medusa_num_heads=2))),
 ]
 
+def exchanged_layers(config: Config, weights: Weights) -> None:
+    """Two layers of a draft model in each other's place."""
+    first, second = "model.layers.0.", "model.layers.1."
+    for name in [name for name in weights if name.startswith(first)]:
+        other = name.replace(first, second)
+        weights[name], weights[other] = weights[other], weights[name]
+
+
+def without_columns(share: slice) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Zeros in one of three blocks of the columns, or in one of their halves."""
+
+    def how(weight: torch.Tensor) -> torch.Tensor:
+        kept = weight.clone()
+        width = kept.shape[1]
+        kept[:, slice(share.start * width // 6, share.stop * width // 6)] = 0
+        return kept
+
+    return how
+
+
+# Chosen, as the drafters of TRAINED, after all thresholds, and examined once before anything was changed by them.
+HELD_OUT = [
+    Planted(P, "eagle", "gate negated", on(["gate_proj"], times(-1)), ("sign",)),
+    Planted(P, "eagle", "up negated", on(["up_proj"], times(-1)), ("sign",)),
+    Planted(P, "eagle", "norms swapped", swapped("input_layernorm", "hidden_norm"), ("norm_order",)),
+    Planted(P, "eagle", "q without features", on(["q_proj"], without_columns(slice(3, 6)))),
+    Planted(P, "eagle", "fc without its third block", on(["fc"], without_columns(slice(4, 6)))),
+    Planted(P, "eagle", "o times 4", on(["o_proj"], times(4))),
+    Planted(P, "medusa", "two heads swapped", heads_in([1, 0, 2, 3]), ("head_order",)),
+    Planted(P, "medusa", "columns rolled", on(["linear"], lambda w: w.roll(1, 1))),
+    Planted(P, "medusa", "half of the columns", on(["linear"], without_columns(slice(0, 3)))),
+    Planted(
+        P,
+        "kangaroo",
+        "input norm of ones",
+        on(["input_layernorm"], torch.ones_like),
+        ("input_layernorm.weight",),
+    ),
+    Planted(P, "kangaroo", "down negated", on(["down_proj"], times(-1)), ("sign",)),
+    Planted(P, "kangaroo", "k heads swapped", on(["k_proj"], by_heads(64, first_two)), ("k_heads", "q_heads")),
+    Planted(P, "draft", "layers swapped", exchanged_layers, ("layer_order",)),
+    Planted(P, "draft", "o negated", on(["o_proj"], times(-1)), ("sign",)),
+    Planted(P, "draft", "rotary base 200", entry(rope_parameters=base(200.0)), ("rope_theta",)),
+    Planted(P, "draft", "down rows rolled", on(["down_proj"], lambda w: w.roll(1, 0))),
+]
+
+
+class Trained(NamedTuple):
+    """A drafter of so many steps of training, by this seed."""
+
+    kind: str
+    seed: int
+    steps: int
+
+    @property
+    def id(self) -> str:
+        """What a test is called."""
+        return f"{self.kind}-seed_{self.seed}-{self.steps}_steps"
+
+
+TRAINED = [
+    Trained("eagle", 7, 50),
+    Trained("eagle", 8, 150),
+    Trained("medusa", 5, 60),
+    Trained("medusa", 9, 200),
+    Trained("kangaroo", 2, 40),
+    Trained("kangaroo", 6, 100),
+    Trained("draft", 3, 150),
+]
 _FILES = {"eagle": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}
 FEW: Size = (7, 20)
 _SOME, _MANY = (8, 32), (24, 48)
