@@ -49,6 +49,7 @@ class ExaminedDraft:
     """A draft model beside its target."""
 
     method = "draft_model"
+    young = False  # a model of its own learns in all of its parts at once
 
     def __init__(
         self,

@@ -21,7 +21,16 @@ from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
 from .eagle_guesses import EagleGuesses
 from .edits import Edit, HeadSizes, block_edits, edited, halves_edit, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, edit_probes, on, probe, probe_dtype
-from .rest import check_dtype, check_embedding, check_eps, check_norms, check_rounding, check_spoilt, check_verifier
+from .rest import (
+    check_dtype,
+    check_embedding,
+    check_eps,
+    check_norms,
+    check_rounding,
+    check_spoilt,
+    check_verifier,
+    is_young,
+)
 from .rotary import rotary_changes
 from .rows import check_rows, match_rows
 
@@ -62,7 +71,7 @@ class ExaminedEagle:
         self.folder: Path | None = Path(folder)
         self.model, self._refused = model, list[Check]()
         self._stored = self._read(folder)
-        self.about, self.depth = self._stored.about, _DEPTH
+        self.about, self.depth, self.young = self._stored.about, _DEPTH, is_young(self._stored.weights)
         weights = dict(self._stored.weights)
         ids = weights.pop("ids", None)
         self.drafted = None if ids is None else ids.long().to(model.device)
@@ -108,7 +117,7 @@ class ExaminedEagle:
             Check("shapes", "shapes", fine=True, sentence=f"{len(weights)} weights have the sizes of config.json"),
             Check("vocabulary map", "vocabulary_map", fine=True, sentence=kept),
             Check("tapped layers", "taps", fine=True, sentence=f"{taps} of {model.shape.layers}"),
-            check_norms(weights),
+            check_norms({name: weight for name, weight in weights.items() if name not in self._unasked}),
             check_eps(config.shape.eps, model.shape.eps),
             check_embedding(embedding, self._embeddings[0]),
             check_rows(weights.get("lm_head.weight"), self._embeddings[1], self.drafted),
@@ -116,6 +125,13 @@ class ExaminedEagle:
             check_rounding(weights),
             check_dtype(weights, model.dtype),
         ]
+
+    @property
+    def _unasked(self) -> set[str]:
+        """Return the norms before fc that no flag asks for: `_explain` tells of them."""
+        config, taps = self._stored.config, len(self._stored.taps)
+        asked = fc_norms(config, taps) if config.norm_before_fc or config.fc_norm else {}
+        return {name for name in self._weights if name.startswith(("input_norm.", "fc_norm."))} - asked.keys()
 
     def layers(self) -> Sequence[int]:
         """Return the tapped layers and their neighbours."""

@@ -79,7 +79,9 @@ class ExaminationReport:
         basis = f"Based on {looked}, measured at {places:,} positions of {self.prompts} texts in {self.seconds:.0f} s."
         seen = "; ".join(each.sentence for each in self.evidence if not each.fine and each.flag != STEEPNESS)
         if self.condition == "healthy":
-            little = " It is wired right, but gains little." if given < _LITTLE else ""
+            parts = next(each.sentence for each in self.evidence if each.flag == "parts")
+            gains = f" It is wired right, but gains little. {parts[0].upper()}{parts[1:]}."
+            little = gains if given < _LITTLE else ""
             first = self.evidence[0].sentence
             return f"Healthy: {given:.2f} tokens per step, and no change improves it; {first}.{little} {basis}"
         if self.condition == "poor":
@@ -185,7 +187,8 @@ def examine(
         faults, wiring, best = [], examined.given, given
         evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     measured = {fault.flag for fault in faults}
-    named = [*checks, *(each for each in evidence if each.flag == STEEPNESS)]
+    steep = [each for each in evidence if each.flag == STEEPNESS]
+    named = [*checks, *(steep if all(check.fine for check in checks if check.name == "norms") else [])]
     seen = [Fault.seen(check) for check in named if not check.fine and check.flag not in measured]
     return ExaminationReport(
         method=examined.method,

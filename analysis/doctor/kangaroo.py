@@ -18,7 +18,7 @@ from decoding.parts.adapter_files import StoredAdapter, read_adapter
 
 from .edits import Edit, HeadSizes, edited, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe, probe_dtype
-from .rest import check_dtype, check_eps, check_norms, check_rounding, check_spoilt
+from .rest import check_dtype, check_eps, check_norms, check_rounding, check_spoilt, is_young
 from .rotary import rotary_changes
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ExaminedAdapter:
         self._adapter = Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
         self.drafted = None if stored.vocabulary is None else stored.vocabulary.ids
         self._cast = dict[torch.dtype, Mapping[str, torch.Tensor]]()
-        self.about, self.depth = stored.about, _DEPTH
+        self.about, self.depth, self.young = stored.about, _DEPTH, is_young(stored.weights)
         self.given = KangarooWiring(
             stored.config, model.dtype, {"rope_type": "default", "rope_theta": stored.config.rope_theta}
         )

@@ -40,6 +40,7 @@ class ExaminedHeads:
     """Heads, as their folder holds them."""
 
     method = "medusa"
+    young = False  # heads have no norms
 
     def __init__(self, folder: str, model: AnyDecoder) -> None:
         self.folder: Path | None = Path(folder)

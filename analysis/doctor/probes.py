@@ -54,6 +54,7 @@ class Examined(Protocol):
     about: str
     depth: int  # guesses one after the other, at most
     given: Any  # the wiring that its files ask for
+    young: bool  # whether its norms are nearly ones, with which training begins
 
     def checks(self) -> Sequence[Check]:
         """Check what the drafter's files show without a run."""

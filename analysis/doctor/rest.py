@@ -15,14 +15,17 @@ _HUGE = 1000.0  # no scale of a norm that works is near it
 _SAME = 0.9  # a mean cosine of rows from which on they are the target's
 _ROWS = 4096  # of an embedding that are compared
 _LARGEST_EPS = 1e-3  # of norms that work
+_TRAINED, _YOUNG = 0.01, 0.04  # root mean square distances from 1 of norms' scales, at least and at most
 _EMPTY = 0.25  # of a matrix's rows: with more of zeros it is damaged
 _COARSE = 0.15  # an error of rounding, over the numbers' root mean square, that a drafter shows
 _SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded together
 
 
 def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
-    """Check norm scales: all zero or too large, the drafter is mute; all one, they were not trained."""
-    scales = {name: weight.float() for name, weight in weights.items() if weight.dim() == 1 and "norm" in name}
+    """Check norm scales: all zero or too large, the drafter is mute; all one, they were not trained, or are lost where
+    all the others were.
+    """
+    scales = _norms(weights)
     for name, scale in scales.items():
         if not bool(scale.any()):
             return Check("norms", name, fine=False, sentence=f"{name} is all zeros", given="zeros", better="trained")
@@ -30,9 +33,27 @@ def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
             worst = round(float(scale.abs().max()), 1)
             return Check("norms", name, fine=False, sentence=f"{name} reaches {worst}", given=worst, better="about 1")
     ones = [name for name, scale in scales.items() if bool((scale == 1).all())]
+    trained = sum(_distance(scale) >= _TRAINED for scale in scales.values())
+    if len(ones) == 1 and trained == len(scales) - 1 >= 2:
+        sentence = f"{ones[0]} is all ones, and the {trained} other norms are not: its scales were lost"
+        return Check("norms", ones[0], fine=False, sentence=sentence, given="ones", better="trained")
     if ones:
         return Check("norms", "norms", fine=True, sentence=f"all scales of {', '.join(ones)} are 1: perhaps untrained")
     return Check("norms", "norms", fine=True, sentence=f"the scales of {len(scales)} norms look trained")
+
+
+def is_young(weights: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether all norms but the final one, which may begin as the target's, are nearly ones."""
+    distances = [_distance(scale) for name, scale in _norms(weights).items() if name != "norm.weight"]
+    return bool(distances) and max(distances) <= _YOUNG
+
+
+def _norms(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: weight.float() for name, weight in weights.items() if weight.dim() == 1 and "norm" in name}
+
+
+def _distance(scale: torch.Tensor) -> float:
+    return float((scale - 1).square().mean().sqrt())
 
 
 def check_embedding(drafter: torch.Tensor | None, target: torch.Tensor) -> Check:

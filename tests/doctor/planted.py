@@ -342,6 +342,7 @@ FAULTS = [
     Planted(P, "kangaroo", "3 bits", rounded(3), ("rounding",)),
     Planted(P, "kangaroo", "attention random", on((*QKV, "o_proj"), random)),
     Planted(P, "kangaroo", "eps 1", entry(eps=1.0), ("rms_norm_eps",)),
+    Planted(P, "kangaroo", "final norm of ones", on_exactly("norm.weight", torch.ones_like), ("norm.weight",)),
     Planted(S, "kangaroo", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
     Planted(S, "kangaroo", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
     Planted(P, "draft", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
@@ -366,7 +367,7 @@ FAULTS = [
     Planted(P, "kangaroo", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
     Planted(P, "draft", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
     Planted(P, "eagle", "heads of half the size", more_heads, ("head_dim",)),
-    Planted(P, "draft", "final norm of ones", on_exactly("model.norm.weight", torch.ones_like), ("logit_scale",)),
+    Planted(P, "draft", "final norm of ones", on_exactly("model.norm.weight", torch.ones_like), ("model.norm.weight",)),
     Planted(P, "eagle", "heads split by dimension", on(QKV, dimension_first(64))),
     Planted(P, "eagle", "states of another revision", on(["fc"], turned)),
     Planted(P, "kangaroo", "k interleaved alone", on(["k_proj"], interleaved(64)), ("rotary_order",)),
@@ -411,6 +412,7 @@ HEALTHY = [
     Planted(P, "draft", "noise of 20%", only(".layers.", noisy(0.2))),
     Planted(P, "medusa", "two heads", both(only_heads(2), entry(medusa_num_heads=2))),
 ]
+
 
 def exchanged_layers(config: Config, weights: Weights) -> None:
     """Two layers of a draft model in each other's place."""
