@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,18 +15,24 @@ import pyarrow.compute as pc
 
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace
+from decoding.trace.json_line import show
 from decoding.trace.lines import Limits
 from decoding.trace.metrics import summarise
 from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
 
 from .folder import RunFolder
-from .tables import SOURCE
+from .schema import NODES, RUNS, STEPS
+from .tables import SOURCE, RunIdentity, tables_of
 
 if TYPE_CHECKING:
     from decoding.codec import Codec
 
 _FILE = re.compile(r"traces/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.jsonl(\.gz)?")
 _ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
+# Columns of runs that tell which run of an evaluation it is, and not what its trace holds.
+_IDENTITY = {"question", "category", "turn", "setting", "engine", "reconstructed", "error", "trace", "prompt"}
+_JSON = {"params", "sampling"}
+_ROUNDED = 1e-3  # of times, and of rates of them, which a trace rounds
 _UNKNOWN = 0  # a choice that no table has: the node has no child that would ask for it
 
 
@@ -35,10 +42,7 @@ class _LackingError(Exception):
 
 def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tuple[Trace, bool]:
     """Return a run's trace, and whether it has a file of its own; raise TraceError where the tables lack too much."""
-    place = int(np.searchsorted(folder.runs["run"].to_numpy(), run))
-    if place >= len(folder.runs) or folder.runs["run"][place].as_py() != run:
-        raise TraceError("there is no such run in this folder")
-    row = folder.runs.slice(place, 1).to_pylist()[0]
+    row = _run_of(folder, run)
     if (named := row["trace"]) and _FILE.fullmatch(named):
         file = folder.path / named
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= most_bytes:
@@ -47,6 +51,53 @@ def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tu
         return _rebuilt(folder, row), False
     except _LackingError as what:
         raise TraceError(f"this run has no trace, and its tables do not hold {what}{_way(row)}") from None
+
+
+def refuse_differences(trace: Trace, folder: RunFolder, run: int) -> None:
+    """Raise TraceError where a run's own trace is not what the folder's tables were made of."""
+    if difference := next(_differences(trace, folder, _run_of(folder, run)), None):
+        raise TraceError(f"the run's trace and the folder's tables disagree: {difference}")
+
+
+def _run_of(folder: RunFolder, run: int) -> dict[str, Any]:
+    place = int(np.searchsorted(folder.runs["run"].to_numpy(), run))
+    if place >= len(folder.runs) or folder.runs["run"][place].as_py() != run:
+        raise TraceError("there is no such run in this folder")
+    row: dict[str, Any] = folder.runs.slice(place, 1).to_pylist()[0]
+    return row
+
+
+def _differences(trace: Trace, folder: RunFolder, run: dict[str, Any]) -> Iterator[str]:
+    """Yield what the tables hold otherwise than a run's own trace; of one that was cut off, as far as it goes."""
+    identity = RunIdentity(run=run["run"], error=run["error"])
+    made = dict(zip((RUNS, STEPS, NODES), tables_of(trace, identity), strict=True))
+    whole = trace.summary is not None
+    for name, have in (
+        (RUNS, [run]),
+        (STEPS, _rows_of(folder.steps, run["run"])),
+        (NODES, _rows_of(folder.nodes, run["run"])),
+    ):
+        rows = made[name].to_pylist()
+        if name == RUNS and not whole:
+            continue
+        for row, theirs in zip(rows, have, strict=False):
+            place = "".join(f"{key} {row[key]}, " for key in ("step", "node") if key in row)
+            for column in row:
+                if name == RUNS and column in _IDENTITY:
+                    continue
+                if theirs[column] is not None and not _agree(column, row[column], theirs[column]):
+                    yield f"{place}{column} is {show(row[column])} in the trace and {show(theirs[column])} in {name}"
+        if len(rows) > len(have) or (whole and len(rows) < len(have) and have):
+            yield f"the trace makes {len(rows):,} rows of {name}, which has {len(have):,}"
+
+
+def _agree(column: str, one: Any, other: Any) -> bool:
+    if column in _JSON:
+        return bool(json.loads(one) == json.loads(other))
+    if isinstance(one, float) or isinstance(other, float):
+        timed = column.endswith(("_ms", "seconds", "per_second"))
+        return one is not None and isclose(one, other, rel_tol=1e-5, abs_tol=_ROUNDED if timed else 2e-6)
+    return bool(one == other)
 
 
 def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trace:

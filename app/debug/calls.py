@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from analysis.metrics import METRICS
 from analysis.recheck.derived import refuse_contradictions
-from analysis.store.folder_traces import trace_of, with_texts
+from analysis.store.folder_traces import refuse_differences, trace_of, with_texts
 from decoding.errors import ParamError, TraceError
 from viz.palette import THEMES
 
@@ -163,6 +163,7 @@ class DebugCalls:
         trace, from_file = trace_of(opened.folder, number, LIMITS.upload_bytes, LIMITS.files)
         if from_file:
             refuse_contradictions(trace)
+            refuse_differences(trace, opened.folder, number)
         else:
             trace = with_texts(trace, self._codec_of)
         return trace, {"title": f"A run of {opened.name}", "shows": "" if from_file else _SOME}

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.store import folder_traces
 from analysis.store.folder import RunFolder, read_folder
-from analysis.store.folder_traces import with_texts
+from analysis.store.folder_traces import refuse_differences, with_texts
 from analysis.store.tables import RunIdentity, joined, tables_of
 from app.server.limits import LIMITS
 from app.store.run_folders import SHIPPED
@@ -103,6 +103,29 @@ def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack(golden))
     made, is_own = trace_of(folder_of(golden, tmp_path, "traces/a.jsonl.gz"), 3)
     assert is_own and made == golden
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "sentence"),
+    [
+        ("runs", "device", "a pocket calculator", "device is 'cpu' in the trace and 'a pocket calculator' in runs"),
+        ("steps", "text", "other", "step 0, text is "),
+        ("nodes", "wanted", 1, "in the trace and 1 in nodes"),
+        ("nodes", "text", "other", "step 0, node 0, text is "),
+    ],
+)
+def test_a_trace_that_is_not_of_its_tables_is_refused(table: str, column: str, value: object, sentence: str) -> None:
+    """The sentence names the first difference."""
+    golden = read_trace(GOLDEN / "medusa.jsonl")
+    folder = folder_of(golden)
+    rows = getattr(folder, table)
+    place = rows.schema.get_field_index(column)
+    values = [None if old is None else value for old in rows[column].to_pylist()]
+    changed = rows.set_column(place, rows.schema.field(place), pa.array(values, rows.schema.field(place).type))
+    with pytest.raises(TraceError, match="the run's trace and the folder's tables disagree") as refused:
+        refuse_differences(golden, replace(folder, **{table: changed}), 3)
+    refuse_differences(golden, folder, 3)
+    assert sentence in str(refused.value)
 
 
 @pytest.mark.parametrize(
