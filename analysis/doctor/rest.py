@@ -89,13 +89,15 @@ def check_eps(drafter: float, target: float) -> Check:
 
 
 def check_spoilt(weights: Mapping[str, torch.Tensor]) -> Check:
-    """Look for matrices that are all zeros, have many rows of zeros, or hold the same as another."""
+    """Look for matrices that are all zeros, have many rows or columns of zeros, or hold the same as another."""
     matrices = {name: weight for name, weight in weights.items() if weight.dim() >= 2}
     for name, weight in matrices.items():
-        empty = float((weight.flatten(1) == 0).all(1).float().mean())
+        zeros = weight.flatten(1) == 0
+        shares = {"rows": float(zeros.all(1).float().mean()), "columns": float(zeros.all(0).float().mean())}
+        what, empty = max(shares.items(), key=lambda share: share[1])
         if empty > _EMPTY:
             sentence = (
-                f"{name} is all zeros: untrained" if empty == 1.0 else f"{empty:.0%} of the rows of {name} are zeros"
+                f"{name} is all zeros: untrained" if empty == 1.0 else f"{empty:.0%} of the {what} of {name} are zeros"
             )
             return Check("weights", name, fine=False, sentence=sentence, given="zeros", better="trained")
     names = list(matrices)
