@@ -17,7 +17,8 @@ from decoding.model.rope import RopeTables
 from decoding.parts.layer_math import attend
 
 if TYPE_CHECKING:
-    from .eagle import EagleWiring, ExaminedEagle
+    from .eagle import ExaminedEagle
+    from .eagle_probes import EagleWiring
     from .texts import Text
 
 
