@@ -57,7 +57,7 @@ def gather(
     return [
         _check_first(texts, examined.depth, measured, shares),
         _check_fall(examined.method, measured),
-        _check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good, learning),
+        check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good, learning),
         _check_parts(parts, examined.young),
         *([_check_card(promised, measured)] if promised else []),
     ]
@@ -92,7 +92,7 @@ def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
     return Check("later guesses", "later_guesses", fine=share >= _KEPT * survival[0], sentence=sentence)
 
 
-def _check_certainty(method: str, scale: float, change: FitChange, is_good: bool, learning: bool) -> Check:
+def check_certainty(method: str, scale: float, change: FitChange, is_good: bool, learning: bool) -> Check:
     """Compare how sure the drafter is with how sure it should be.
 
     Where its choices are good and another scale makes nearly all good, the scale is what is wrong. Heads start as the

@@ -167,7 +167,7 @@ class Suffix(Method):
             total = automaton.count(state) if self._params.count_end else sum(child.count for child in children)
             for child in children[: 1 if self._params.shape == "chain" else None]:
                 D = guess.share * child.count / total
-                if self._params.epsilon > D:
+                if self._params.epsilon > D + 1e-9:  # a product that is epsilon may be rounded below it
                     break
                 offered += 1
                 below = SuffixGuess(child.token, len(guesses) - 2, child.count, D)

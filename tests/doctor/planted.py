@@ -411,6 +411,7 @@ HEALTHY = [
     Planted(P, "kangaroo", "8 bits", rounded(8)),
     Planted(P, "draft", "noise of 20%", only(".layers.", noisy(0.2))),
     Planted(P, "medusa", "two heads", both(only_heads(2), entry(medusa_num_heads=2))),
+    Planted(P, "eagle", "norms that are alike swapped", swapped("input_layernorm", "hidden_norm")),
 ]
 
 
@@ -434,13 +435,15 @@ def without_columns(share: slice) -> Callable[[torch.Tensor], torch.Tensor]:
     return how
 
 
-# Chosen, as the drafters of TRAINED, after all thresholds, and examined once before anything was changed by them.
+Q_PROJ = "layers.0.self_attn.q_proj.weight"
+# Chosen, as the drafters of TRAINED, after all thresholds, and examined once before these caused any change: 9 were
+# named and 4 called poor. Those with columns of zeros were called healthy, and so were two norms that took each other's
+# place, which cost no guess.
 HELD_OUT = [
     Planted(P, "eagle", "gate negated", on(["gate_proj"], times(-1)), ("sign",)),
     Planted(P, "eagle", "up negated", on(["up_proj"], times(-1)), ("sign",)),
-    Planted(P, "eagle", "norms swapped", swapped("input_layernorm", "hidden_norm"), ("norm_order",)),
-    Planted(P, "eagle", "q without features", on(["q_proj"], without_columns(slice(3, 6)))),
-    Planted(P, "eagle", "fc without its third block", on(["fc"], without_columns(slice(4, 6)))),
+    Planted(P, "eagle", "q without features", on(["q_proj"], without_columns(slice(3, 6))), (Q_PROJ,)),
+    Planted(P, "eagle", "fc without its third block", on(["fc"], without_columns(slice(4, 6))), ("fc.weight",)),
     Planted(P, "eagle", "o times 4", on(["o_proj"], times(4))),
     Planted(P, "medusa", "two heads swapped", heads_in([1, 0, 2, 3]), ("head_order",)),
     Planted(P, "medusa", "columns rolled", on(["linear"], lambda w: w.roll(1, 1))),
@@ -474,7 +477,7 @@ class Trained(NamedTuple):
         return f"{self.kind}-seed_{self.seed}-{self.steps}_steps"
 
 
-TRAINED = [
+TRAINED = [  # the second of them was called poor at first
     Trained("eagle", 7, 50),
     Trained("eagle", 8, 150),
     Trained("medusa", 5, 60),

@@ -7,13 +7,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from analysis.doctor.evidence import SCALES, check_certainty
 from analysis.doctor.examine import examine
+from analysis.doctor.fit import TargetFit, compare_fit
 from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
@@ -226,6 +229,21 @@ def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
     for kind in ("eagle", "medusa", "kangaroo", "draft"):
         examination = report_on(opened(folder_of(P, kind), kind), MANY, seed)
         assert examination.healthy, examination.verdict
+
+
+@slow
+@pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
+def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> None:
+    """In 400 choices of 12 prompts; without a least difference, 3 of the draft model's were."""
+    examined = opened(folder_of(P, kind), kind)
+    texts = [text for text in texts_for(P, (70, 32)) if len(text.places(examined.depth))]
+    by_text = [TargetFit(examined, [text]).divergences(examined.given, SCALES) for text in texts]
+    for seed in range(400):
+        chosen = Random(seed).sample(by_text, 12)
+        scaled = [torch.cat(of_scale) for of_scale in zip(*chosen, strict=True)]
+        best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
+        change = compare_fit(scaled[SCALES.index(1.0)], scaled[best])
+        assert check_certainty(examined.method, SCALES[best], change, True, False).fine, (seed, change)
 
 
 @slow

@@ -16,7 +16,7 @@ from decoding import smollm2
 from decoding.errors import UnfitError
 
 from ..tiers import choose, slow
-from .planted import FAULTS, HEALTHY, P, Planted, opened, plant, report_on, size_of
+from .planted import FAULTS, HEALTHY, HELD_OUT, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
 
 QUICK = {
     "pocket-medusa-transposed",
@@ -41,7 +41,7 @@ def cases(planted: list[Planted]) -> list[object]:
     return [pytest.param(*case.values, marks=case.marks, id=case.values[0].id) for case in choose(planted, quick)]
 
 
-@pytest.mark.parametrize("planted", cases(FAULTS))
+@pytest.mark.parametrize("planted", cases([*FAULTS, *HELD_OUT]))
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:
     try:
         report = examined(planted, tmp_path / "drafter")
@@ -64,8 +64,17 @@ def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Pa
 
 
 @slow
-def test_heads_that_learnt_little_are_healthy_and_gain_little(tmp_path: Path) -> None:
-    few = ["--steps", "30", "--lines", "4", "--length", "128", "--warm-up", "4", "--threads", "1"]
-    assert main(["train", "medusa", "--model", P, "--out", str(tmp_path), "--device", "cpu", "--json", *few]) == 0
-    report = report_on(opened(tmp_path, "medusa"), (8, 32))
-    assert report.healthy and "It is wired right, but gains little." in report.verdict, report.verdict
+@pytest.mark.parametrize(
+    "trained",
+    [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 80), *TRAINED],
+    ids=lambda t: t.id,
+)
+def test_a_drafter_that_learnt_little_is_healthy(trained: Trained, tmp_path: Path) -> None:
+    few = ["--seed", str(trained.seed), "--steps", str(trained.steps), "--lines", "4", "--length", "128"]
+    few += ["--out", str(tmp_path), "--warm-up", "4", "--threads", "1", "--device", "cpu", "--json"]
+    kind = {"eagle": "eagle3", "draft": "drafter"}.get(trained.kind, trained.kind)
+    assert main(["train", kind, "--model", P, *few]) == 0
+    report = report_on(opened(tmp_path, trained.kind), (8, 32))
+    assert report.healthy and report.given is not None, report.verdict
+    little = report.given.tokens_per_step < 1.5
+    assert little == ("It is wired right, but gains little." in report.verdict), report.verdict
