@@ -1,1 +1,1 @@
-"""What programs call instead of the page: `decode`, OpenAI's endpoints and an MCP tool, with the page's limits."""
+"""What programs call instead of the page: `decode` in three forms and OpenAI's endpoints, with the page's limits."""

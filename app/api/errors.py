@@ -15,6 +15,8 @@ from ..server.middleware.errors import RequestError
 from ..server.run_queue import FullError
 
 _log = logging.getLogger(__name__)
+NO_STORE = {"Cache-Control": "no-store"}
+STREAM = {**NO_STORE, "X-Accel-Buffering": "no"}  # nginx would collect the events
 _RETRY = "30"  # seconds, for Retry-After
 _TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
@@ -37,18 +39,22 @@ def status_of(error: Exception) -> int:
 
 
 def error_object(error: Exception, status: int) -> Json:
-    """Return OpenAI's error object; the text of an unexpected error is not shown."""
+    """Return OpenAI's error object."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return {"error": {"message": error_sentence(error), "type": kind, "param": None, "code": status}}
+
+
+def error_sentence(error: Exception) -> str:
+    """Return the sentence for a caller; the text of an unexpected error is not shown."""
     shown = error if isinstance(error, SpecscopeError) else FAILED
-    sentence = f"{str(shown).rstrip('.')}."  # no capital letter: it may begin with a field's name
-    return {"error": {"message": sentence, "type": kind, "param": None, "code": status}}
+    return f"{str(shown).rstrip('.')}."  # no capital letter: it may begin with a field's name
 
 
 def error_response(error: Exception) -> JSONResponse:
     """Log an error, and return its response. The connection is closed, because a body may still be arriving."""
     log_unexpected(error)
     status = status_of(error)
-    headers = {"Cache-Control": "no-store", "Connection": "close"}
+    headers = {**NO_STORE, "Connection": "close"}
     if status in (429, 503):
         headers["Retry-After"] = _RETRY
     if status == 401:

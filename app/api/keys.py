@@ -20,6 +20,14 @@ _LARGEST_FILE = _MOST * (_LONGEST + 2)
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and under which address this server is known there."""
+
+    client: str  # the key or the address, which takes turns with others
+    root: str  # of links to the page
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
     """Digests of the keys; without any, everybody may call."""
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -24,8 +23,9 @@ from ..server.middleware.errors import RequestError, not_found
 from ..server.middleware.origin import Origin
 from ..state import AppState
 from .answers import ChatAnswer, decode_answer, model_object
-from .errors import error_object, error_response, log_unexpected, status_of
-from .keys import Keys
+from .errors import NO_STORE, STREAM, error_object, error_response, log_unexpected, status_of
+from .gradio_endpoint import CONFIG, POSTED, READ, GradioEndpoint
+from .keys import Caller, Keys
 from .requests import chat_call, decode_call, no_model
 from .run import ApiRun, pieces
 
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 DECODE, CHAT, MODELS, MCP = "/v1/decode", "/v1/chat/completions", "/v1/models", "/mcp"
 _Events = Callable[[str | None], list[str]]  # of a piece of the text; None: it has ended
-_NO_STORE = {"Cache-Control": "no-store"}
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls, and under which address this server is known there."""
-
-    client: str  # the key or the address, which takes turns with others
-    root: str  # of links to the page
 
 
 _CALLER = ContextVar[Caller]("caller")  # of the MCP request in progress
@@ -53,6 +44,7 @@ class ApiService:
 
     def __init__(self, app_state: AppState, keys: Keys, *, http: bool = True, mcp: bool = False) -> None:
         self._state, self._keys, self._http = app_state, keys, http
+        self._gradio = GradioEndpoint(app_state)
         self._mcp: McpTool | None = None
         if mcp:
             from .mcp_tool import McpTool
@@ -68,7 +60,7 @@ class ApiService:
 
     def has(self, path: str) -> bool:
         """Return True if this is a path of the API."""
-        return (self._http and path.startswith("/v1/")) or (self._mcp is not None and path == MCP)
+        return (self._http and (path.startswith("/v1/") or path == CONFIG)) or (self._mcp is not None and path == MCP)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, check_origin: Callable[[], Origin]) -> None:
         """Answer a call; every error is an object in OpenAI's form. `check_origin` raises for a caller it refuses."""
@@ -98,7 +90,10 @@ class ApiService:
         if path == MODELS or path.startswith(f"{MODELS}/"):
             _check_method(method, "GET", "HEAD")
             return self._models(path)
-        if path not in (DECODE, CHAT, MCP):
+        if path in READ:
+            _check_method(method, "GET", "HEAD")
+            return self._gradio.read(path, caller)
+        if path not in (DECODE, CHAT, MCP, *POSTED):
             raise not_found()
         _check_method(method, "POST")
         async with self._calls.slot(caller.client):
@@ -108,6 +103,8 @@ class ApiService:
             _CALLER.set(caller)
             await self._mcp(scope, _then(replayed(body), receive), send)
             return None
+        if path in POSTED:
+            return self._gradio.take(parsed, caller)
         made = (decode_call if path == DECODE else chat_call)(self._state.catalog, self._state.default_model, parsed)
         run = ApiRun(made)
         if path == CHAT:
@@ -122,11 +119,11 @@ class ApiService:
     def _models(self, path: str) -> Response:
         catalog = self._state.catalog
         if path == MODELS:
-            return JSONResponse({"object": "list", "data": [*map(model_object, catalog.values())]}, headers=_NO_STORE)
+            return JSONResponse({"object": "list", "data": [*map(model_object, catalog.values())]}, headers=NO_STORE)
         name = unquote(path.removeprefix(f"{MODELS}/"))
         if name not in catalog:
             raise no_model(catalog, name)
-        return JSONResponse(model_object(catalog[name]), headers=_NO_STORE)
+        return JSONResponse(model_object(catalog[name]), headers=NO_STORE)
 
     async def _called(self, body: Json) -> Json:
         """Decode for the caller of the tool."""
@@ -150,7 +147,7 @@ class ApiService:
         left = asyncio.ensure_future(_left(receive))
         try:
             await asyncio.wait({decoding, left}, return_when=asyncio.FIRST_COMPLETED)
-            return JSONResponse(answer(decoding.result()), headers=_NO_STORE) if decoding.done() else None
+            return JSONResponse(answer(decoding.result()), headers=NO_STORE) if decoding.done() else None
         finally:
             left.cancel()
             decoding.cancel()
@@ -163,8 +160,7 @@ class ApiService:
         except BaseException:
             await texts.aclose()
             raise
-        headers = {**_NO_STORE, "X-Accel-Buffering": "no"}  # nginx would collect them
-        return StreamingResponse(_sent(first, texts, events), headers=headers, media_type="text/event-stream")
+        return StreamingResponse(_sent(first, texts, events), headers=STREAM, media_type="text/event-stream")
 
 
 async def _sent(first: str, texts: AsyncGenerator[str, None], events: _Events) -> AsyncIterator[str]:

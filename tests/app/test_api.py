@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gradio_client
 import pytest
 from starlette.datastructures import Headers
+from starlette.responses import StreamingResponse
 from starlette.types import Scope
 
 from analysis.imports import read_any
-from app.api.keys import Keys
+from app.api.gradio_endpoint import STREAMS, GradioEndpoint
+from app.api.keys import Caller, Keys
 from app.api.service import ApiService
 from app.server.middleware.errors import RequestError
 from app.server.middleware.origin import Origin
@@ -335,6 +338,60 @@ def test_a_served_page_answers_programs_and_shows_their_records(page: Page) -> N
     assert json.loads(lines.splitlines()[-1])["check"]["exact"] == answer.json()["usage"]["completion_tokens"]
     log = page.log.read_text()
     assert KEY not in log and PROMPT not in log
+
+
+@pytest.fixture
+def gradio(page: Page) -> Iterator[gradio_client.Client]:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    made = gradio_client.Client(page.address, headers=headers, analytics_enabled=False, verbose=False)
+    yield made
+    made.close()
+
+
+def test_gradios_client_finds_decode_and_gets_its_answer_in_pieces(page: Page, gradio: gradio_client.Client) -> None:
+    described = gradio.view_api(return_format="dict")
+    assert isinstance(described, dict) and [*described["named_endpoints"]] == ["/decode"]
+    assert not described["unnamed_endpoints"]
+    job = gradio.submit(PROMPT, "lookahead", {"W": 4, "N": 4, "G": 4}, max_new_tokens=24, api_name="/decode")
+    *parts, answer = job
+    assert all(answer["text"].startswith(part["text"]) for part in parts)
+    assert answer["new_tokens"] == 24 and answer["params"]["W"] == 4 and answer["method"] == "lookahead"
+    assert answer["record"] == f"{page.address}?run={answer['id']}"
+    lines = page.visitor().call("open_recording", answer["id"]).json()["lines"]
+    assert json.loads(lines.splitlines()[-1])["check"]["exact"] == 24
+
+
+def test_a_mistake_is_a_sentence_in_gradios_client(page: Page, gradio: gradio_client.Client) -> None:
+    with pytest.raises(gradio_client.exceptions.AppError, match="shorten it to 8000"):
+        gradio.predict("x" * 9_000)
+    with pytest.raises(gradio_client.exceptions.AuthenticationError):
+        gradio_client.Client(page.address, analytics_enabled=False, verbose=False)
+
+
+def test_the_values_of_an_event_come_once_and_from_its_caller(app_state: AppState) -> None:
+    """Whoever learns an event's name must not choose what another caller decodes."""
+    import asyncio
+
+    endpoint, caller = GradioEndpoint(app_state), Caller("192.0.2.1", "http://localhost")
+
+    async def calling() -> list[str]:
+        stream = endpoint.read(STREAMS, caller)
+        assert isinstance(stream, StreamingResponse)
+        messages = stream.body_iterator
+        asked = json.loads(str(await anext(messages)).removeprefix("data: "))
+        body = {"event_id": asked["event_id"], "data": ["x", "magic"]}
+        for wrong in ({**body, "event_id": "other"}, {**body, "event_id": 5}, [], {}):
+            with pytest.raises(RequestError):
+                endpoint.take(wrong, caller)
+        with pytest.raises(RequestError):
+            endpoint.take(body, Caller("192.0.2.2", "http://localhost"))
+        endpoint.take(body, caller)
+        with pytest.raises(RequestError):
+            endpoint.take(body, caller)
+        return [str(message) async for message in messages]
+
+    [last] = asyncio.run(calling())
+    assert "process_completed" in last and "unknown method" in last
 
 
 @pytest.mark.parametrize(
