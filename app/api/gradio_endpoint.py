@@ -76,8 +76,9 @@ class GradioEndpoint:
                     text += more
                     yield _written("process_generating", output={"data": [{"text": text}]} if more else {"data": []})
             assert run.trace is not None
-            answer = decode_answer(run, run.trace, caller.root)
-            yield _written("process_completed", success=True, output={"data": [answer]})
+            output = {"data": [decode_answer(run, run.trace, caller.root)]}
+            yield _written("process_generating", output=output)  # whoever iterates gets no other than these
+            yield _written("process_completed", success=True, output=output)
         except Exception as error:
             log_unexpected(error)
             yield _written("process_completed", success=False, output={"error": error_sentence(error)})
