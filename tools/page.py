@@ -64,6 +64,21 @@ class Visitor:
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, seconds, **{"Content_Type": "application/json", **headers})
 
+    def program(self, path: str, content: object, seconds: float = 120.0, **headers: str) -> Reply:
+        """Call as a program does, with a path such as /v1/decode; bytes are sent as they are."""
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        sent = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+        return self.ask("POST", path, body, seconds, **sent)
+
+    def leave(self, path: str, content: object, most: int = 300, **headers: str) -> int:
+        """Call as a program does, read up to so many bytes of the answer, and go; returns the status."""
+        sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
+        with contextlib.closing(self.connect(20)) as line:
+            line.request("POST", path, json.dumps(content).encode(), sent)
+            answer = line.getresponse()
+            answer.read1(most)
+            return answer.status
+
     def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Reply:
         """Call one of the functions that the page's scripts call."""
         content = {
@@ -159,8 +174,21 @@ class Page:
     @property
     def megabytes(self) -> float:
         """Return the memory of the process, as Linux counts it."""
+        return self._status("VmRSS") / 1024
+
+    @property
+    def threads(self) -> int:
+        """Count the threads of the process."""
+        return self._status("Threads")
+
+    @property
+    def handles(self) -> int:
+        """Count the files and sockets that the process has open."""
+        return len([*Path(f"/proc/{self.process.pid}/fd").iterdir()])
+
+    def _status(self, name: str) -> int:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+        return int(re.findall(rf"{name}:\s+(\d+)", status)[0])
 
 
 @contextlib.contextmanager

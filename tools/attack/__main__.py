@@ -17,13 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.load import PAGES, RUNS, fifty_pages
 from tools.markdown import table
 from tools.page import Page, serving
 
-from .attack import Attack
+from .attack import FLAGS, KEY, Attack
 from .attacks import ATTACKS, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
 from .files import make_models
-from .load import PAGES, RUNS, fifty_pages
 from .others import Others
 from .queries import hostile_queries
 
@@ -107,8 +107,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "tmp"
         temporary.mkdir()
-        flags = ("--model", "pocket", "--bring-your-own", str(make_models(Path(folder) / "models")))
-        with serving(Path(folder) / "log", *flags, TMPDIR=str(temporary)) as page:
+        flags = (*FLAGS, "--bring-your-own", str(make_models(Path(folder) / "models")))
+        with serving(Path(folder) / "log", *flags, TMPDIR=str(temporary), SPECSCOPE_API_KEY=KEY) as page:
             _warm_up(page)
             rows = []
             for attack in ATTACKS:

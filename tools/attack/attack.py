@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from tools.page import Page, Visitor
 
 ATTACKER = "127.0.0.2"
+FLAGS = ("--model", "pocket", "--api", "--mcp")  # of the server
+KEY = "the-key-of-an-attacker"  # of the server's API, which it may call
 
 
 @dataclass

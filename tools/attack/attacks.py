@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tools.page import API, Visitor
 
-from . import bombs, files, transport
+from . import bombs, files, programs, transport
 from .attack import Attack
 from .queries import hostile_queries
 
@@ -175,4 +175,5 @@ ATTACKS: tuple[Callable[[Attack], None], ...] = (
     files.contradicting_folders,
     files.half_characters,
     files.brought_models,
+    *programs.ATTACKS,
 )
