@@ -1,7 +1,7 @@
 """`decode` for `gradio_client`, in the form of Gradio's protocol in which a run is a stream of its own ("sse").
 
-The client opens the stream, which names an event, and posts the values to it: so a run ends with its stream, and nothing
-is stored between two requests. Gradio itself answers none of this, and its other endpoints stay closed.
+The client opens the stream, which names an event, and posts the values to it: so a run ends with its stream, and
+nothing is stored after it. Gradio itself answers none of this, and its other endpoints stay closed.
 """
 
 from __future__ import annotations

@@ -1,0 +1,220 @@
+"""Send hostile inputs to every path of the server and to every reader of files: `make fuzz`, or `python -m tools.fuzz`.
+
+Inputs are valid ones of which a part is changed, and values of every kind. None may be answered by a 5xx, take longer
+than some seconds, or leave a stack trace in an answer or in the log. A reader may raise only errors that have a sentence
+for the visitor. Hypothesis makes the inputs, always the same, and shortens one that fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import json
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.imports import read_any
+from app.address import parse
+from app.api.requests import chat_call, decode_call
+from app.models.catalog import default_catalog, read_catalog
+from app.store.brought_files import read_files
+from decoding.errors import SpecscopeError
+from decoding.trace.file import parse_trace
+from tools import ROOT
+from tools.page import API, Page, Visitor, serving
+
+FLAGS = ("--model", "pocket", "--api", "--mcp", "--metrics")
+_LATEST = 20.0  # seconds
+_GOLDEN = [file.read_bytes() for file in sorted((ROOT / "tests" / "golden").glob("*.jsonl"))]
+_TEXTS = ("", "\0", "\ud800", "../../etc/passwd", "<script>", "pocket", "9" * 5_000, "x" * 9_000, "1e999", "é\u202e")
+_TOML = (
+    b'memory_gb = 4\n[[model]]\nname = "a"\nmodel = "org/model"\nrevision = "' + b"a" * 40 + b'"\ndtype = "float32"\n'
+)
+_DECODE = {"prompt": "The tide", "model": "pocket", "method": "lookahead", "params": {"W": 4}, "max_new_tokens": 1}
+_DECODE |= {"sampling": {"temperature": 0.5, "seed": 1}, "stop": ["x"], "stream": False}
+_CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1, "stream": True, "stream_options": {}}
+_CALL = {"name": "decode", "arguments": {"prompt": "x", "max_new_tokens": 1}}
+_MCP = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": _CALL}
+_VALUES = {"event_id": "x", "data": ["x"], "fn_index": 0, "session_hash": "x"}
+_ADDRESS = ("run", "step", "screen", "lesson", "at", "prompt", "method", "model", "seed", "W", "temperature", "methods")
+_ADDRESS += ("sql", "folder", "view", "chat", "phase", "node", "length", "id", "reference")
+
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.sampled_from(_TEXTS))
+values: st.SearchStrategy[Any] = st.recursive(
+    scalars, lambda each: st.lists(each, max_size=4) | st.dictionaries(st.text(max_size=6), each, max_size=4)
+)
+queries = st.dictionaries(
+    st.sampled_from(_ADDRESS) | st.text(max_size=5), st.text(max_size=20) | st.sampled_from(_TEXTS)
+)
+
+
+def changed(valid: dict[str, Any]) -> st.SearchStrategy[bytes]:
+    """Return bodies like a valid one, with some fields of other values; some are cut or are no JSON."""
+    fields = st.dictionaries(st.sampled_from([*valid, "x"]), values, min_size=1, max_size=3)
+    bodies = fields.map(lambda more: json.dumps({**valid, **more}).encode())
+    return bodies | values.map(lambda value: json.dumps(value).encode()) | spliced([json.dumps(valid).encode()])
+
+
+def spliced(valid: list[bytes]) -> st.SearchStrategy[bytes]:
+    """Return valid bytes with a piece that is left out, doubled or replaced."""
+
+    def splice(data: bytes, begin: float, length: int, piece: bytes) -> bytes:
+        at = int(begin * len(data))
+        return data[:at] + piece + data[at + length :]
+
+    pieces = st.binary(max_size=8) | st.sampled_from([b"[" * 3_000, b"-1", b"1e999", b"null", b'"', b"}", b"\n", b"{}"])
+    return st.builds(splice, st.sampled_from(valid), st.floats(0, 1), st.integers(-40, 400), pieces)
+
+
+class Fuzz:
+    """Counts what was sent, by target; raises AssertionError for an answer that no input may get."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale, self.sent = scale, Counter[str]()
+
+    def send(self, name: str, count: int, inputs: st.SearchStrategy[Any], ask: Callable[[Any], None]) -> None:
+        """Try so many inputs."""
+        checks = [*HealthCheck]
+        most = max(1, round(count * self.scale))
+
+        @settings(max_examples=most, derandomize=True, deadline=None, database=None, suppress_health_check=checks)
+        @given(inputs)
+        def one(value: Any) -> None:
+            begin = time.monotonic()
+            ask(value)
+            assert time.monotonic() - begin < _LATEST, "it took too long"
+            self.sent[name] += 1
+
+        one()
+
+    def read(self, folder: Path) -> None:
+        """Try every reader of what visitors bring, and of the owner's list of models."""
+        catalog, models = default_catalog(False), folder / "models.toml"
+
+        def models_file(data: bytes) -> None:
+            models.write_bytes(data)
+            read_catalog(models)
+
+        def call(body: bytes, make: Callable[..., Any] = decode_call) -> None:
+            try:
+                parsed = json.loads(body)
+            except ValueError:
+                return
+            make(catalog, next(iter(catalog)), parsed)
+
+        files = spliced(_GOLDEN)
+        named = st.tuples(st.text(max_size=8), files.map(lambda data: base64.b64encode(data).decode()))
+        self.send("trace", 3_000, files, _tolerating(parse_trace))
+        self.send("import", 2_000, files | changed(_CHAT), _tolerating(lambda data: read_any(data, name="x")))
+        self.send("run folder", 600, named.map(list) | values, _tolerating(read_files))
+        self.send("address", 3_000, queries, lambda query: _ignored(parse(query, catalog)))
+        self.send("models file", 2_000, spliced([_TOML]), _tolerating(models_file))
+        self.send("decode", 2_000, changed(_DECODE), _tolerating(call))
+        self.send("chat", 2_000, changed(_CHAT), _tolerating(lambda body: call(body, chat_call)))
+
+    def ask(self, page: Page) -> None:
+        """Try every path of a server."""
+        visitor = page.visitor()
+        config = visitor.read()
+        sizes = {each["id"]: len(each["inputs"]) for each in config["dependencies"]}
+        names = {(each["id"], name) for each in config["components"] for name in each["props"].get("server_fns", ())}
+        for path, valid in (
+            ("/v1/decode", _DECODE),
+            ("/v1/chat/completions", _CHAT),
+            ("/v1/gradio/queue/data", _VALUES),
+            ("/mcp", _MCP),
+        ):
+            self.send(path, 1_000, changed(valid), lambda body, path=path: _check(visitor.program(path, body, _LATEST)))
+
+        def event(made: tuple[int, list[Any]]) -> dict[str, Any]:
+            number, data = made
+            filled = [*data, *[None] * sizes[number]][: sizes[number]]
+            return visitor.event(number, filled, event_data={"address": str(data)})
+
+        events = st.tuples(st.sampled_from([*sizes]), st.lists(scalars | st.lists(scalars, max_size=3))).map(event)
+        bodies = events.map(lambda made: json.dumps(made).encode())
+        shapes = changed(visitor.event(0, []))
+        self.send("events", 1_500, bodies | shapes, lambda body: _check(visitor.post("/run/predict", body, _LATEST)))
+        self.send("runs", 150, bodies | shapes, lambda body: _check(visitor.post("/queue/join", body, _LATEST), 503))
+        calls = st.tuples(st.sampled_from(sorted(names) or [(0, "x")]), values)
+        about = {"session_hash": visitor.session}
+        self.send(
+            "calls",
+            1_500,
+            calls.map(lambda made: {"component_id": made[0][0], "fn_name": made[0][1], "data": made[1], **about}),
+            lambda body: _check(visitor.post("/component_server/", body, _LATEST)),
+        )
+        addresses = queries.map(lambda query: "/?" + urlencode(query, errors="replace")[:20_000])
+        folders = st.sampled_from(
+            ["/", "/v1/models/", "/v1/", "/specscope/", "/assets/", f"{API}/", "/healthz", "/metrics"]
+        )
+        ends = st.text(max_size=30) | st.sampled_from(_TEXTS)
+        paths = st.builds(lambda folder, end: folder + quote(end, errors="replace"), folders, ends)
+        self.send("addresses", 2_000, addresses | paths, lambda path: _check(visitor.ask("GET", path, None, _LATEST)))
+        head = b"POST /v1/decode HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+        get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        self.send("bytes", 1_500, spliced([head, get]), lambda data: _raw(visitor, data))
+
+
+def _tolerating(read: Callable[[Any], object]) -> Callable[[Any], None]:
+    def tolerant(value: Any) -> None:
+        with contextlib.suppress(SpecscopeError):
+            read(value)
+
+    return tolerant
+
+
+def _ignored(_: object) -> None:
+    pass
+
+
+def _check(reply: Any, *allowed: int) -> None:
+    assert reply.status < 500 or reply.status in allowed, f"{reply.status} {reply.text[:300]}"
+    assert "Traceback" not in reply.text
+
+
+def _raw(visitor: Visitor, data: bytes) -> None:
+    """Send bytes as they are, and read what comes; a head that is not complete is not waited for."""
+    with socket.create_connection(("127.0.0.1", visitor.port), 5) as line:
+        line.sendall(data)
+        line.shutdown(socket.SHUT_WR)
+        answer = b""
+        with contextlib.suppress(OSError):
+            while more := line.recv(65_536):
+                answer += more
+    assert not answer.startswith(b"HTTP/1.1 5"), answer[:300]
+    assert b"Traceback" not in answer
+
+
+def main() -> int:
+    """Send all of them, and print how many went where."""
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of inputs (default: 1)")
+    fuzz = Fuzz(parser.parse_args().scale)
+    with tempfile.TemporaryDirectory() as folder:
+        fuzz.read(Path(folder))
+        with serving(Path(folder) / "log", *FLAGS) as page:
+            page.visitor().run(60, run_length=8)
+            fuzz.ask(page)
+            assert page.visitor().ask("GET", "/healthz").status == 200
+        log = (Path(folder) / "log").read_text()
+    for name, count in fuzz.sent.items():
+        sys.stdout.write(f"{count:6} {name}\n")
+    errors = [line for line in log.splitlines() if " error " in line]
+    sys.stdout.write(f"{fuzz.sent.total():6} in all. Errors in the log: {len(errors)}\n" + "\n".join(errors[:9]) + "\n")
+    return int(bool(errors) or "Traceback" in log)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
