@@ -148,11 +148,11 @@ class Fuzz:
         self.send("events", 1_500, bodies | shapes, lambda body: _check(visitor.post("/run/predict", body, _LATEST)))
         self.send("runs", 150, bodies | shapes, lambda body: _check(visitor.post("/queue/join", body, _LATEST), 503))
         calls = st.tuples(st.sampled_from(sorted(names) or [(0, "x")]), values)
-        about = {"session_hash": visitor.session}
+        tab = {"session_hash": visitor.session}
         self.send(
             "calls",
             1_500,
-            calls.map(lambda made: {"component_id": made[0][0], "fn_name": made[0][1], "data": made[1], **about}),
+            calls.map(lambda made: {"component_id": made[0][0], "fn_name": made[0][1], "data": made[1], **tab}),
             lambda body: _check(visitor.post("/component_server/", body, _LATEST)),
         )
         addresses = queries.map(lambda query: "/?" + urlencode(query, errors="replace")[:20_000])
@@ -160,9 +160,10 @@ class Fuzz:
             ["/", "/v1/models/", "/v1/", "/specscope/", "/assets/", f"{API}/", "/healthz", "/metrics"]
         )
         ends = st.text(max_size=30) | st.sampled_from(_TEXTS)
-        paths = st.builds(lambda folder, end: folder + quote(end, errors="replace"), folders, ends)
+        paths = st.builds(lambda folder, end: folder + quote(end, errors="replace"), st.sampled_from(roots), ends)
         self.send("addresses", 2_000, addresses | paths, lambda path: _check(visitor.ask("GET", path, None, _LATEST)))
-        head = b"POST /v1/decode HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+        about = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2"
+        head = b"POST /v1/decode HTTP/1.1\r\n" + about + b"\r\n\r\n{}"
         get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         self.send("bytes", 1_500, spliced([head, get]), lambda data: _raw(visitor, data))
 

@@ -109,7 +109,7 @@ def read_catalog(path: str | Path) -> OwnerCatalog:
         raise ParamError(f"the catalog {str(path)[:200]!r} is larger than 1 MB: list fewer models")
     try:
         table = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no text, a number of thousands of digits, nested too deep
         raise ParamError(f"the catalog {str(path)[:200]!r} is not valid TOML: {error}") from None
     rows = table.get("model")
     if not isinstance(rows, list) or not rows:
