@@ -1,7 +1,7 @@
 """Send hostile inputs to every path of the server and to every reader of files: `make fuzz`, or `python -m tools.fuzz`.
 
-Inputs are valid ones of which a part is changed, and values of every kind. None may be answered by a 5xx, take longer
-than some seconds, or leave a stack trace in an answer or in the log. A reader may raise only errors that have a sentence
+Inputs are valid ones of which a part is changed, and values of every kind. None may be answered by a 5xx, take
+longer than some seconds, or leave a stack trace in an answer or in the log. A reader may raise only errors that have a sentence
 for the visitor. Hypothesis makes the inputs, always the same, and shortens one that fails.
 """
 
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -28,6 +29,7 @@ from analysis.imports import read_any
 from app.address import parse
 from app.api.requests import chat_call, decode_call
 from app.models.catalog import default_catalog, read_catalog
+from app.server.middleware.bodies import parse_json
 from app.store.brought_files import read_files
 from decoding.errors import SpecscopeError
 from decoding.trace.file import parse_trace
@@ -47,7 +49,20 @@ _CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1, "strea
 _CALL = {"name": "decode", "arguments": {"prompt": "x", "max_new_tokens": 1}}
 _MCP = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": _CALL}
 _VALUES = {"event_id": "x", "data": ["x"], "fn_index": 0, "session_hash": "x"}
-_ADDRESS = ("run", "step", "screen", "lesson", "at", "prompt", "method", "model", "seed", "W", "temperature", "methods")
+_ADDRESS: tuple[str, ...] = (
+    "run",
+    "step",
+    "screen",
+    "lesson",
+    "at",
+    "prompt",
+    "method",
+    "model",
+    "seed",
+    "W",
+    "temperature",
+    "methods",
+)
 _ADDRESS += ("sql", "folder", "view", "chat", "phase", "node", "length", "id", "reference")
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.sampled_from(_TEXTS))
@@ -97,6 +112,7 @@ class Fuzz:
             self.sent[name] += 1
 
         one()
+        sys.stderr.write(f"{self.sent[name]} {name}\n")
 
     def read(self, folder: Path) -> None:
         """Try every reader of what visitors bring, and of the owner's list of models."""
@@ -107,11 +123,7 @@ class Fuzz:
             read_catalog(models)
 
         def call(body: bytes, make: Callable[..., Any] = decode_call) -> None:
-            try:
-                parsed = json.loads(body)
-            except ValueError:
-                return
-            make(catalog, next(iter(catalog)), parsed)
+            make(catalog, next(iter(catalog)), parse_json(body))
 
         files = spliced(_GOLDEN)
         named = st.tuples(st.text(max_size=8), files.map(lambda data: base64.b64encode(data).decode()))
@@ -135,7 +147,7 @@ class Fuzz:
             ("/v1/gradio/queue/data", _VALUES),
             ("/mcp", _MCP),
         ):
-            self.send(path, 1_000, changed(valid), lambda body, path=path: _check(visitor.program(path, body, _LATEST)))
+            self.send(path, 1_000, changed(valid), partial(_program, visitor, path))
 
         def event(made: tuple[int, list[Any]]) -> dict[str, Any]:
             number, data = made
@@ -156,16 +168,20 @@ class Fuzz:
             lambda body: _check(visitor.post("/component_server/", body, _LATEST)),
         )
         addresses = queries.map(lambda query: "/?" + urlencode(query, errors="replace")[:20_000])
-        folders = st.sampled_from(
-            ["/", "/v1/models/", "/v1/", "/specscope/", "/assets/", f"{API}/", "/healthz", "/metrics"]
+        roots = st.sampled_from(
+            ["/", "/v1/models/", "/v1/", "/specscope/", "/assets/", f"{API}/", "/healthz", "/metrics", "/config"]
         )
         ends = st.text(max_size=30) | st.sampled_from(_TEXTS)
-        paths = st.builds(lambda folder, end: folder + quote(end, errors="replace"), st.sampled_from(roots), ends)
+        paths = st.builds(lambda folder, end: folder + quote(end, errors="replace"), roots, ends)
         self.send("addresses", 2_000, addresses | paths, lambda path: _check(visitor.ask("GET", path, None, _LATEST)))
         about = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2"
         head = b"POST /v1/decode HTTP/1.1\r\n" + about + b"\r\n\r\n{}"
         get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         self.send("bytes", 1_500, spliced([head, get]), lambda data: _raw(visitor, data))
+
+
+def _program(visitor: Visitor, path: str, body: bytes) -> None:
+    _check(visitor.program(path, body, _LATEST))
 
 
 def _tolerating(read: Callable[[Any], object]) -> Callable[[Any], None]:
