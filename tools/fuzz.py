@@ -49,7 +49,7 @@ _CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1, "strea
 _CALL = {"name": "decode", "arguments": {"prompt": "x", "max_new_tokens": 1}}
 _MCP = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": _CALL}
 _VALUES = {"event_id": "x", "data": ["x"], "fn_index": 0, "session_hash": "x"}
-_ADDRESS: tuple[str, ...] = (
+_ADDRESS = [
     "run",
     "step",
     "screen",
@@ -62,8 +62,12 @@ _ADDRESS: tuple[str, ...] = (
     "W",
     "temperature",
     "methods",
-)
-_ADDRESS += ("sql", "folder", "view", "chat", "phase", "node", "length", "id", "reference")
+    "sql",
+    "folder",
+    "view",
+    "chat",
+    "phase",
+]
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.sampled_from(_TEXTS))
 values: st.SearchStrategy[Any] = st.recursive(
