@@ -1,8 +1,8 @@
 """Send hostile inputs to every path of the server and to every reader of files: `make fuzz`, or `python -m tools.fuzz`.
 
 Inputs are valid ones of which a part is changed, and values of every kind. None may be answered by a 5xx, take
-longer than some seconds, or leave a stack trace in an answer or in the log. A reader may raise only errors that have a sentence
-for the visitor. Hypothesis makes the inputs, always the same, and shortens one that fails.
+longer than some seconds, or leave a stack trace in an answer or in the log. A reader may raise only errors that have a
+sentence for the visitor. Hypothesis makes the inputs, always the same, and shortens one that fails.
 """
 
 from __future__ import annotations
