@@ -27,6 +27,7 @@ from decoding.model.table import TableModel
 from decoding.trace.file import write_trace
 from decoding.types import JSON
 from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS
+from tools.lesson_counts import RAIN, count_askings, count_phrases, count_rates, count_successors
 from viz.lessons.lesson import FOLDER
 from viz.lessons.sources import COUNTS
 
@@ -50,6 +51,7 @@ class LessonRecipe:
     params: Mapping[str, JSON] = field(default_factory=dict)
     sampling: Mapping[str, JSON] = field(default_factory=dict)
     full: bool = False
+    before: int = 0  # times that the same was answered before, for a method that remembers answers
 
 
 def recipes() -> Iterator[LessonRecipe]:
@@ -74,6 +76,9 @@ def recipes() -> Iterator[LessonRecipe]:
     for gamma in (1, 3):
         sampling = {"temperature": 1.0, "seed": 0}
         yield LessonRecipe(f"letters-{gamma}", LETTERS, "draft_model", [0], 24, {"gamma": gamma}, sampling, full=True)
+    for eta in (0.0, 0.2, 0.4, 0.8):  # 0.6 is kangaroo-defaults
+        yield LessonRecipe(f"kangaroo-eta-{round(10 * eta)}", TARGET, "kangaroo", _SUM, 160, {"eta": eta})
+    yield LessonRecipe("suffix-again", smollm2.NAME, "suffix", RAIN, 128, full=True, before=1)
     yield LessonRecipe("ring", TARGET, "draft_model", _TALK, 160, {"gamma": 5}, full=True)
     for seed in range(5):
         sampling = {"temperature": 1.0, "seed": seed}
@@ -184,7 +189,12 @@ def main() -> None:
             )
             prompt = conversation(engine, _TALK) if recipe.prompt is _TALK else recipe.prompt
             end: Any = {"end_tokens": ()} if model == LETTERS else {}
-            done = engine.generate(prompt, *settings, recipe.sampling, recipe.length, record=record, memory={}, **end)
+            memory = dict[str, Any]()
+            for _ in range(recipe.before):
+                engine.generate(prompt, *settings, recipe.sampling, recipe.length, record="off", memory=memory)
+            done = engine.generate(
+                prompt, *settings, recipe.sampling, recipe.length, record=record, memory=memory, **end
+            )
             path = flags.out / f"lesson-{recipe.id}.jsonl.gz"
             write_trace(done.trace, path)
             steps = len(done.trace.steps)
@@ -192,7 +202,9 @@ def main() -> None:
                 f"{path.name}: {steps} steps, {done.summary.new_tokens} tokens, {path.stat().st_size:,} bytes\n"
             )
     if flags.only in COUNTS:
-        text = json.dumps(count_letters(), indent=1)
+        pocket, english = engine_of(TARGET), engine_of(smollm2.NAME)
+        counts = count_letters() | count_successors(pocket) | count_rates(pocket) | count_phrases(pocket)
+        text = json.dumps(counts | count_askings(english), indent=1)
         (flags.out / COUNTS).write_text(text + "\n", encoding="utf-8")
         sys.stdout.write(f"{COUNTS}: {text}\n")
 

@@ -16,7 +16,7 @@ from typing import get_type_hints
 from decoding.types import Step, Trace
 
 from . import facts
-from .facts import At, ClaimName, FactError, NodeId, NodeRange, RunNames
+from .facts import At, ClaimName, CountName, FactError, NodeId, NodeRange, RunNames
 from .sources import Claims, DeviceCost, RunCounts, RunLibrary
 
 Value = int | float | str | bool | tuple[str, ...]
@@ -114,7 +114,7 @@ class FactReader:
             return self.library.device(word)
         if kind is RunCounts:
             return self.library.counts(word)
-        if kind is ClaimName:
+        if kind in (ClaimName, CountName):
             return word
         try:
             return int(word) if kind is int else float(word)

@@ -6,11 +6,13 @@ Every public function of this file is a fact; `fact_reader.py` reads their argum
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
 from statistics import median
 from typing import NewType, TypeVar
 
 from decoding.types import Role, Step, Trace
 
+from ..cache_slots import CacheState, cache_state
 from ..fates import node_fates, places_of, target_choices
 from ..palette import Fate
 from ..token_text import shown
@@ -20,6 +22,7 @@ from .sources import Claims, DeviceCost, RunCounts
 NodeId = NewType("NodeId", int)
 NodeRange = NewType("NodeRange", range)
 ClaimName = NewType("ClaimName", str)
+CountName = NewType("CountName", str)
 RunNames = NewType("RunNames", list[tuple[str, Trace]])  # all arguments that are left
 _T = TypeVar("_T")
 
@@ -127,6 +130,11 @@ def fastest(runs: RunNames) -> tuple[str, ...]:
     return tuple(name for name, _ in sorted(runs, key=lambda named: total_ms(named[1])))
 
 
+def fewest_passes(runs: RunNames) -> tuple[str, ...]:
+    """Return the names of runs in the order of their passes, the fewest first."""
+    return tuple(name for name, _ in sorted(runs, key=lambda named: passes(named[1])))
+
+
 def faster(run: Trace, plain: Trace) -> float:
     """Return how many times faster a run was than another, from the traces that are shown."""
     return total_ms(plain) / total_ms(run)
@@ -174,6 +182,29 @@ def cache_share(run: Trace, tokens: int) -> float:
     return 100 * cached / (cached + pass_mb(run))
 
 
+def many_heads_bytes(run: Trace, heads: int) -> int:
+    """Return the bytes of one token's keys and values if this many query heads did not share theirs."""
+    return heads * token_bytes(run)
+
+
+def slots(run: Trace) -> int:
+    """Return how many tokens the cache has room for; of a cache that rolls, before it begins again."""
+    return _given(run.header.slots or None, "a cache that rolls")
+
+
+def sight(run: Trace) -> int:
+    """Return how many tokens a row sees: itself and those before it."""
+    return _given(run.header.window, "a sliding window")
+
+
+def first_overwriting(run: Trace) -> int:
+    """Return the number of the first step that overwrites a token of the text."""
+    for step in run.steps:
+        if overwritten_tokens(At(run, step)):
+            return step.index
+    raise FactError("no step of this run overwrites a token")
+
+
 def nothing_accepted(run: Trace) -> int:
     """Count the steps that guessed and accepted nothing."""
     return sum(step.drafted > 0 and step.accepted == 0 for step in run.steps)
@@ -188,6 +219,53 @@ def draft_vocabulary(run: Trace) -> int:
 def unsayable(run: Trace) -> int:
     """Count the tokens of the text that the drafter's vocabulary lacks."""
     return sum(token in step.panel["unsayable"] for step in run.steps for token in step.emitted)
+
+
+def doubted(run: Trace) -> int:
+    """Count the steps in which Kangaroo stopped because its last guess was unsure."""
+    return len(_doubted(run))
+
+
+def doubted_kept(run: Trace) -> int:
+    """Count the steps in which the unsure guess that Kangaroo stopped at was accepted all the same."""
+    return sum(len(step.tokens) - 1 in step.path for step in _doubted(run))
+
+
+def _doubted(run: Trace) -> list[Step]:
+    return [step for step in run.steps if step.panel.get("stopped") == "unsure"]
+
+
+def guesses_between(run: Trace, low: float, high: float) -> int:
+    """Count the guesses whose confidence is at least one number and below another."""
+    return len(_between(run, low, high))
+
+
+def kept_between(run: Trace, low: float, high: float) -> int:
+    """Count the accepted guesses whose confidence is at least one number and below another."""
+    return sum(_between(run, low, high))
+
+
+def _between(run: Trace, low: float, high: float) -> list[bool]:
+    """Return for each guess with a confidence in between whether it was accepted."""
+    return [
+        node in step.path
+        for step in run.steps
+        for node, confidence in enumerate(step.panel["confidence"], start=1)
+        if low <= confidence < high
+    ]
+
+
+def exit_layer(run: Trace) -> int:
+    """Return the layer after which Kangaroo guesses."""
+    layer: int = run.steps[0].panel["exit_layer"]
+    return layer
+
+
+def drafter_passes(run: Trace) -> int:
+    """Count the passes of the drafter: with phrases as the panel counts them, else one for each guess."""
+    counts = run.steps[-1].panel.get("counts", {})
+    passes_counted: int = counts.get("passes", guessed(run))
+    return passes_counted
 
 
 def overwritten(run: Trace) -> int:
@@ -307,6 +385,47 @@ def ms_per_row(at: At) -> float:
     return at.step.timing.forward_ms / at.step.fed
 
 
+def matched_tokens(at: At) -> int:
+    """Return how many of the text's last tokens were met before, where the guesses were copied from."""
+    panel = at.step.panel
+    length: int | None = panel.get("n") or panel.get(str(panel.get("chosen")), {}).get("p")
+    return _given(length, "a match")
+
+
+def step_drafter_passes(at: At) -> int:
+    """Return in how many passes the drafter wrote its draft."""
+    return len(at.step.panel["passes"])
+
+
+def phrases_kept(at: At) -> int:
+    """Count the phrases that the pool got from a rejected draft."""
+    return len(at.step.panel["inspired"])
+
+
+def staying(at: At) -> int:
+    """Count the rows of the step whose keys and values stay: the root's and those of accepted guesses."""
+    return at.step.accepted + 1
+
+
+def stored(at: At) -> int:
+    """Count the tokens whose keys and values are stored after the step."""
+    return _cache(at).kept
+
+
+def overwritten_tokens(at: At) -> int:
+    """Count the tokens of the text whose slots the step overwrote."""
+    return len(_cache(at).lost)
+
+
+def oldest_seen(at: At) -> int:
+    """Return the position of the oldest token that the root sees, counted from 0."""
+    return _cache(at).seen
+
+
+def _cache(at: At) -> CacheState:
+    return cache_state(at.run.header, at.run.steps, at.step.index)
+
+
 # ---------------------------------------------------------------------------------------------------------- of a node
 
 
@@ -362,6 +481,30 @@ def cosine(at: At, node: NodeId) -> float:
     return _given(cosines[node] if node < len(cosines) else None, "the drafter's features")
 
 
+def table_entry(at: At, node: NodeId, rank: int) -> str:
+    """Return an entry of Token Recycling's row for a node's token, counted from 1."""
+    rows = {row["token"]: row["entries"] for row in at.step.panel["rows"]}
+    entries: list[int] | None = rows.get(at.step.tokens[node])
+    return at.text(_given(entries, "a row for this token")[rank - 1])
+
+
+def entropy(at: At, node: NodeId) -> float:
+    """Return the entropy of the target's distribution after a node, in nats."""
+    return _given(at.step.entropy[node] if at.step.entropy else None, "the entropy")
+
+
+def threshold(at: At, node: NodeId) -> float:
+    """Return what a guess after a node must exceed under typical acceptance: min(epsilon, delta exp(-H))."""
+    typical = _given(at.step.panel.get("typical"), "typical acceptance")
+    epsilon, delta = float(typical["epsilon"]), float(typical["delta"])
+    return min(epsilon, delta * exp(-entropy(at, node)))
+
+
+def bound(at: At, node: NodeId) -> float:
+    """Return the part of that threshold that depends on the entropy: delta exp(-H)."""
+    return float(_given(at.step.panel.get("typical"), "typical acceptance")["delta"]) * exp(-entropy(at, node))
+
+
 def mass(at: At, nodes: NodeRange) -> float:
     """Return the sum of the target's probabilities of some guesses."""
     return sum(p(at, NodeId(node)) for node in nodes)
@@ -403,6 +546,26 @@ def as_in_hundred(counts: RunCounts) -> float:
 def kept_in_hundred(counts: RunCounts) -> float:
     """Return how many of a hundred guesses were kept."""
     return 100 * counts.count("kept") / counts.count("guesses")
+
+
+def counted(counts: RunCounts, what: CountName) -> int:
+    """Return how often many runs did something, or how many passes or tokens they had."""
+    return counts.count(what)
+
+
+def in_hundred(counts: RunCounts, what: CountName) -> float:
+    """Return how many of a hundred counted things were this one."""
+    return 100 * counts.counts.get(what, 0) / sum(counts.counts.values())
+
+
+def ratio(counts: RunCounts, above: CountName, below: CountName) -> float:
+    """Return one count divided by another, as tokens by passes."""
+    return counts.count(above) / counts.count(below)
+
+
+def keys_missing(ring: int, window: int, rows: int) -> int:
+    """Return how many keys that the root sees would be overwritten by its own step's later rows, in a ring of slots."""
+    return max(0, rows - 1 - (ring - window))
 
 
 def overlap(p_of_a: float, q_of_a: float) -> float:
