@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from decoding import read_trace
+from decoding import load, read_trace
 from tools import record_lessons
+from tools.lesson_counts import count_successors
 from viz.lessons.lesson import FOLDER
-from viz.lessons.sources import COUNTS
+from viz.lessons.sources import COUNTS, RunLibrary
 
 
 def test_every_recipe_has_its_file() -> None:
@@ -33,9 +34,22 @@ def test_only_fair_rules_write_sixty_as_in_a_hundred() -> None:
     """A wrong rule that looked fair, or a fair one that did not, would teach the opposite; four standard deviations."""
     recorded = json.loads((FOLDER / COUNTS).read_text(encoding="utf-8"))
     few = record_lessons.count_letters(2_000)
-    assert few.keys() == recorded.keys()
-    for counts, letters in ((recorded, 50_000), (few, 2_000)):
+    kept = {name: recorded[name] for name in few}
+    for counts, letters in ((kept, 50_000), (few, 2_000)):
         for rule, tally in counts.items():
             assert tally["A"] + tally["B"] == letters
             far = abs(tally["A"] / letters - 0.6) > 4 * math.sqrt(0.6 * 0.4 / letters)
             assert far == (rule in ("letters-keep_all", "letters-redraw")), rule
+
+
+@pytest.mark.slow  # 100 runs with 63 guesses a step
+def test_only_typical_acceptance_always_writes_the_same_token() -> None:
+    """The fair rule writes each token as often as the target does, within four standard deviations."""
+    recorded = json.loads((FOLDER / COUNTS).read_text(encoding="utf-8"))
+    chances = dict(RunLibrary().trace("medusa-typical").steps[2].top[0])
+    assert sum(chances.values()) > 0.99
+    for counts, runs in ((recorded, 1000), (count_successors(load("pocket"), 50), 50)):
+        assert counts["after-cards-typical"] == {"with": runs}
+        fair = sorted(counts["after-cards-lossless"].values(), reverse=True)
+        for count, p in zip(fair, sorted(chances.values(), reverse=True), strict=False):
+            assert abs(count / runs - p) <= 4 * math.sqrt(p * (1 - p) / runs)

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from analysis.doctor.drafters import open_drafter
+from analysis.doctor.examine import examine, finish, sample
+from analysis.doctor.texts import write_texts
+from analysis.evaluate.evaluation import evaluate, in_this_process
+from analysis.evaluate.plan import make_plan
+from analysis.metrics import Selection, measure
+from analysis.prompts.tasks import read_tasks, spread, suite
+from analysis.store.folder import read_folder
 from app.examples import EXAMPLES
+from decoding import load
+from decoding.embedded import TARGET
 from decoding.engine import Engine
 from decoding.types import JSON
 from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS
@@ -13,8 +28,10 @@ from viz.lessons.sources import RunLibrary
 
 Counts = dict[str, dict[str, int]]
 
+SLOW_DRAFTER = Path(__file__).parents[1] / "assets" / "samples" / "slow-drafter"
 ACCEPTANCES = ("lossless", "typical")
 _PLACE = 4  # tokens of the answer before the one whose successor is counted
+_CHAIN: Mapping[str, Mapping[str, JSON]] = {"eagle3": {"form": "chain", "gamma": 6}}
 _WARM = 0.7  # the temperature of medusa-typical
 RAIN = ({"role": "user", "content": next(prompt.text for prompt in SHARED_PROMPTS if prompt.id == "rain")},)
 
@@ -74,3 +91,47 @@ def count_askings(english: Engine, times: int = 3) -> Counts:
             passes[str(time)] = run.summary.steps
         counts[f"asked-{method}"] = passes
     return counts
+
+
+def count_drafters() -> Counts:
+    """Count what docs/slow_drafter.md measures: acceptance by position and ranks, then what the doctor's changes bring.
+
+    A number of the doctor is tokens in a thousand steps.
+    """
+    counts: Counts = {}
+    with TemporaryDirectory() as place:
+        mended = Path(place) / "mended"
+        shutil.copytree(SLOW_DRAFTER, mended)
+        config = json.loads((mended / "config.json").read_text(encoding="utf-8"))
+        (mended / "config.json").write_text(json.dumps(config | {"norm_before_residual": True}), encoding="utf-8")
+        for name, drafter in (("slow", SLOW_DRAFTER), ("mended", mended)):
+            engine = load(TARGET, eagle=str(drafter), device="cpu")
+            plan = make_plan(spread(read_tasks(suite(TARGET)), 7), ["eagle3"], params=_CHAIN, max_new_tokens=48)
+            evaluate(plan, Path(place) / name / "runs", in_this_process(engine), {"eagle": str(drafter)})
+            chosen = Selection.from_folder(read_folder(Path(place) / name / "runs")).where(method="eagle3")
+            counts[f"drafter-{name}"] = _positions(chosen)
+    return counts | {"doctor": _probes()}
+
+
+def _positions(chosen: Selection) -> dict[str, int]:
+    counts = {"tokens": int(chosen.steps.number("written").sum()), "steps": len(chosen.steps)}
+    for position, right, tried, *_ in measure("conditional_acceptance", chosen)["rows"]:
+        counts |= {f"right-{position}": right, f"tried-{position}": tried}
+    ranks = [count for _, count, *_ in measure("rank_histogram", chosen)["rows"]]
+    return counts | {"ranked": sum(ranks), "first": ranks[0], "listed": sum(ranks[:5])}
+
+
+def _probes() -> dict[str, int]:
+    """Return the tokens in a thousand steps of the drafter as given, and with each change that the doctor tried."""
+
+    def quiet(what: str, share: float) -> None:
+        """Show no progress."""
+
+    engine = load(TARGET, device="cpu")
+    examined = open_drafter(engine, "eagle", str(SLOW_DRAFTER), quiet)
+    tasks = sample(read_tasks(suite(TARGET)), 8, seed=0)
+    texts = finish(write_texts(engine, tasks, 32, examined.layers()), quiet)
+    report = finish(examine(examined, texts, TARGET), quiet).to_json()
+    tokens = {"as given": report["tokens_per_step_given"]}
+    tokens |= {probe["name"]: probe["tokens_per_step"] for probe in report["probes"]}
+    return {"steps": 1000} | {name.replace(" ", "-"): round(1000 * each) for name, each in tokens.items()}

@@ -27,10 +27,19 @@ from decoding.model.table import TableModel
 from decoding.trace.file import write_trace
 from decoding.types import JSON
 from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS
-from tools.lesson_counts import RAIN, count_askings, count_phrases, count_rates, count_successors
+from tools.lesson_counts import (
+    RAIN,
+    SLOW_DRAFTER,
+    count_askings,
+    count_drafters,
+    count_phrases,
+    count_rates,
+    count_successors,
+)
 from viz.lessons.lesson import FOLDER
 from viz.lessons.sources import COUNTS
 
+SLOW = "slow"  # pocket with the drafter of docs/slow_drafter.md
 LETTERS = "letters"  # the model whose words are A and B
 P, Q = (0.6, 0.4), (0.9, 0.1)  # of its next letter, and of its drafter's
 _SUM = EXAMPLES["sum"].prompt
@@ -78,6 +87,8 @@ def recipes() -> Iterator[LessonRecipe]:
         yield LessonRecipe(f"letters-{gamma}", LETTERS, "draft_model", [0], 24, {"gamma": gamma}, sampling, full=True)
     for eta in (0.0, 0.2, 0.4, 0.8):  # 0.6 is kangaroo-defaults
         yield LessonRecipe(f"kangaroo-eta-{round(10 * eta)}", TARGET, "kangaroo", _SUM, 160, {"eta": eta})
+    chain: Mapping[str, JSON] = {"form": "chain", "gamma": 6}
+    yield LessonRecipe("slow-drafter", SLOW, "eagle3", _SUM, 48, chain, full=True)
     yield LessonRecipe("suffix-again", smollm2.NAME, "suffix", RAIN, 128, full=True, before=1)
     yield LessonRecipe("ring", TARGET, "draft_model", _TALK, 160, {"gamma": 5}, full=True)
     for seed in range(5):
@@ -106,6 +117,8 @@ def engine_of(model: str) -> Engine:
     """Load a recipe's model: the two letters, pocket that drafts for itself, or what `load` knows."""
     if model == LETTERS:
         return Engine(_letter_model(P), _Letters(), _letter_model(Q))
+    if model == SLOW:
+        return load(TARGET, device="cpu", eagle=str(SLOW_DRAFTER))
     torch.set_num_threads(2 if model == smollm2.NAME else 1)
     if model == "itself":
         engine = load(TARGET, device="cpu")
@@ -204,7 +217,7 @@ def main() -> None:
     if flags.only in COUNTS:
         pocket, english = engine_of(TARGET), engine_of(smollm2.NAME)
         counts = count_letters() | count_successors(pocket) | count_rates(pocket) | count_phrases(pocket)
-        text = json.dumps(counts | count_askings(english), indent=1)
+        text = json.dumps(counts | count_askings(english) | count_drafters(), indent=1)
         (flags.out / COUNTS).write_text(text + "\n", encoding="utf-8")
         sys.stdout.write(f"{COUNTS}: {text}\n")
 

@@ -120,6 +120,11 @@ def drafting_share(run: Trace) -> float:
     return 100 * drafting_ms(run) / decode_ms(run)
 
 
+def drafting_ratio(run: Trace, other: Trace) -> float:
+    """Return how many times as long drafting took in a run as in another, after the first steps."""
+    return drafting_ms(run) / drafting_ms(other)
+
+
 def vocabulary(run: Trace) -> int:
     """Return how many tokens the target knows."""
     return run.header.model.vocabulary
@@ -561,6 +566,11 @@ def in_hundred(counts: RunCounts, what: CountName) -> float:
 def ratio(counts: RunCounts, above: CountName, below: CountName) -> float:
     """Return one count divided by another, as tokens by passes."""
     return counts.count(above) / counts.count(below)
+
+
+def percent(counts: RunCounts, above: CountName, below: CountName) -> float:
+    """Return one count as a percentage of another, as right guesses of those that were tried."""
+    return 100 * ratio(counts, above, below)
 
 
 def keys_missing(ring: int, window: int, rows: int) -> int:
