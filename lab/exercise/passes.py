@@ -1,0 +1,44 @@
+"""Time passes of a model over several rows, for the notebook: a method that guesses nothing of value."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from decoding import Builder, Context, Draft, Engine, Method, Params, Verdict, param
+
+_WARM_UP = 2  # steps
+
+
+@dataclass(frozen=True, slots=True)
+class _RowsParams(Params):
+    rows: int = param(1, label="Rows", help="Rows of every pass", min=1, max=256)
+
+
+class _Rows(Method):
+    """Has the target read the same token in every row, so that a step costs what its rows cost."""
+
+    name, label, paper = "rows", "Rows", "none"
+    Params = _RowsParams
+
+    def __init__(self, context: Context, params: _RowsParams) -> None:
+        self._context, self._rows = context, params.rows
+
+    def propose(self) -> Draft:
+        """Propose a chain of one token."""
+        token = self._context.text[-1]
+        tree = Builder(token)
+        tree.chain([token] * (self._rows - 1), ["same"] * (self._rows - 1))
+        return tree.draft()
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Learn nothing."""
+
+
+def pass_ms(engine: Engine, rows: int, context: int = 256, steps: int = 6) -> float:
+    """Time one pass over so many rows, after a text of `context` tokens: the median of a few, after a warm-up."""
+    text = [1 + position % 97 for position in range(context)]
+    budget = rows * (steps + _WARM_UP) + 1  # tokens, should every row be accepted
+    run = engine.decode(text, _Rows, {"rows": rows}, None, budget, record="off", end_tokens=())
+    times = [next(run).timing.forward_ms for _ in range(steps + _WARM_UP + 1)]
+    return statistics.median(times[_WARM_UP + 1 :])
