@@ -21,13 +21,13 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 body {{ max-width: 46em; margin: 2em auto; padding: 0 1em; font-family: system-ui, sans-serif; line-height: 1.5; }}
-table {{ border-collapse: collapse; }} td, th {{ border: 1px solid; padding: .2em .5em; text-align: left; }}
+#answers {{ break-before: page; }} table {{ border-collapse: collapse; break-inside: avoid; }} td, th {{ border: 1px solid; padding: .2em .5em; text-align: left; }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
 {screens}
-<h2>Answers</h2>
+<h2 id="answers">Answers</h2>
 <ol>{answers}</ol>
 </body>
 </html>

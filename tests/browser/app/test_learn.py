@@ -206,3 +206,24 @@ def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str)
         report = axe_core_python.Axe().run(page, context="#learn")
         grave = [each for each in report["violations"] if each["impact"] != "minor"]
         assert [(each["id"], each["nodes"][0]["html"][:160]) for each in grave] == [], at
+
+
+@pytest.mark.slow  # a page of its own around the page
+def test_a_lesson_is_answered_inside_a_scaled_slide(new_page: NewPage, served: Served) -> None:
+    """Slides as reveal.js makes them lie in a box that is scaled, under a document that listens to the same keys."""
+    page = new_page(width=1280, height=720)
+    source = f"{served.address}?screen=learn&lesson=verify&at=copier&bare=1"
+    page.set_content(
+        '<div class="reveal" style="position: absolute; inset: 0; overflow: hidden"><div class="slides" style="position: '
+        "absolute; width: 1600px; height: 900px; transform: scale(.8); transform-origin: 0 0"
+        f'"><section><iframe src="{source}" style="width: 1560px; height: 860px"></iframe></section></div></div>'
+    )
+    lesson = page.frame_locator("iframe")
+    lesson.locator(".app-learn-choice").first.wait_for(timeout=60_000)
+    assert not lesson.locator(".app-header").is_visible()
+    lesson.locator(".app-learn-choice").nth(1).click()
+    lesson.locator(".app-learn-reply strong").wait_for()
+    lesson.locator(".app-learn-next").click()
+    lesson.locator(".app-learn-dot[aria-current]").nth(0).wait_for()
+    assert lesson.locator(".app-learn-dot[aria-current]").get_attribute("aria-label").startswith("2:")
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
