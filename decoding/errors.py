@@ -15,6 +15,7 @@ SpecscopeError (a ValueError)
 ├── RankError             another process of a run cannot be reached, or does something else
 ├── UnknownError          a record lacks what a metric needs               analysis/metrics/result.py
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/tables.py
+├── ExerciseError         a task of the lab is not solved yet               lab/exercise/checks.py
 ├── LessonError           a lesson file is wrong, with file and line         viz/lessons/lesson.py
 │   ├── FactError         a fact that it states cannot be computed           viz/lessons/facts.py
 │   └── SourceError       a recording, cost or claim that it names is absent viz/lessons/sources.py

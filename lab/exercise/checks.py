@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from decoding import Engine, Method
+from decoding import Engine, Method, SpecscopeError
 from decoding.types import JSON
 
 Distribution = Sequence[float]
@@ -20,7 +20,7 @@ _DRAWS = 1000  # values of u for which a rule is tried
 _BUSY = 0.5  # of the cores, from which on times say little
 
 
-class ExerciseError(Exception):
+class ExerciseError(SpecscopeError):
     """A task whose check failed."""
 
 

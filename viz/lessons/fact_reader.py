@@ -15,16 +15,18 @@ from typing import get_type_hints
 
 from decoding.types import Step, Trace
 
-from . import facts
-from .facts import At, ClaimName, CountName, FactError, NodeId, NodeRange, RunNames
+from . import facts, formulas
+from .facts import At, FactError, NodeId, NodeRange, RunNames
+from .formulas import ClaimName, CountName
 from .sources import Claims, DeviceCost, RunCounts, RunLibrary
 
 Value = int | float | str | bool | tuple[str, ...]
 
 FACTS: Mapping[str, Callable[..., Value]] = {
     name: function
-    for name, function in vars(facts).items()
-    if inspect.isfunction(function) and function.__module__ == facts.__name__ and not name.startswith("_")
+    for module in (facts, formulas)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
 }
 _CALL = re.compile(r"([a-z_0-9]+)\(([^()]*)\)")
 _NODE = re.compile(r"n(\d{1,4})", re.ASCII)

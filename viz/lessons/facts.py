@@ -1,6 +1,7 @@
-"""The facts that lessons state: a closed list of pure functions over recorded runs, measured costs and checked claims.
+"""The facts that lessons state of recorded runs, as pure functions. Those of other sources are in `formulas.py`.
 
-Every public function of this file is a fact; `fact_reader.py` reads their arguments by the types of their parameters.
+Every public function of these two files is a fact, and there are no others; `fact_reader.py` reads their arguments by the
+types of their parameters.
 """
 
 from __future__ import annotations
@@ -17,12 +18,9 @@ from ..fates import node_fates, places_of, target_choices
 from ..palette import Fate
 from ..token_text import shown
 from .lesson import LessonError
-from .sources import Claims, DeviceCost, RunCounts
 
 NodeId = NewType("NodeId", int)
 NodeRange = NewType("NodeRange", range)
-ClaimName = NewType("ClaimName", str)
-CountName = NewType("CountName", str)
 RunNames = NewType("RunNames", list[tuple[str, Trace]])  # all arguments that are left
 _T = TypeVar("_T")
 
@@ -528,84 +526,6 @@ def guesses_at_root(at: At) -> int:
     """Count the different guesses for the next token."""
     places = places_of(at.step)
     return len({places[node] for node, parent in enumerate(at.step.parents) if parent == 0})
-
-
-# ------------------------------------------------------------------------------------- of a machine, a paper, letters
-
-
-def cost(device: DeviceCost, rows: int) -> float:
-    """Return c(T): what a pass over so many rows costs on a named device, in passes over one."""
-    return device.cost(rows)
-
-
-def verdict(claims: Claims, name: ClaimName) -> str:
-    """Return the verdict on a claim of a paper, as docs/paper_checks.md has it."""
-    return claims.verdict(name)
-
-
-def as_in_hundred(counts: RunCounts) -> float:
-    """Return how many of a hundred written letters were an A, where there are two letters."""
-    return 100 * counts.count("A") / (counts.count("A") + counts.count("B"))
-
-
-def kept_in_hundred(counts: RunCounts) -> float:
-    """Return how many of a hundred guesses were kept."""
-    return 100 * counts.count("kept") / counts.count("guesses")
-
-
-def counted(counts: RunCounts, what: CountName) -> int:
-    """Return how often many runs did something, or how many passes or tokens they had."""
-    return counts.count(what)
-
-
-def in_hundred(counts: RunCounts, what: CountName) -> float:
-    """Return how many of a hundred counted things were this one."""
-    return 100 * counts.counts.get(what, 0) / sum(counts.counts.values())
-
-
-def ratio(counts: RunCounts, above: CountName, below: CountName) -> float:
-    """Return one count divided by another, as tokens by passes."""
-    return counts.count(above) / counts.count(below)
-
-
-def percent(counts: RunCounts, above: CountName, below: CountName) -> float:
-    """Return one count as a percentage of another, as right guesses of those that were tried."""
-    return 100 * ratio(counts, above, below)
-
-
-def keys_missing(ring: int, window: int, rows: int) -> int:
-    """Return how many keys that the root sees would be overwritten by its own step's later rows, in a ring of slots."""
-    return max(0, rows - 1 - (ring - window))
-
-
-def overlap(p_of_a: float, q_of_a: float) -> float:
-    """Return the chance that a guess is kept where there are two letters: the sum of min(p, q)."""
-    return min(p_of_a, q_of_a) + min(1 - p_of_a, 1 - q_of_a)
-
-
-def agreement(p_of_a: float, q_of_a: float) -> float:
-    """Return the chance that a letter drawn from p and one drawn from q are the same."""
-    return p_of_a * q_of_a + (1 - p_of_a) * (1 - q_of_a)
-
-
-def best_of_hundred(p_of_a: float, q_of_a: float) -> float:
-    """Return how many of a hundred guesses are an A that is kept."""
-    return 100 * min(p_of_a, q_of_a)
-
-
-def expected_tokens(guesses: int, alpha: float) -> float:
-    """Return the expected tokens of a step: Leviathan's equation 1."""
-    return sum(alpha**depth for depth in range(guesses + 1))
-
-
-def expected_speedup(guesses: int, alpha: float, draft_cost: float) -> float:
-    """Return the expected speed-up where a pass over a few rows costs as much as one over one."""
-    return expected_tokens(guesses, alpha) / (1 + guesses * draft_cost)
-
-
-def best_guesses(alpha: float, draft_cost: float) -> int:
-    """Return the number of guesses in a step with the greatest expected speed-up; 0: do not guess."""
-    return max(range(33), key=lambda guesses: expected_speedup(guesses, alpha, draft_cost))
 
 
 def _given(value: _T | None, what: str) -> _T:

@@ -21,7 +21,8 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 body {{ max-width: 46em; margin: 2em auto; padding: 0 1em; font-family: system-ui, sans-serif; line-height: 1.5; }}
-#answers {{ break-before: page; }} table {{ border-collapse: collapse; break-inside: avoid; }} td, th {{ border: 1px solid; padding: .2em .5em; text-align: left; }}
+table {{ border-collapse: collapse; break-inside: avoid; }} #answers {{ break-before: page; }}
+td, th {{ border: 1px solid; padding: .2em .5em; text-align: left; }}
 </style>
 </head>
 <body>

@@ -214,9 +214,10 @@ def test_a_lesson_is_answered_inside_a_scaled_slide(new_page: NewPage, served: S
     page = new_page(width=1280, height=720)
     source = f"{served.address}?screen=learn&lesson=verify&at=copier&bare=1"
     page.set_content(
-        '<div class="reveal" style="position: absolute; inset: 0; overflow: hidden"><div class="slides" style="position: '
-        "absolute; width: 1600px; height: 900px; transform: scale(.8); transform-origin: 0 0"
-        f'"><section><iframe src="{source}" style="width: 1560px; height: 860px"></iframe></section></div></div>'
+        '<div class="reveal" style="position: absolute; inset: 0; overflow: hidden">'
+        '<div class="slides" style="position: absolute; width: 1600px; height: 900px; transform: scale(.8); '
+        'transform-origin: 0 0"><section>'
+        f'<iframe src="{source}" style="width: 1560px; height: 860px"></iframe></section></div></div>'
     )
     lesson = page.frame_locator("iframe")
     lesson.locator(".app-learn-choice").first.wait_for(timeout=60_000)
