@@ -1,7 +1,7 @@
 """The facts that lessons state of recorded runs, as pure functions. Those of other sources are in `formulas.py`.
 
-Every public function of these two files is a fact, and there are no others; `fact_reader.py` reads their arguments by the
-types of their parameters.
+Every public function of these two files is a fact, and there are no others. `fact_reader.py` reads their arguments by
+the types of their parameters.
 """
 
 from __future__ import annotations
