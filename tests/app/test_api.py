@@ -23,6 +23,7 @@ from app.server.middleware.origin import Origin
 from app.server.run_queue import RunQueue
 from app.state import AppState
 from decoding.errors import ParamError
+from tests import ROOT
 from tools.page import Page, Reply, serving
 
 PROMPT = "Monday: high tide at six"
@@ -342,6 +343,7 @@ def test_a_served_page_answers_programs_and_shows_their_records(page: Page) -> N
 
 @pytest.fixture
 def gradio(page: Page, monkeypatch: pytest.MonkeyPatch) -> Iterator[gradio_client.Client]:
+    monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # it would ask the hub about AI agents
     headers = {"Authorization": f"Bearer {KEY}"}
     made = gradio_client.Client(page.address, headers=headers, analytics_enabled=False, verbose=False)
@@ -362,6 +364,19 @@ def test_gradios_client_finds_decode_and_gets_its_answer_in_pieces(page: Page, g
     assert answer["record"] == f"{page.address}?run={answer['id']}"
     lines = page.visitor().call("open_recording", answer["id"]).json()["lines"]
     assert json.loads(lines.splitlines()[-1])["check"]["exact"] == 24
+
+
+@pytest.mark.filterwarnings("ignore:Setting per-request cookies")
+def test_the_call_in_the_docs_is_answered(page: Page, gradio: gradio_client.Client) -> None:
+    """The fixture keeps this client, too, from asking the hub."""
+    text = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
+    example, names = text.split("```py\n")[1].split("```")[0], dict[str, Any]()
+    for placeholder, real in (("http://127.0.0.1:7860", page.address), ("KEY", KEY)):
+        assert placeholder in example
+        example = example.replace(placeholder, real)
+    exec(compile(example, "docs/hosting.md", "exec"), names)
+    names["client"].close()
+    assert names["answer"]["method"] == "lookahead" and names["answer"]["params"]["W"] == 4
 
 
 @pytest.mark.filterwarnings("ignore:Setting per-request cookies")
