@@ -2,7 +2,8 @@
 
 SpecscopeError (a ValueError)
 ├── ParamError            a method parameter, sampling setting, prompt or flag cannot be used
-│   └── OptionError       a keyword that `decode`, `generate` or `load` do not have (a TypeError too)
+│   ├── OptionError       a keyword that `decode`, `generate` or `load` do not have (a TypeError too)
+│   └── ModerationError   the guardrails of a page refused a prompt or answer  app/jobs/streaming.py
 ├── ModelError            a model folder, id or pair of models cannot be used
 │   ├── ModelMissingError a model that this machine neither holds nor may fetch
 │   └── UnfitError        a drafter's files do not fit its model or each other
