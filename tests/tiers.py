@@ -56,8 +56,10 @@ def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Start one process more than there are cores: a test of a browser or a server waits for a third of its time."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+    """Start two processes more than there are cores: one more left these idle for three tenths of the time, while all
+    waited for browsers, servers and files.
+    """
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -206,6 +206,8 @@ export class Learn {
     this.player.change({ open: new Set(), view: null }); // of the screen before
     this.player.goto({ step, phase, view, node, focus, zoom });
     this.beside(others, texts.slice(1));
+    // The lesson is about the view; its words stay in sight where they are beside it.
+    if (view && getComputedStyle(this.column.node).position === "sticky") this.player.cards.reveal(view);
   }
 
   /**

@@ -132,11 +132,18 @@ export class Cards {
       return;
     }
     this.toggle(name, true);
+    this.reveal(name)?.focus({ preventScroll: true });
+  }
+
+  /**
+   * Scroll to an open view.
+   * @param {string} name
+   */
+  reveal(name) {
     this.player.flush();
     const node = this.cards.get(name)?.node;
-    if (!node) return;
-    node.scrollIntoView({ block: "nearest", behavior: prefersCalm() ? "auto" : "smooth" });
-    node.focus({ preventScroll: true });
+    node?.scrollIntoView({ block: "nearest", behavior: prefersCalm() ? "auto" : "smooth" });
+    return node;
   }
 
   shown() {

@@ -167,6 +167,16 @@ def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served
     page.wait_for_selector("body:not(.app-presenting)")
 
 
+def test_the_view_that_a_screen_is_about_is_in_sight(new_page: NewPage, served: Served) -> None:
+    """Below the fold nobody would look for the ring."""
+    page = enter(new_page(width=1440, height=900), served, "lesson=cache&at=ring")
+    page.wait_for_function(
+        f"(() => {{ const {{ top, bottom }} = {PLAYER}.cards.cards.get('cache').node.getBoundingClientRect();"
+        " return top >= 0 && bottom <= innerHeight + 1; })()"
+    )
+    assert page.evaluate("document.querySelector('.app-learn-column').getBoundingClientRect().top") >= 0
+
+
 @pytest.mark.parametrize("width", choose([1280, 390], [390]))
 @pytest.mark.parametrize("lesson", choose(LESSONS, ["slow"]))
 def test_every_screen_fits_and_opens_from_its_address(
