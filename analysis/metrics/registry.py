@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import acceptance, cost, drafter, elsewhere, experts, groups, guesses, times
+from . import acceptance, cost, drafter, experts, groups, guesses, times
 from .result import MetricResult, UnknownError, unknown
 from .selection import Selection
 
@@ -307,20 +307,5 @@ METRICS = _listed(
         look_for="A flat maximum means that the length hardly matters.",
         chart="lines",
         function=cost.best_gamma,
-    ),
-    Metric(
-        key="expected_elsewhere",
-        title="Expected speed-up elsewhere",
-        group="Time",
-        formula=(
-            "tokens per step / (1 + drafting + time outside passes + (c(T) - 1) pass share): c(T) as measured there, "
-            "interpolated between measured T, all else in autoregressive steps of this record"
-        ),
-        look_for=(
-            "A filled bar is measured, a hollow one projected from the costs of passes. If other devices gain much "
-            "more, rows are expensive on this one, whatever the drafter does."
-        ),
-        chart="bars",
-        function=elsewhere.expected_elsewhere,
     ),
 )

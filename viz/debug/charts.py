@@ -109,8 +109,6 @@ def _bars(sides: Sequence[Side]) -> Figure:
     along, up = ("y", "x") if lie else ("x", "y")
     for side in sides:
         look: PlotTrace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
-        if "known by" in side.columns:  # what is projected is hollow
-            look["color"] = ["$time_draft" if each == "measured" else "$paper" for each in side.column("known by")]
         if side.second:
             look["pattern"] = {"shape": "/", "size": 6, "bgcolor": "$paper", "fgcolor": "$text", "fillmode": "overlay"}
         trace: PlotTrace = {
