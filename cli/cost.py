@@ -10,6 +10,8 @@ from typing import Any
 
 from analysis.bench.methods import as_prompt
 from analysis.cost.sweep import CONTEXTS, sweep
+from analysis.measured_here import machine_facts
+from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.types import JSON
 
@@ -20,7 +22,6 @@ from .progress import resumable
 
 HELP = "measure what passes cost on this machine by their rows, and what each method's drafting costs"
 EXAMPLE = "python -m decoding cost --model pocket"
-_SAME = ("device", "dtype", "threads", "versions")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         check_place("--out", arguments.out)
     engine, name = load_engine(arguments), clean(arguments.model)
+    if arguments.out is not None:
+        _read_costs(Path(arguments.out), engine)  # or it would be refused after the measurement
     try:
         tasks = read_questions(arguments.tasks, arguments.model, 4)
     except ParamError:
@@ -67,7 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
             progress=progress,
         )
     if arguments.out is not None:
-        _add_to(Path(arguments.out), report)
+        _add_to(Path(arguments.out), engine, report)
     if arguments.json:
         print(json.dumps(report))
     else:
@@ -75,17 +78,25 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_to(path: Path, report: dict[str, JSON]) -> None:
+def _read_costs(path: Path, engine: Engine) -> dict[str, Any]:
+    """Return what a file holds of this machine's costs; nothing where there is no such file yet."""
+    if not path.exists():
+        return {}
+    try:
+        costs = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ParamError(f"{clean(str(path))} holds no costs: name another file") from error
+    if not isinstance(costs, dict) or any(costs.get(fact) != value for fact, value in machine_facts(engine).items()):
+        raise ParamError(f"{clean(str(path))} was measured on another device, dtype or version: name another file")
+    return costs
+
+
+def _add_to(path: Path, engine: Engine, report: dict[str, JSON]) -> None:
     """Write the measurement into a file in which other models of the same machine may be."""
-    kept: dict[str, Any] = {}
-    if path.exists():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if any(kept.get(fact) != report[fact] for fact in _SAME):
-            raise ParamError(f"{clean(str(path))} was measured on another device, dtype or version: name another file")
-    parts = ("shapes", "trees", "prefill", "methods")
-    document = {fact: report[fact] for fact in ("device", "date", *_SAME[1:])}
-    for part in parts:
-        others = [entry for entry in kept.get(part, []) if entry["shape"] != report["model"]]
+    costs = _read_costs(path, engine)
+    document: dict[str, JSON] = {**machine_facts(engine), "date": report["date"]}
+    for part in ("shapes", "trees", "prefill", "methods"):
+        others = [entry for entry in costs.get(part, []) if entry["shape"] != report["model"]]
         document[part] = [*others, *report[part]]
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

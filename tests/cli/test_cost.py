@@ -40,6 +40,10 @@ def test_json_keeps_its_contract(command: Command, tmp_path: Path) -> None:
     out.write_text(json.dumps(json.loads(out.read_text()) | {"threads": 99}))
     refused = command(*TOY, "--out", str(out))
     assert refused.code == 2 and "another device" in refused.err and refused.err.count("\n") == 1
+    out.write_text("[[")
+    refused = command(*TOY, "--out", str(out))
+    assert refused.code == 2 and "holds no costs" in refused.err and refused.err.count("\n") == 1
+    assert out.read_text() == "[["
 
 
 @pytest.mark.parametrize(
