@@ -18,7 +18,8 @@ from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
 from decoding.errors import ParamError
-from tests.doctor.planted import P, Planted, entry, plant
+from tests.doctor.breaks import entry
+from tests.doctor.planted import P, Planted, plant
 
 from .conftest import TOY, lines
 

@@ -25,19 +25,15 @@ from cli.main import main
 from decoding.types import JSON
 
 from ..tiers import slow
+from .breaks import Break, base, entry, heads_in, layer
 from .planted import (
     FEW,
     LINEAR,
-    Break,
     P,
     Planted,
     Size,
-    base,
     engine_of,
-    entry,
     folder_of,
-    heads_in,
-    layer,
     opened,
     plant,
     report_on,
