@@ -17,6 +17,7 @@ import { Words } from "./words.js";
 /** @import { LearnIo, Lesson, Show } from "./types.d.ts" */
 
 const OPEN = new Set(["accept", "commit"]); // phases that show what becomes of a step
+const OFF_STAGE = new Set(["cache", "timeline"]); // views of what no stage draws
 
 export class Learn {
   /**
@@ -206,8 +207,9 @@ export class Learn {
     this.player.change({ open: new Set(), view: null }); // of the screen before
     this.player.goto({ step, phase, view, node, focus, zoom });
     this.beside(others, texts.slice(1));
-    // The lesson is about the view; its words stay in sight where they are beside it.
-    if (view && getComputedStyle(this.column.node).position === "sticky") this.player.cards.reveal(view);
+    if (OFF_STAGE.has(view ?? "") && getComputedStyle(this.column.node).position === "sticky") {
+      this.player.cards.reveal(/** @type {string} */ (view)); // the lesson's words stay in sight beside it
+    }
   }
 
   /**
