@@ -28,8 +28,8 @@ def test_a_version_with_advisories_is_named() -> None:
 
     with HTTPServer(("127.0.0.1", 0), Database) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        found, count = audit(f"http://127.0.0.1:{server.server_port}/")
-    assert found.startswith("eslint ") and found.endswith("has advisories: GHSA-1")
+        advisory, count = audit(f"http://127.0.0.1:{server.server_port}/")
+    assert advisory.startswith("eslint ") and advisory.endswith("has advisories: GHSA-1")
     assert count.startswith(f"{len(pinned)} pinned versions")
 
 
