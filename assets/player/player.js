@@ -37,8 +37,8 @@ let made = 0;
 export class Player {
   /**
    * @param {HTMLElement} element what it is drawn into
-   * @param {{ source?: Source, on?: Host, led?: boolean, small?: boolean }} [host] one that is led is moved by another,
-   * whose the keys are; a small one is a name and a stage, of which up to six have room side by side
+   * @param {{ source?: Source, on?: Host, led?: boolean, small?: boolean }} [host] a follower (`led`) has no keys
+   * and no landmarks of its own; a small player is a name and a stage, of which up to six fit side by side
    */
   constructor(element, { source = {}, on = {}, led = false, small = false } = {}) {
     made += 1;
@@ -46,6 +46,7 @@ export class Player {
     this.source = source;
     this.on = on;
     this.small = small;
+    this.role = led ? "group" : "region"; // of its parts: on a page with several players, those of one are landmarks
     this.number = made;
     this.destroyed = false;
     this.took = 0; // milliseconds of the last drawing
@@ -111,7 +112,7 @@ export class Player {
   }
 
   build() {
-    const words = el("section", { class: "ss-card ss-words", "aria-label": "Text" },
+    const words = el("div", { class: "ss-card ss-words", role: this.role, "aria-label": "Text" },
       this.text.node, this.status.textButtons());
     return el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
       this.status.head,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,10 @@ from filelock import FileLock
 
 from app.hosting.static_site import MOST_BYTES, main, write_site
 
+from .conftest import serve_files
+
 NewPage = Callable[..., Any]
 RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead", "debug-1"}
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
     """Serve the folder above, as a web server that knows nothing of the page."""
-    handler = functools.partial(_Quiet, directory=str(site.parents[1]))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/some/path/index.html"
-        server.shutdown()
+    with serve_files(site.parents[1]) as address:
+        yield f"{address}some/path/index.html"
 
 
 def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: str) -> None:

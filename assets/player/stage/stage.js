@@ -52,7 +52,7 @@ export class Stage {
     this.whole = el("button", { type: "button", class: "ss-button ss-worded ss-whole", hidden: true, onclick: () => player.change({ zoom: [] }) },
       "Whole stage");
     this.waiting = el("p", { class: "ss-quiet ss-waiting", hidden: true });
-    this.node = el("section", { class: "ss-card ss-stage", "data-view": "stage", "aria-label": "Stage" },
+    this.node = el("div", { class: "ss-card ss-stage", role: player.role, "data-view": "stage", "aria-label": "Stage" },
       button("table", "The stage as a table", () => this.view && showTable(player, { view: this.view })),
       this.whole, this.waiting, this.floor);
     this.pieces.node.addEventListener("mouseover", (event) => this.point(event));

@@ -29,7 +29,7 @@ export class TextView {
     this.prompt = el("span", { class: "ss-prompt" });
     this.body = el("span", {});
     this.ghosts = el("span", { class: "ss-ghosts", "aria-hidden": "true" });
-    this.node = el("div", { class: "ss-text", tabindex: 0, role: "region", "aria-label": "The text" },
+    this.node = el("div", { class: "ss-text", tabindex: 0, role: player.role, "aria-label": "The text" },
       this.prompt, this.body, this.ghosts);
     this.node.addEventListener("mouseover", (event) => this.over(event));
     this.node.addEventListener("mouseout", () => this.out());

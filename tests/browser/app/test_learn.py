@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from app.store.lessons import Lessons
 from tests.tiers import choose
 from viz.palette import Fate
 
+from ..conftest import serve_files
 from .conftest import Served
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
@@ -219,22 +221,25 @@ def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str)
 
 
 @pytest.mark.slow  # a page of its own around the page
-def test_a_lesson_is_answered_inside_a_scaled_slide(new_page: NewPage, served: Served) -> None:
+def test_a_lesson_is_answered_inside_a_scaled_slide(new_page: NewPage, served: Served, tmp_path: Path) -> None:
     """Slides as reveal.js makes them lie in a box that is scaled, under a document that listens to the same keys."""
     page = new_page(width=1280, height=720)
     source = f"{served.address}?screen=learn&lesson=verify&at=copier&bare=1"
-    page.set_content(
-        '<div class="reveal" style="position: absolute; inset: 0; overflow: hidden">'
-        '<div class="slides" style="position: absolute; width: 1600px; height: 900px; transform: scale(.8); '
-        'transform-origin: 0 0"><section>'
+    slide = (
+        '<!doctype html><link rel="icon" href="data:,"><div class="reveal" style="position: absolute; inset: 0; '
+        'overflow: hidden"><div class="slides" style="position: absolute; width: 1600px; height: 900px; '
+        'transform: scale(.8); transform-origin: 0 0"><section>'
         f'<iframe src="{source}" style="width: 1560px; height: 860px"></iframe></section></div></div>'
     )
-    lesson = page.frame_locator("iframe")
-    lesson.locator(".app-learn-choice").first.wait_for(timeout=60_000)
-    assert not lesson.locator(".app-header").is_visible()
-    lesson.locator(".app-learn-choice").nth(1).click()
-    lesson.locator(".app-learn-reply strong").wait_for()
-    lesson.locator(".app-learn-next").click()
-    lesson.locator(".app-learn-dot[aria-current]").nth(0).wait_for()
-    assert lesson.locator(".app-learn-dot[aria-current]").get_attribute("aria-label").startswith("2:")
-    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    (tmp_path / "index.html").write_text(slide)
+    with serve_files(tmp_path) as slides:  # from a real server: a page of no address may not frame one of this machine
+        page.goto(slides)
+        lesson = page.frame_locator("iframe")
+        lesson.locator(".app-learn-choice").first.wait_for(timeout=60_000)
+        assert not lesson.locator(".app-header").is_visible()
+        lesson.locator(".app-learn-choice").nth(1).click()
+        lesson.locator(".app-learn-reply strong").wait_for()
+        lesson.locator(".app-learn-next").click()
+        lesson.locator(".app-learn-dot[aria-current]").nth(0).wait_for()
+        assert lesson.locator(".app-learn-dot[aria-current]").get_attribute("aria-label").startswith("2:")
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
