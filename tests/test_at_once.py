@@ -16,6 +16,7 @@ import torch
 from decoding import loop, ranking
 from decoding.drafting import drafter, writer
 from decoding.engine import Engine, Result
+from decoding.types import Step
 from tests.families import machine
 from tests.test_lossless_models import prompt_for
 from tests.tiers import crossed, few
@@ -44,10 +45,19 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def said(result: Result) -> list[Any]:
-    """Return what a run decided, without how long it took and which rows it fed for nothing."""
+def said(result: Result, rounded: bool = False) -> list[Any]:
+    """Return what a run decided, without how long it took and which rows it fed for nothing.
+
+    Confidences are sums in float32, which a host and a device take in different orders: they may be `rounded` otherwise.
+    """
+
+    def panel(step: Step) -> Any:
+        if not rounded or "confidence" not in (step.panel or {}):
+            return step.panel
+        return {**step.panel, "confidence": pytest.approx(step.panel["confidence"], abs=2e-6)}
+
     steps = result.trace.steps
-    return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, step.panel) for step in steps]
+    return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, panel(step)) for step in steps]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +74,7 @@ def test_what_is_decided_at_once_is_what_was_decided_one_by_one(
         expected = ours.generate(prompt_for(seed), method, record=level, memory={}, **options)
         with far_away(monkeypatch):
             got = ours.generate(prompt_for(seed), method, record=level, memory={}, **options)
-        assert said(got) == said(expected), sampling
+        assert said(got) == said(expected, rounded=True), sampling
 
 
 @pytest.mark.parametrize(
@@ -81,7 +91,7 @@ def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, mon
         expected = ours.generate(prompt_for(2), method, **options)
         with far_away(monkeypatch):
             got = ours.generate(prompt_for(2), method, **options)
-        assert said(got) == said(expected)
+        assert said(got) == said(expected, rounded=True)
         lengths |= {step.drafted for step in got.trace.steps}
         assert all(step.fed > step.drafted for step in got.trace.steps)
     assert len(lengths) > 2
@@ -102,6 +112,6 @@ def test_a_tree_holds_what_it_would_have_held(bounds: Params, monkeypatch: pytes
         expected = ours.generate(prompt_for(2), "eagle3", **options)
         with far_away(monkeypatch):
             got = ours.generate(prompt_for(2), "eagle3", **options)
-        assert said(got) == said(expected) != said(free)
+        assert said(got) == said(expected, rounded=True) != said(free)
         sizes |= {step.drafted for step in got.trace.steps[1:-2]}
     assert len(sizes) > bool(bounds)

@@ -1,7 +1,8 @@
 """Mend Triton's interpreter where it computes otherwise than a device.
 
 With numpy 2.4 and later it cannot loop over a range that a kernel has read. In bfloat16 it multiplies the numbers' bits
-instead of the numbers, and cuts what a device rounds.
+instead of the numbers, and cuts what a device rounds. In a product of matrices, a row's rounding depends on which row it
+is where the processor has no AVX-512; a device's does not.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ def mend() -> None:
 
     def multiplied(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
         a, b = (self.cast_impl(part, tl.float32) if part.dtype.scalar == tl.bfloat16 else part for part in (a, b))
-        return original(self, a, b, d, *rest)
+        # Each row is a product of its own, and so are the blocks that the product is made of.
+        rows = interpreter.TensorHandle(a.data[..., None, :], a.dtype)
+        none = interpreter.TensorHandle(np.zeros((), d.data.dtype), d.dtype)
+        each = original(self, rows, b, none, *rest)
+        return interpreter.TensorHandle(each.data[..., 0, :] + d.data, d.dtype.scalar)
 
     patched.mended = True  # type: ignore[attr-defined]
     original = dot.create_dot
