@@ -48,7 +48,8 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def said(result: Result, rounded: bool = False) -> list[Any]:
     """Return what a run decided, without how long it took and which rows it fed for nothing.
 
-    Confidences are sums in float32, which a host and a device take in different orders: they may be `rounded` otherwise.
+    Confidences are sums in float32, which a host and a device take in different orders: they may be `rounded`
+    otherwise.
     """
 
     def panel(step: Step) -> Any:

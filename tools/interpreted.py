@@ -1,8 +1,8 @@
 """Mend Triton's interpreter where it computes otherwise than a device.
 
 With numpy 2.4 and later it cannot loop over a range that a kernel has read. In bfloat16 it multiplies the numbers' bits
-instead of the numbers, and cuts what a device rounds. In a product of matrices, a row's rounding depends on which row it
-is where the processor has no AVX-512; a device's does not.
+instead of the numbers, and cuts what a device rounds. On a processor without AVX-512, how it rounds a row of a product
+depends on where the row stands; on a device it does not.
 """
 
 from __future__ import annotations

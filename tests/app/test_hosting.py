@@ -15,6 +15,7 @@ from huggingface_hub import SpaceCard, SpaceHardware
 from app.hosting.folder import MARK, renew
 from app.hosting.forms import FORMS, Form, front_matter, readme, requirements, tracked_files
 from app.hosting.space import write_space
+from app.hosting.static_site import MOST_BYTES
 from cli.main import main
 from decoding.errors import ParamError
 from tests import ROOT
@@ -114,10 +115,12 @@ def test_a_folder_holds_what_the_page_is_served_from(name: str, tmp_path: Path) 
 
 
 @pytest.mark.slow  # every recording is played once
-def test_a_static_space_is_served_from_plain_files(tmp_path: Path) -> None:
+def test_a_static_space_is_small_and_served_from_plain_files(tmp_path: Path) -> None:
     out = tmp_path / "space"
     write_space(FORMS["static"], out)
     assert "Specscope" in static_page(out)
+    assert len(list((out / "data" / "runs").iterdir())) > 100
+    assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) <= MOST_BYTES
 
 
 def test_no_other_folder_is_written_over(tmp_path: Path) -> None:

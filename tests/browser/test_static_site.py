@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from app.hosting.static_site import MOST_BYTES, main, write_site
+from app.hosting.static_site import main, write_site
 
 from .conftest import serve_files
 
@@ -131,9 +131,3 @@ def test_a_folder_of_something_else_is_left_alone(
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
     monkeypatch.setattr("sys.argv", ["static_site", "--out", str(tmp_path / "thesis.txt")])
     assert main() == 2 and "is no folder" in capsys.readouterr().err
-
-
-@pytest.mark.slow  # every recording is played once
-def test_the_whole_page_is_small(tmp_path: Path) -> None:
-    assert write_site(tmp_path / "static") <= MOST_BYTES
-    assert len(list((tmp_path / "static" / "data" / "runs").iterdir())) > 100
