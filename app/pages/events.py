@@ -4,7 +4,8 @@ By default Gradio sends the progress of an event to each of its inputs and outpu
 configuration for that: for the hundred outputs of the page's address this took ten milliseconds in the browser at each
 update of a run. The page shows progress itself, so it is switched off.
 
-Handlers get the values as they were sent: a value that fails Gradio's own checks would become a server error.
+Handlers get the values as they were sent, of their controls' kinds (`server/control_values.py`): a value that fails
+Gradio's own checks would become a server error.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def start_job(app_state: AppState, make: Callable[[], Job], request: gr.Request)
 
 
 def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a handler so that invalid values, which the page itself never sends, change nothing."""
+    """Wrap a handler so that names which are in no menu, and its own mistakes, change nothing on the page."""
 
     @functools.wraps(handler)
     def handle(*values: Any) -> Any:

@@ -10,9 +10,11 @@ import gradio as gr
 from decoding.errors import ParamError
 from decoding.trace.json_line import parse_object
 
+from ..server.control_values import check_of
 from .events import DECODES, QUICK, tolerant
 
 _DEPTH = 2  # a list of values, some of which are lists
+_MISFIT = "the form does not match this server: reload the page"
 _COLLECT = "(...values) => JSON.stringify({ values })"
 
 
@@ -49,9 +51,11 @@ def _collect(event: Callable[..., Any], controls: Sequence[gr.components.Compone
 
 
 def parse_values(form: object, controls: Sequence[gr.components.Component]) -> dict[Any, Any]:
-    """Parse the text in which values are collected. It is untrusted: the caller must check each value."""
+    """Parse the text in which values are collected. Each is of its control's kind; the caller must check the rest."""
     fields = parse_object(form.encode(errors="replace"), "the form", _DEPTH) if isinstance(form, str) else {}
     values = fields.get("values")
     if not isinstance(values, list) or len(values) != len(controls):
-        raise ParamError("the form does not match this server: reload the page")
+        raise ParamError(_MISFIT)
+    if not all(check_of(control)(value) for control, value in zip(controls, values, strict=True)):
+        raise ParamError(_MISFIT)
     return dict(zip(controls, values, strict=True))

@@ -16,6 +16,7 @@ from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, run
 from ..examples import examples_for
 from ..jobs.race import Race, check_lanes
 from ..jobs.runner import Job
+from ..models.catalog import choose
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
@@ -124,13 +125,13 @@ class RaceForm:
 
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets."""
-        entry = self.app_state.catalog[given[self.model]]
+        entry = choose(self.app_state.catalog, given[self.model])
         shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
         return shown | {menu: best_preset(name, entry) for name, menu in self.presets.items()}
 
     def show_model(self, name: str, methods: list[str]) -> Any:
         """Offer the methods whose parts a model has, and the lengths that it may write."""
-        names = runnable(entry := self.app_state.catalog[name])
+        names = runnable(entry := choose(self.app_state.catalog, name))
         offered = gr.update(choices=choices_of(names), value=[method for method in methods if method in names])
         return offered, gr.update(**length_bounds(entry))
 

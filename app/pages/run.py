@@ -217,13 +217,13 @@ class RunForm:
 
     def show_model(self, name: str, method: str) -> Any:
         """Offer the methods whose parts a model has, and the lengths that it may write."""
-        names = runnable(entry := self.app_state.catalog[name])
+        names = runnable(entry := choose(self.app_state.catalog, name))
         methods = gr.update(choices=choices_of(names), value=method if method in names else names[0])
         return methods, gr.update(**length_bounds(entry))
 
     def change_model(self, given: dict[Any, Any]) -> Update:
         """Offer a model's examples, and select its fastest presets in the place of another model's."""
-        entry = self.app_state.catalog[given[self.model]]
+        entry = choose(self.app_state.catalog, given[self.model])
         shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
         for name, method in self.methods.items():
             if method.preset is not None and given[method.preset] in (*TUNED, DEFAULTS):
@@ -235,7 +235,7 @@ class RunForm:
     def show_example(self, name: str, model: str) -> Update:
         """Put an example's prompt into the controls, with its sampling and, where the model can run it, its method."""
         shown, example = self.prompt.show_example(name, self.sampling), EXAMPLES.get(name)
-        fits = example is not None and example.method in runnable(self.app_state.catalog[model])
+        fits = example is not None and example.method in runnable(choose(self.app_state.catalog, model))
         return shown | ({self.method: example.method} if example is not None and fits else {})
 
     def show_preset(self, method: MethodControls) -> Any:

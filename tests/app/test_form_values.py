@@ -15,7 +15,7 @@ CONTROLS: list[Any] = [gr.Textbox(), gr.Number(), gr.CheckboxGroup(["a", "b"]), 
 
 
 @pytest.mark.parametrize(
-    "values", [["x \u2028 </script>", 3, ["a", "b"], True], [None, 0.25, [], False], ["", -1, None, None]]
+    "values", [["x \u2028 </script>", 3, ["a", "b"], True], [None, 0.25, [], False], ["", None, ["c"], True]]
 )
 def test_every_value_comes_back_to_its_control(values: list[Any]) -> None:
     assert list(parse_values(json.dumps({"values": values}), CONTROLS).values()) == values
@@ -28,6 +28,10 @@ def test_every_value_comes_back_to_its_control(values: list[Any]) -> None:
         '{"values": [1, 2, 3, NaN]}', '{"values": [[[[[1]]]], 2, 3, 4]}', "[" * 100_000,
         '{"values": [' + "9" * 9_999 + "]}",
         '{"values": [1, 2, 3, 4], "values": [1, 2, 3, 4]}', "\ud800",
+        '{"values": [5, 2, [], true]}', '{"values": ["x", "2", [], true]}', '{"values": ["x", true, [], true]}',
+        '{"values": ["x", 2, "a", true]}', '{"values": ["x", 2, [1], true]}', '{"values": ["x", 2, [], 1]}',
+        '{"values": ["x", 2, null, true]}', '{"values": ["x", 2, [], null]}',
+        '{"values": ["x", 2, [' + '"a",' * 300 + '"a"], true]}',
     ],
 )  # fmt: skip
 def test_anything_else_is_one_sentence(text: object) -> None:

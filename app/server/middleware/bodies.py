@@ -10,13 +10,14 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import gradio as gr
 from starlette.types import Message, Receive
 
+from ..control_values import MOST_ITEMS, ControlCheck, check_of
 from ..limits import LIMITS
 from .errors import RequestError
 from .routes import SESSION
@@ -26,7 +27,6 @@ _MISFIT = "The request does not match this page: reload it."
 _HALF = "The text holds half of a character, such as an emoji that was cut in two: remove it."
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of whole characters too
 _STRUCTURE = 64  # commas and brackets around an uploaded trace, which is one string
-_ITEMS = 256  # of a list among an event's values, such as the methods of a race
 _FILE_CALLS = frozenset({"open_trace", "debug_bring"})
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 class Event:
     """The signature of an event."""
 
-    inputs: int
+    inputs: Sequence[ControlCheck]
     targets: frozenset[int]
     has_address: bool = False  # its function reads an address from the event's data
 
@@ -53,7 +53,7 @@ class Shapes:
         """Read from the built page."""
         events = {
             number: Event(
-                len(event.inputs),
+                tuple(map(check_of, event.inputs)),
                 frozenset(target for target, _ in event.targets if target is not None),
                 event.collects_event_data,
             )
@@ -108,7 +108,9 @@ def check_event(body: bytes, events: Mapping[int, Event], derive: Callable[[str]
     parsed = _parse(body)
     number, data = parsed.get("fn_index"), parsed.get("data")
     event = events.get(number) if type(number) is int else None
-    if event is None or not isinstance(data, list) or len(data) != event.inputs or not all(map(_is_value, data)):
+    if event is None or not isinstance(data, list) or len(data) != len(event.inputs):
+        raise RequestError(422, _MISFIT)
+    if not all(fits(value) for fits, value in zip(event.inputs, data, strict=True)):
         raise RequestError(422, _MISFIT)
     session, target = derive(_session(parsed)), parsed.get("trigger_id")
     clean = {
@@ -190,9 +192,9 @@ def _event_data(value: object) -> dict[str, str]:
 
 
 def _is_value(value: object) -> bool:
-    """Return True if this is a control's value. Objects are rejected: Gradio would search them for files."""
+    """Return True if a call may send this. Objects are rejected: Gradio would search them for files."""
     if isinstance(value, list):
-        return len(value) <= _ITEMS and all(map(_is_scalar, value))
+        return len(value) <= MOST_ITEMS and all(map(_is_scalar, value))
     return _is_scalar(value)
 
 
