@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from decoding.errors import ModelError, SpecscopeError
 
 from ..jobs.runner import ClosingError
-from ..jobs.streaming import FAILED, UnbegunError
+from ..jobs.streaming import FAILED, UnbegunError, report_refusal
 from ..server.middleware.bodies import Json
 from ..server.middleware.errors import RequestError
 from ..server.run_queue import FullError
@@ -21,9 +21,14 @@ _RETRY = "30"  # seconds, for Retry-After
 _TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-def log_unexpected(error: Exception) -> None:
-    """Log an error that is neither a caller's mistake nor the server's load."""
-    if not isinstance(error, SpecscopeError):
+def report(error: Exception) -> None:
+    """Count the refusal that an error means; log one that is neither a caller's mistake nor the server's load."""
+    if isinstance(error, RequestError):
+        status = status_of(error)
+        _log.info("a call was refused (%d)", status, extra={"facts": {"event": "refusal", "reason": str(status)}})
+    elif isinstance(error, SpecscopeError):
+        report_refusal(error)
+    else:
         _log.error("a run failed", exc_info=error)
 
 
@@ -51,8 +56,8 @@ def error_sentence(error: Exception) -> str:
 
 
 def error_response(error: Exception) -> JSONResponse:
-    """Log an error, and return its response. The connection is closed, because a body may still be arriving."""
-    log_unexpected(error)
+    """Report an error, and return its response. The connection is closed, because a body may still be arriving."""
+    report(error)
     status = status_of(error)
     headers = {**NO_STORE, "Connection": "close"}
     if status in (429, 503):

@@ -21,7 +21,7 @@ from ..server.middleware.errors import RequestError, not_found
 from ..state import AppState
 from ..store.trace_store import new_id
 from .answers import decode_answer
-from .errors import NO_STORE, STREAM, error_sentence, log_unexpected
+from .errors import NO_STORE, STREAM, error_sentence, report
 from .keys import Caller
 from .requests import METHOD, NEW_TOKENS, decode_call
 from .run import ApiRun, pieces
@@ -80,7 +80,7 @@ class GradioEndpoint:
             yield _written("process_generating", output=output)  # whoever iterates gets no other than these
             yield _written("process_completed", success=True, output=output)
         except Exception as error:
-            log_unexpected(error)
+            report(error)
             yield _written("process_completed", success=False, output={"error": error_sentence(error)})
         finally:
             del self._asked[event]

@@ -9,28 +9,46 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from decoding import __version__
-from decoding.errors import SpecscopeError
+from decoding.errors import ParamError, SpecscopeError
 
 from ..jobs.streaming import FAILED
 from ..server.limits import LIMITS
 from ..server.middleware.bodies import Json
-from .errors import log_unexpected
+from ..server.middleware.errors import not_found
+from .errors import report
 from .requests import METHOD, NEW_TOKENS
 
+_NAME = "decode"
 _ABOUT = (
     "Decode a prompt with a method of speculative decoding, record every step, and return the text with its counts "
     "and a link to the record. `params` are the method's own; without a method, prompt lookup is used."
 )
 
 
+class _Server(MCPServer):  # type: ignore[misc]
+    """A server that reports the calls which it refuses itself."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call the tool."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as refused:
+            if name != _NAME:
+                report(not_found())
+            elif isinstance(refused.__cause__, ValidationError):
+                report(ParamError("the arguments are not of the tool's types"))
+            raise
+
+
 class McpTool:
     """An ASGI application with one tool, which calls `decode` with the body of a call."""
 
     def __init__(self, decode: Callable[[Json], Awaitable[Json]]) -> None:
-        server = MCPServer("specscope", version=__version__)
+        server = _Server("specscope", version=__version__)
 
         async def decode_tool(
             prompt: str,
@@ -44,10 +62,10 @@ class McpTool:
             try:
                 return await decode({"prompt": prompt, "method": method, "max_new_tokens": max_new_tokens, **asked})
             except Exception as error:
-                log_unexpected(error)
+                report(error)
                 raise ToolError(str(error) if isinstance(error, SpecscopeError) else FAILED) from None
 
-        server.add_tool(decode_tool, name="decode", description=_ABOUT)
+        server.add_tool(decode_tool, name=_NAME, description=_ABOUT)
         # The request filter has checked the host and the origin, with the owner's names.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._app = server.streamable_http_app(

@@ -23,7 +23,7 @@ from ..server.middleware.errors import RequestError, not_found
 from ..server.middleware.origin import Origin
 from ..state import AppState
 from .answers import ChatAnswer, decode_answer, model_object
-from .errors import NO_STORE, STREAM, error_object, error_response, log_unexpected, status_of
+from .errors import NO_STORE, STREAM, error_object, error_response, report, status_of
 from .gradio_endpoint import CONFIG, POSTED, READ, GradioEndpoint
 from .keys import Caller, Keys
 from .requests import chat_call, decode_call, no_model
@@ -101,7 +101,7 @@ class ApiService:
         parsed = parse_json(body)
         if path == MCP and self._mcp is not None:
             _CALLER.set(caller)
-            await self._mcp(scope, _then(replayed(body), receive), send)
+            await self._mcp(scope, _then(replayed(body), receive), _reporting(send))
             return None
         if path in POSTED:
             return self._gradio.take(parsed, caller)
@@ -172,7 +172,7 @@ async def _sent(first: str, texts: AsyncGenerator[str, None], events: _Events) -
                 yield _written(events(text))
             yield _written(events(None))
     except Exception as error:
-        log_unexpected(error)
+        report(error)
         yield f"data: {json.dumps(error_object(error, status_of(error)))}\n\n"
 
 
@@ -226,6 +226,17 @@ def _then(first: Receive, later: Receive) -> Receive:
         return await (first if messages == 1 else later)()
 
     return receive
+
+
+def _reporting(send: Send) -> Send:
+    """Return a send function that reports the refusals of the protocol's own server."""
+
+    async def send_and_report(message: Any) -> None:
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            report(RequestError(message["status"], "the protocol's server refused the request"))
+        await send(message)
+
+    return send_and_report
 
 
 def _check_method(method: str, *methods: str) -> None:

@@ -19,7 +19,7 @@ from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun, new_id
 from .live_run import decode
 from .runner import StartedJob
-from .streaming import EVICTED, Lines, UnbegunError, failure_line, page_line, report_refusal
+from .streaming import EVICTED, Lines, UnbegunError, failure_line, page_line
 
 if TYPE_CHECKING:
     from decoding.request import DecodeOptions
@@ -102,7 +102,6 @@ class Race:
             try:
                 yield from self._run(started, order, lane)
             except Exception as error:
-                report_refusal(error)
                 yield failure_line(error, lane=lane)
         difference = first_difference(self.checked)
         if difference is not None and difference.margin is None:

@@ -26,7 +26,7 @@ from ..server.middleware.session_tracker import SessionTracker
 from ..server.run_queue import RunQueue, Ticket
 from ..store.trace_store import TraceStore, new_id
 from .guardrails import Guardrails
-from .streaming import Lines, UnbegunError, as_sentence, failure_line, report_refusal
+from .streaming import Lines, UnbegunError, as_sentence, failure_line
 from .tab_memory import TabMemory
 
 if TYPE_CHECKING:
@@ -164,7 +164,6 @@ class JobRunner:
                         yield text
                         shown, shown_at = len(text), time.monotonic()
         except Exception as error:
-            report_refusal(error)
             yield text + failed(error)
         finally:
             started.cancel.set()

@@ -47,7 +47,11 @@ def refusal_line(sentence: str) -> str:
 
 
 def failure_line(error: Exception, lane: int | None = None) -> str:
-    """Return the line that ends a job which raised `error`; an unexpected error is logged, and its text not shown."""
+    """Return the line that ends a job, or a lane of a race, which raised `error`.
+
+    A refusal is counted; an unexpected error is logged, and its text not shown.
+    """
+    report_refusal(error)
     if isinstance(error, SpecscopeError):
         return player.fault(as_sentence(error), lane)
     _log.error("a run failed", exc_info=error)
