@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,13 @@ class Visitor:
         """Press Run and read the whole stream, as lines."""
         joined = self.join(**changes)
         assert joined.status == 200, joined.text
+        return self.text(self.stream(seconds))
+
+    @staticmethod
+    def text(messages: Iterable[Mapping[str, Any]]) -> str:
+        """Return the lines that the events of a run bring."""
         text = ""
-        for message in self.stream(seconds):
+        for message in messages:
             for value in message.get("output", {}).get("data") or []:
                 if isinstance(value, str):
                     text = value
