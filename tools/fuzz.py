@@ -251,7 +251,8 @@ def _job(visitor: Visitor, body: bytes) -> None:
     begin = time.monotonic()
     for message in visitor.stream(_LATEST):
         assert message.get("success", True), message
-        if time.monotonic() - begin > _READ:
+        # As long as another job of the tab goes on, the stream has no end.
+        if message["msg"] == "process_completed" or time.monotonic() - begin > _READ:
             return
 
 
