@@ -227,8 +227,9 @@ def serving_fuzz(folder: Path) -> contextlib.AbstractContextManager[Page]:
 
 
 def errors_in(log: str) -> list[str]:
-    """Return the errors of a log: no input may cause one, whatever a visitor sends."""
-    return [line for line in log.splitlines() if " error " in line or "Traceback" in line]
+    """Return the errors of a log: nothing that a visitor sends may cause one."""
+    lines = log.splitlines()
+    return [line for line in lines if line.split(" ")[2:3] == ["error"] or line.startswith("Traceback")]
 
 
 def forms_of(config: dict[str, Any]) -> dict[int, list[int]]:
