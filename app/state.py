@@ -51,7 +51,7 @@ class AppState:
         if self.own_root is not None:
             self.own_models = OwnModels(self.own_root, self.catalog)
         self.store = TraceStore(lambda run: self.recordings.packed(run) or self.lessons.packed(run))
-        self.calls = ServerCalls(self.store, self.recordings, live=not self.replay_only)
+        self.calls = ServerCalls(self.store, self.recordings, self.lessons, live=not self.replay_only)
         self._debug_lock = threading.Lock()
         self._debug: DebugCalls | None = None
 

@@ -138,7 +138,7 @@ def _runs(
         if wanted(each.id):
             yield each.id, app_state.store.find(each.id), {"title": each.title, "shows": each.shows, "step": each.step}
     for name in filter(wanted, app_state.lessons.recordings()):
-        yield name, app_state.store.find(name), {}
+        yield name, app_state.store.find(name), {"title": app_state.lessons.title_of(name)}
     for run in sorted({step["run"] for step in steps}):
         if wanted(f"debug-{run}"):
             trace, about = app_state.debug.recorded(folder, run)

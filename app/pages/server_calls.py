@@ -28,6 +28,7 @@ from ..jobs.streaming import EVICTED, as_sentence, page_line
 from ..server.limits import LIMITS
 from ..server.machine import elsewhere
 from ..server.middleware.session_tracker import CLIENT
+from ..store.lessons import Lessons
 from ..store.recordings import Recordings
 from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack, replay
 
@@ -40,8 +41,8 @@ _TYPES = {"jsonl.gz": "application/gzip", "html": "text/html", "csv": "text/csv"
 class ServerCalls:
     """Answers the calls of the page's scripts."""
 
-    def __init__(self, store: TraceStore, recordings: Recordings, live: bool = True) -> None:
-        self._store, self._recordings = store, recordings
+    def __init__(self, store: TraceStore, recordings: Recordings, lessons: Lessons, live: bool = True) -> None:
+        self._store, self._recordings, self._lessons = store, recordings, lessons
         self._live = live  # whether the page runs races of its own
         self._race: str | None = None
         self._race_lock = threading.Lock()
@@ -75,8 +76,9 @@ class ServerCalls:
         stored = self._store.find(run)
         with self._store.reading():
             _, lines = replay(stored.trace, str(run))
-        machine = elsewhere(stored.trace.header)
-        return {"lines": page_line(run=run, address=f"run={run}", machine=machine) + lines + stored.end()}
+        about = {"machine": elsewhere(stored.trace.header)}
+        about |= {"title": title} if (title := self._lessons.title_of(run)) else {}
+        return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end()}
 
     def recording_lines(self, run: str) -> str:
         """Return the lines of a recording, its title and sentence included."""

@@ -65,6 +65,13 @@ class Lessons:
         """Return the names of the recordings that only lessons show."""
         return sorted(path.name.removesuffix(".jsonl.gz") for path in self._folder.glob("*.jsonl.gz"))
 
+    def title_of(self, run: object) -> str | None:
+        """Return how the page titles a recording that only lessons show: by the first lesson that shows it."""
+        if not isinstance(run, str) or run not in self.recordings():
+            return None
+        shows = (lesson.title for lesson in self._lessons.values() if run in lesson.runs.values())
+        return f"Lesson: {next(shows, run)}"
+
     def packed(self, run: str) -> Packed | None:
         """Return a recording that only lessons show."""
         path = self._folder / f"{run}.jsonl.gz"

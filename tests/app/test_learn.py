@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,18 @@ def test_a_lesson_arrives_whole_and_its_runs_open() -> None:
     assert lesson["id"] == "verify" and len(lesson["screens"]) == 7
     assert "there is no lesson" in call("nope")["fault"].lower()
     assert app_state.calls.open_run("lesson-lookup-k16")["lines"].count('"kind":"step"') == 5
+
+
+def test_a_lessons_recording_is_titled_by_its_lesson(tmp_path: Path) -> None:
+    """Whoever opens it by its address has not made it: it is not their run."""
+    app_state = AppState()
+    title = app_state.lessons.lesson("verify")["title"]
+    host = json.loads(app_state.calls.open_run("lesson-lookup-k16")["lines"].partition("\n")[0])
+    assert host["kind"] == "host" and host["title"] == f"Lesson: {title}"
+    for run in app_state.lessons.recordings():
+        assert app_state.lessons.title_of(run) != f"Lesson: {run}"
+    assert [app_state.lessons.title_of(run) for run in ("lookahead", "../verify", "", None, 3, ["slow"])] == [None] * 6
+    assert Lessons(tmp_path).title_of("lesson-lookup-k16") is None
 
 
 def test_a_broken_lesson_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
