@@ -17,6 +17,7 @@ Residual = Callable[[Distribution, Distribution], Sequence[float]]
 P, Q = (0.6, 0.4), (0.9, 0.1)  # the two letters of the lesson "Why is the text the same, and chance still fair?"
 QUESTIONS = ("c(8)", "alpha", "tokens per step", "speed-up", "best gamma")
 _DRAWS = 1000  # values of u for which a rule is tried
+_CLOSE = 3  # percent of time within which two numbers of guesses are as good
 _BUSY = 0.5  # of the cores, from which on times say little
 
 
@@ -104,6 +105,17 @@ def check_formulas(tokens: Callable[[int, float], float], speedup: Callable[[int
             fault = f"{setting}, c = 1.2 and d = 0.3 your speed-up is {faster:.3f}: a step takes both c and d"
             _demand(abs(faster - float(exact / Fraction(15, 10))) < 1e-9, fault)
     return "Task 5 holds: both formulas are exact."
+
+
+def check_best(derived: int, seconds: Mapping[int, float]) -> str:
+    """Task 5: compare the derived number of guesses with the fastest that was measured; a miss is a warning."""
+    _demand(derived in seconds, f"{derived} guesses were not measured: derive one of {', '.join(map(str, seconds))}")
+    fastest = min((gamma for gamma in seconds if gamma), key=lambda gamma: seconds[gamma])
+    loss = 100 * (seconds[derived] / seconds[fastest] - 1)
+    measured = f"with {derived} guesses, as derived, it takes {loss:.1f}% longer than with {fastest}, the fastest"
+    if loss <= _CLOSE:
+        return f"Task 5 holds: {measured}."
+    return f"Look again: {measured}. Is c or d off, or did other work hold the cores meanwhile?"
 
 
 def check_order(order: Sequence[str], methods: Mapping[str, tuple[float, float, float]]) -> str:

@@ -1,8 +1,9 @@
-"""Time passes of a model over several rows, for the notebook: a method that guesses nothing of value."""
+"""Time passes of a model over several rows, and whole answers by the number of guesses, for the notebook."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decoding import Builder, Context, Draft, Engine, Method, Params, Verdict, param
@@ -42,3 +43,16 @@ def pass_ms(engine: Engine, rows: int, context: int = 256, steps: int = 6) -> fl
     run = engine.decode(text, _Rows, {"rows": rows}, None, budget, record="off", end_tokens=())
     times = [next(run).timing.forward_ms for _ in range(steps + _WARM_UP + 1)]
     return statistics.median(times[_WARM_UP + 1 :])
+
+
+def sweep_seconds(
+    engine: Engine, method: type[Method], prompt: str, gammas: Sequence[int], new_tokens: int, rounds: int = 3
+) -> dict[int, float]:
+    """Time an answer after its first step, by the number of guesses, 0 for none: medians of rounds taken in turn."""
+    times: dict[int, list[float]] = {gamma: [] for gamma in (0, *gammas)}
+    for _ in range(rounds):
+        for gamma, taken in times.items():
+            guessing, params = (method, {"gamma": gamma}) if gamma else ("autoregressive", None)
+            run = engine.generate(engine.as_turn(prompt), guessing, params, None, new_tokens, record="off")
+            taken.append(run.summary.decode_seconds)
+    return {gamma: statistics.median(taken) for gamma, taken in times.items()}

@@ -22,7 +22,7 @@ SOLVED: dict[str, tuple[str, ...]] = {
                 break""",
     ),
     "task-4": (
-        """turn = engine.as_turn(PRIME)
+        """turn = engine.as_turn(prompt)
     return {gamma: engine.generate(turn, Mine, {"gamma": gamma}, None, NEW_TOKENS) for gamma in GAMMAS}""",
         """kept = sum(step.accepted for step in run.trace.steps)
     tested = kept + sum(step.accepted < step.drafted for step in run.trace.steps)

@@ -38,7 +38,13 @@ def test_the_solved_notebook_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     printed = capsys.readouterr().out
     for task in range(2, 7):
         assert f"Task {task} holds" in printed
+    assert printed.count("Task 4 holds") == 2 and "guesses, as derived, it takes" in printed
     assert "best gamma" in printed and names["passes"][1] > names["passes"][4]
+    assert names["second_passes"] != names["passes"] and list(names["seconds"]) == [0, *names["GAMMAS"]]
+    assert [(curve.name, list(curve.x)) for curve in names["figure"].data] == [
+        ("expected", list(names["GAMMAS"])),
+        ("measured", list(names["GAMMAS"])),
+    ]
 
 
 def test_the_notebook_is_unsolved_and_keeps_no_output() -> None:
@@ -88,6 +94,10 @@ def test_other_mistakes_are_a_sentence() -> None:
         checks.check_formulas(flat, lambda gamma, alpha, c, d: flat(gamma, alpha) / (c + d))
     with pytest.raises(ExerciseError, match="b comes after a, but is faster"):
         checks.check_order(["a", "b"], {"a": (1.0, 1.0, 0.0), "b": (2.0, 1.0, 0.0)})
+    with pytest.raises(ExerciseError, match="5 guesses were not measured"):
+        checks.check_best(5, {0: 1.0, 1: 1.0})
+    assert "Task 5 holds" in checks.check_best(2, {0: 0.5, 1: 1.0, 2: 1.02})
+    assert "4.0% longer than with 1, the fastest. Is c or d off" in checks.check_best(2, {0: 0.5, 1: 1.0, 2: 1.04})
     assert "Measure again" in checks.check_cost({1: 1.0, 2: 1.1, 4: 1.0, 8: 9.0, 16: 9.0})
 
 
