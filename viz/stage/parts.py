@@ -153,7 +153,7 @@ class StepScene(Scene):
         self.draw_hidden()
         guesses = sum(role is Role.VERIFY for role in self.step.roles)
         if hidden := guesses - len(rows):
-            place = ZoneCell(GUESSES, 0, self.room.rows - 0.25)
+            place = ZoneCell(GUESSES, 0, max(rows.values(), default=0) + 0.75)
             self.word(f"and {count(hidden, 'guess', 'guesses')} more", place)
         return self.names
 
