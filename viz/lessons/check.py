@@ -12,13 +12,14 @@ from decoding.errors import SpecscopeError
 from ..methods import label_of, screen_of
 from ..views import views_of
 from .lesson import DEPTHS, FOLDER, Lesson, LessonError, LessonQuestion, LessonScreen, Prose, Show
-from .markup import entries_in, plain_text, read_glossary
+from .markup import entries_in, facts_in, plain_text, read_glossary
 from .page_lesson import LessonWriter, answers
 from .reader import read_lesson
 from .sources import RunLibrary
 
-MOST_WORDS, MOST_SCREEN_WORDS, MOST_SENTENCE_WORDS = 800, 70, 25
+MOST_WORDS, MOST_SCREEN_WORDS, MOST_SENTENCE_WORDS = 730, 70, 25
 MOST_RECORDED_BYTES = 1_500_000
+_DRAWN_AT_ONCE = ("drafted", "matched_tokens", "step_drafter_passes")  # facts of a step that the stage shows from p on
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z0-9\"'({`])")
 
 
@@ -133,6 +134,41 @@ def _check_screens(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
                 lesson.error(screen.show.line, "the mask is kept back while a question is open: show it in @reveal")
             )
         yield from _check_right(lesson, library, screen)
+    yield from _check_told(lesson)
+
+
+def _check_told(lesson: Lesson) -> Iterator[str]:
+    """Check that no text in front of a question states the fact that it asks for."""
+    told = set[str]()
+    for screen in lesson.screens:
+        ask = screen.ask
+        before = [*screen.before, *([ask.question] if ask else [])]
+        told.update(fact for text in before for fact in _facts_of(text))
+        told.update(_facts_of_slider(screen, after=False))
+        if ask:
+            asked = [ask.right.fact] if ask.right else []
+            asked += [fact for choice in ask.choices if choice.right for fact in _fact_alone(choice.words)]
+            if known := next((fact for fact in asked if fact in told), None):
+                yield str(lesson.error(ask.question.line, f"a text in front of the question states {known}"))
+        replies = [text for text in _texts_of_ask(ask) if text not in before] if ask else []
+        after = [*replies, *screen.after, *(screen.dials or {}).values()]
+        told.update(fact for text in after for fact in _facts_of(text))
+        told.update(_facts_of_slider(screen, after=True))
+
+
+def _facts_of(text: Prose) -> list[str]:
+    """Return the facts that a text states, without their digits."""
+    return [fact.partition(" :")[0].strip() for fact in facts_in(text.words)]
+
+
+def _fact_alone(text: Prose) -> list[str]:
+    """Return the fact that is all of a text: in a sentence it may be what the reader knows."""
+    return _facts_of(text) if plain_text(text.words) == "0" and facts_in(text.words) else []
+
+
+def _facts_of_slider(screen: LessonScreen, *, after: bool) -> list[str]:
+    slider = screen.slider
+    return [slider.fact_of(value, run) for value, run in slider.marks] if slider and slider.after is after else []
 
 
 def _check_show(lesson: Lesson, library: RunLibrary, show: Show) -> Iterator[str]:
@@ -178,11 +214,16 @@ def _check_open(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> It
     ask, show = screen.ask, screen.show
     if not ask or not ask.right or not show:
         return
-    judged = show.phase in ("accept", "commit")
+    judged = show.phase in ("accept", "commit") or ask.right.fact.startswith(_DRAWN_AT_ONCE)
     asked = LessonWriter(lesson, library).facts.step_of(ask.right.fact)
     if asked and asked[0] == show.runs[0] and (asked[1] < show.step or (asked[1] == show.step and judged)):
-        message = f"the stage shows the answer: ask for {ask.right.fact} at phase p, v or w of step {asked[1]}"
+        when = "before" if ask.right.fact.startswith(_DRAWN_AT_ONCE) else "at phase p, v or w of"
+        message = f"the stage shows the answer: ask for {ask.right.fact} {when} step {asked[1]}"
         yield str(lesson.error(ask.question.line, message))
+    outlined = [piece for piece in show.focus if piece.startswith("n")]
+    right = answers(LessonWriter(lesson, library).facts.value(ask.right.fact))
+    if ask.kind == "press" and outlined and isinstance(right, list) and {*outlined} <= {*right}:
+        yield str(lesson.error(show.line, "the outline gives the answer away: focus= names only what is to be pressed"))
     if judged and show.view == "timeline" and any(ask.right.fact == f"passes({run})" for run in show.runs):
         message = f"the timeline shows all steps: ask for {ask.right.fact} at phase p, v or w"
         yield str(lesson.error(ask.question.line, message))

@@ -93,6 +93,11 @@ def reading_gain(run: Trace) -> float:
     return rows_ms(run, 1) / ms_per_row(At(run, run.steps[0]))
 
 
+def prompt_in_passes(run: Trace) -> float:
+    """Return how many tokens could be written one by one in the time that the first pass took."""
+    return run.steps[0].timing.forward_ms / rows_ms(run, 1)
+
+
 def count_rows(run: Trace, rows: int) -> int:
     """Count the steps after the first that read so many rows."""
     return sum(step.fed == rows for step in run.steps[1:])
@@ -376,6 +381,11 @@ def right_after_wrong(at: At) -> int:
 def forward_ms(at: At) -> float:
     """Return the time of the target's pass."""
     return at.step.timing.forward_ms
+
+
+def separate_ms(at: At, passes: int) -> float:
+    """Return the time of so many passes like the step's, one after the other."""
+    return passes * at.step.timing.forward_ms
 
 
 def step_ms(at: At) -> float:

@@ -20,9 +20,14 @@ def verdict(claims: Claims, name: ClaimName) -> str:
     return claims.verdict(name)
 
 
+def letters(counts: RunCounts) -> int:
+    """Return how many letters were written, where there are two letters."""
+    return counts.count("A") + counts.count("B")
+
+
 def as_in_hundred(counts: RunCounts) -> float:
     """Return how many of a hundred written letters were an A, where there are two letters."""
-    return 100 * counts.count("A") / (counts.count("A") + counts.count("B"))
+    return 100 * counts.count("A") / letters(counts)
 
 
 def kept_in_hundred(counts: RunCounts) -> float:
@@ -48,6 +53,20 @@ def ratio(counts: RunCounts, above: CountName, below: CountName) -> float:
 def percent(counts: RunCounts, above: CountName, below: CountName) -> float:
     """Return one count as a percentage of another, as right guesses of those that were tried."""
     return 100 * ratio(counts, above, below)
+
+
+def percent_more(counts: RunCounts, other: RunCounts, above: CountName, below: CountName) -> float:
+    """Return by how many percent a ratio of counts exceeds the same ratio elsewhere."""
+    return 100 * (ratio(counts, above, below) / ratio(other, above, below) - 1)
+
+
+def tokens_by_position(counts: RunCounts) -> float:
+    """Return the tokens of a step in which every position is guessed: one, and the chance that guesses last so long."""
+    tokens = lasting = 1.0
+    for position in range(1, sum(name.startswith("right-") for name in counts.counts) + 1):
+        lasting *= ratio(counts, CountName(f"right-{position}"), CountName(f"tried-{position}"))
+        tokens += lasting
+    return tokens
 
 
 def keys_missing(ring: int, window: int, rows: int) -> int:

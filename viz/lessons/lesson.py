@@ -82,6 +82,11 @@ class Slider:
     line: int
     after: bool  # whether it comes after the answer
 
+    def fact_of(self, value: str, run: str) -> str:
+        """Return the fact that one of its marks states."""
+        fact = self.fact if "(" in self.fact else f"{self.fact}({run})"
+        return fact.replace("RUN", run).replace("VALUE", value)
+
 
 @dataclass(frozen=True, slots=True)
 class LessonScreen:

@@ -105,8 +105,7 @@ class LessonWriter:
         """Return a slider: for each of its marks the run and what the fact says of it."""
         marks = []
         for value, run in slider.marks:
-            name = slider.fact if "(" in slider.fact else f"{slider.fact}({run})"
-            number = self.fact(name.replace("RUN", run).replace("VALUE", value), slider.line)
+            number = self.fact(slider.fact_of(value, run), slider.line)
             marks.append({"value": value, "run": self.lesson.runs.get(run), "number": number})
         return {"label": slider.label, "marks": marks, "after": slider.after}
 

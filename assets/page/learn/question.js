@@ -130,6 +130,10 @@ export class Question {
   press(node) {
     const name = `n${node}`;
     if (this.ask.kind !== "press") return;
+    if (this.ask.what === "guess" && node === 0) {
+      this.picked.textContent = "That is the last token of the text. Press a guess.";
+      return;
+    }
     if (!this.ask.many) {
       const right = Array.isArray(this.ask.right) && this.ask.right.includes(name);
       const reply = this.ask.replies.find(([nodes]) => nodes.includes(name))?.[1] ?? this.ask.otherwise;

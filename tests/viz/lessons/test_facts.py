@@ -89,6 +89,9 @@ READER = FactReader(RunLibrary(), RUNS)
         ("in_hundred(after-cards-typical step) :0", "0"),
         ("ratio(phrases-0 rows tokens) :2", "1.22"),
         ("percent(drafter-slow listed ranked) :0", "45"),
+        ("percent_more(drafter-mended drafter-slow tokens steps) :2", "240.51"),  # 269 steps against 79
+        ("tokens_by_position(drafter-slow) :4", "1.2674"),  # 1 + 69 / 258: no second guess is right
+        ("letters(letters-compare)", "50,000"),
     ],
 )
 def test_a_fact_in_words(fact: str, text: str) -> None:
@@ -99,6 +102,8 @@ def test_a_time_is_that_of_the_record() -> None:
     first, *others = read_trace(RunLibrary().file(RUNS["ar"])).steps
     written = statistics.median(step.timing.forward_ms for step in others)
     assert READER.text("reading_gain(ar) :2") == f"{written * first.fed / first.timing.forward_ms:.2f}"
+    assert READER.text("prompt_in_passes(ar) :2") == f"{first.timing.forward_ms / written:.2f}"
+    assert READER.text("separate_ms(ar 5 6) :2") == f"{6 * others[4].timing.forward_ms:.2f}"
 
 
 def test_what_jacobi_overwrites_is_counted_by_the_whole_text() -> None:
