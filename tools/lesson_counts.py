@@ -17,8 +17,9 @@ from analysis.evaluate.evaluation import evaluate, in_this_process
 from analysis.evaluate.plan import make_plan
 from analysis.metrics import Selection, measure
 from analysis.prompts.tasks import read_tasks, spread, suite
-from analysis.store.folder import read_folder
+from analysis.store.folder import read_folder, read_summary, write_summary
 from app.examples import EXAMPLES
+from app.store.run_folders import SHIPPED
 from decoding import load
 from decoding.embedded import TARGET
 from decoding.engine import Engine
@@ -29,6 +30,7 @@ from viz.lessons.sources import RunLibrary
 Counts = dict[str, dict[str, int]]
 
 SLOW_DRAFTER = Path(__file__).parents[1] / "assets" / "samples" / "slow-drafter"
+DRAFTER_RUNS = {"slow": SHIPPED / "slow-drafter", "mended": SHIPPED / "slow-drafter-mended"}
 ACCEPTANCES = ("lossless", "typical")
 _PLACE = 4  # tokens of the answer before the one whose successor is counted
 _CHAIN: Mapping[str, Mapping[str, JSON]] = {"eagle3": {"form": "chain", "gamma": 6}}
@@ -96,9 +98,17 @@ def count_askings(english: Engine, times: int = 3) -> Counts:
 def count_drafters() -> Counts:
     """Count what docs/slow_drafter.md measures: acceptance by position and ranks, then what the doctor's changes bring.
 
-    A number of the doctor is tokens in a thousand steps.
+    The run folders that are counted ship, for the Debug page. A number of the doctor is tokens in a thousand steps.
     """
-    counts: Counts = {}
+    counts = {
+        f"drafter-{name}": _positions(Selection.from_folder(read_folder(folder)).where(method="eagle3"))
+        for name, folder in DRAFTER_RUNS.items()
+    }
+    return counts | {"doctor": _probes()}
+
+
+def write_drafter_runs(folders: Mapping[str, Path] = DRAFTER_RUNS) -> None:
+    """Evaluate the slow drafter and the mended one, into run folders."""
     with TemporaryDirectory() as place:
         mended = Path(place) / "mended"
         shutil.copytree(SLOW_DRAFTER, mended)
@@ -107,10 +117,9 @@ def count_drafters() -> Counts:
         for name, drafter in (("slow", SLOW_DRAFTER), ("mended", mended)):
             engine = load(TARGET, eagle=str(drafter), device="cpu")
             plan = make_plan(spread(read_tasks(suite(TARGET)), 7), ["eagle3"], params=_CHAIN, max_new_tokens=48)
-            evaluate(plan, Path(place) / name / "runs", in_this_process(engine), {"eagle": str(drafter)})
-            chosen = Selection.from_folder(read_folder(Path(place) / name / "runs")).where(method="eagle3")
-            counts[f"drafter-{name}"] = _positions(chosen)
-    return counts | {"doctor": _probes()}
+            shutil.rmtree(folders[name], ignore_errors=True)
+            evaluate(plan, folders[name], in_this_process(engine), {"eagle": f"{name} drafter"})
+            write_summary(folders[name], read_summary(folders[name]) | {"name": f"Sample: the {name} drafter"})
 
 
 def _positions(chosen: Selection) -> dict[str, int]:

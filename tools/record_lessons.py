@@ -1,7 +1,7 @@
 """Record the runs that only lessons show: `python -m tools.record_lessons [--only TEXT] [--out FOLDER]`.
 
 Sliders need one setting over several values, with light records; a few runs are full, because their steps are shown.
-The tokens and trees are reproducible; times of these runs are shown nowhere.
+The tokens and trees are reproducible, times are not: record on a quiet machine, since the lesson on cost shows some.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from tools.lesson_counts import (
     count_phrases,
     count_rates,
     count_successors,
+    write_drafter_runs,
 )
 from viz.lessons.lesson import FOLDER
 from viz.lessons.sources import COUNTS
@@ -214,6 +215,7 @@ def main() -> None:
             )
     if flags.only in COUNTS:
         pocket, english = engine_of(TARGET), engine_of(smollm2.NAME)
+        write_drafter_runs()
         counts = count_letters() | count_successors(pocket) | count_rates(pocket) | count_phrases(pocket)
         text = json.dumps(counts | count_askings(english) | count_drafters(), indent=1)
         (flags.out / COUNTS).write_text(text + "\n", encoding="utf-8")

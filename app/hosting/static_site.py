@@ -1,6 +1,6 @@
 """Write the page as plain files: `python -m app.hosting.static_site [--out FOLDER]`, or `make static`.
 
-The opening race, the gallery, the recorded race, the lessons, and the cards of the sample run folder with their
+The opening race, the gallery, the recorded race, the lessons, and the cards of the sample run folders with their
 steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server
 says so.
 """
@@ -91,25 +91,33 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
     _give(data, "page/race", {"lines": recorded_race(app_state.recordings, live=False)})
     viewer = {"gallery": app_state.recordings.gallery(), "landing": landing.id, "largest": 0}
     learn = {"lessons": lessons, "glossary": dict(app_state.lessons.glossary)}
-    cards = debug_cards(app_state.debug)
-    steps = debug_steps(app_state.debug, cards)
-    _give(data, "page/debug", cards)
-    _give(data, "page/debug-steps", steps)
+    listed = dict[str, list[dict[str, Any]]]()  # steps by run folder
+    for folder in debug_folders(app_state.debug):
+        cards = debug_cards(app_state.debug, folder)
+        steps = debug_steps(app_state.debug, cards)
+        _give(data, f"debug/{folder}", cards)
+        _give(data, f"steps/{folder}", steps)
+        listed[folder] = steps["steps"]
     for each in lessons:
         lesson = app_state.lessons.lesson(each["id"])
         _give(data, f"lessons/{each['id']}", lesson)
         _write(out / "lessons" / f"{each['id']}.html", plain_lesson(lesson, app_state.lessons.trace))
     names = list[str]()
-    for name, stored, about in _runs(app_state, cards["open"]["folder"], steps["steps"], wanted):
+    for name, stored, about in _runs(app_state, listed, wanted):
         _give(data, f"runs/{name}", _whole(name, stored, about))
         names.append(name)
-    _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names})
+    _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names, "folders": [*listed]})
     return folder_bytes(out)
 
 
-def debug_cards(calls: DebugCalls) -> dict[str, Any]:
-    """Compute what the Debug page shows of its first run folder."""
-    shown = calls.call("open", "")
+def debug_folders(calls: DebugCalls) -> list[str]:
+    """Return the run folders that ship."""
+    return [each["id"] for each in calls.call("open", "")["folders"]]
+
+
+def debug_cards(calls: DebugCalls, folder: str) -> dict[str, Any]:
+    """Compute what the Debug page shows of a run folder."""
+    shown = calls.call("open", f"screen=debug&folder={folder}")
     address = shown.get("address", "")
     return {"open": shown, "charts": {key: calls.call("chart", [address, key]) for key in METRICS}}
 
@@ -131,18 +139,19 @@ def debug_steps(calls: DebugCalls, cards: dict[str, Any]) -> dict[str, Any]:
 
 
 def _runs(
-    app_state: AppState, folder: str, steps: list[dict[str, Any]], wanted: Callable[[str], bool]
+    app_state: AppState, listed: dict[str, list[dict[str, Any]]], wanted: Callable[[str], bool]
 ) -> Iterator[tuple[str, StoredRun, dict[str, Any]]]:
-    """Yield the recordings of gallery, lessons and a run folder's listed steps, with what the page says of each."""
+    """Yield the recordings of gallery, lessons and run folders' listed steps, with what the page says of each."""
     for each in app_state.recordings:
         if wanted(each.id):
             yield each.id, app_state.store.find(each.id), {"title": each.title, "shows": each.shows, "step": each.step}
     for name in filter(wanted, app_state.lessons.recordings()):
         yield name, app_state.store.find(name), {"title": app_state.lessons.title_of(name)}
-    for run in sorted({step["run"] for step in steps}):
-        if wanted(f"debug-{run}"):
-            trace, about = app_state.debug.recorded(folder, run)
-            yield f"debug-{run}", StoredRun(trace, Play(trace.header)), about
+    for folder, steps in listed.items():
+        for run in sorted({step["run"] for step in steps}):
+            if wanted(f"debug-{folder}-{run}"):
+                trace, about = app_state.debug.recorded(folder, run)
+                yield f"debug-{folder}-{run}", StoredRun(trace, Play(trace.header)), about
 
 
 def _whole(name: str, stored: StoredRun, about: dict[str, Any]) -> dict[str, Any]:

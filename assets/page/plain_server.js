@@ -1,4 +1,4 @@
-// What a server answers, from plain files: recordings, lessons, the recorded race, and a run folder's cards with their steps.
+// What a server answers, from plain files: recordings, lessons, the recorded race, and run folders' cards with their steps.
 import { dataOf } from "./plain_data.js";
 
 const LIVE = "This page is plain files, without a server: install Specscope to do that.";
@@ -34,6 +34,16 @@ const selects = (asked, ours) => {
   return (fields(asked) && fields(asked) !== fields(ours)) || (asked.get("folder") ?? ours.get("folder")) !== ours.get("folder");
 };
 
+/**
+ * Return the run folder that an address names, or the first.
+ * @param {string} query
+ * @returns {Promise<string>}
+ */
+const folderIn = async (query) => {
+  const { folders } = await dataOf("page/props"), named = new URLSearchParams(query).get("folder");
+  return named && folders.includes(named) ? named : folders[0];
+};
+
 const refused = () => Promise.resolve({ fault: LIVE });
 
 export const plainServer = {
@@ -52,25 +62,25 @@ export const plainServer = {
     return { lesson: await dataOf(`lessons/${id}`) };
   }, "There is no lesson of that name: choose one."),
   debug_open: (/** @type {string} */ query) => orFault(async () => {
-    const { open } = await dataOf("page/debug");
+    const { open } = await dataOf(`debug/${await folderIn(query)}`);
     const asked = new URLSearchParams(query), ours = new URLSearchParams(open.address);
     const chart = asked.get("chart") ?? "";
     const linked = open.charts.some((/** @type {{ key: string }} */ { key }) => key === chart) ? { chart, address: `${open.address}&chart=${chart}` } : {};
     return { ...open, ...linked, notice: selects(asked, ours) ? LIVE : open.notice };
   }, "The run folder is missing."),
-  debug_chart: (/** @type {[query: string, key: string]} */ [, key]) =>
-    orFault(async () => (await dataOf("page/debug")).charts[key], "This chart is missing."),
-  debug_steps: (/** @type {[query: string, key: string, row: number, second: boolean, offset: number]} */ [, key, row, , offset]) =>
+  debug_chart: (/** @type {[query: string, key: string]} */ [query, key]) =>
+    orFault(async () => (await dataOf(`debug/${await folderIn(query)}`)).charts[key], "This chart is missing."),
+  debug_steps: (/** @type {[query: string, key: string, row: number, second: boolean, offset: number]} */ [query, key, row, , offset]) =>
     orFault(async () => {
-      const { steps, behind, listed } = await dataOf("page/debug-steps");
+      const { steps, behind, listed } = await dataOf(`steps/${await folderIn(query)}`);
       const { at, ...order } = behind[`${key}:${row}`];
       const shown = at.slice(offset, offset + listed).map((/** @type {number} */ place) => steps[place]);
       return { count: at.length, offset, ...order, steps: shown };
     }, "These steps are missing."),
   debug_export: refused,
   debug_bring: refused,
-  debug_play: (/** @type {[folder: string, run: number, step: number]} */ [, number, step]) => orFault(async () => {
-    const run = `debug-${number}`, { lines } = await recorded(run);
+  debug_play: (/** @type {[folder: string, run: number, step: number]} */ [folder, number, step]) => orFault(async () => {
+    const run = `debug-${folder}-${number}`, { lines } = await recorded(run);
     return { run, lines: `${lines}${JSON.stringify({ kind: "host", step })}\n` };
   }, "This run is missing."),
 };

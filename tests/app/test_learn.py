@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from app.state import AppState
 from app.store.lessons import Lessons
 from decoding.errors import TraceError
 from viz.lessons.lesson import FOLDER
+from viz.lessons.sources import RunLibrary
 
 
 def test_lessons_are_listed_as_they_are_taught() -> None:
@@ -54,6 +56,33 @@ def test_a_lessons_recording_is_titled_by_its_lesson(tmp_path: Path) -> None:
         assert app_state.lessons.title_of(run) != f"Lesson: {run}"
     assert [app_state.lessons.title_of(run) for run in ("lookahead", "../verify", "", None, 3, ["slow"])] == [None] * 6
     assert Lessons(tmp_path).title_of("lesson-lookup-k16") is None
+
+
+def test_a_chart_of_the_debug_page_shows_the_lessons_numbers() -> None:
+    """Each link of a lesson opens a chart as it stands, and what it shows is what the lesson counts."""
+    app_state = AppState()
+    links = [
+        screen["chart"]
+        for each in app_state.lessons.contents()
+        for screen in app_state.lessons.lesson(each["id"])["screens"]
+        if screen["chart"]
+    ]
+    assert len(links) >= 5
+    rows: dict[str, list[list[Any]]] = {}
+    for link in links:
+        opened = app_state.debug.call("open", link)
+        assert opened["notice"] == "" and f"&chart={opened['chart']}" in link and f"folder={opened['folder']}&" in link
+        [result] = app_state.debug.call("chart", [opened["address"], opened["chart"]])["results"]
+        assert result["rows"] and not result["reason"]
+        rows[f"{opened['folder']} {opened['chart']}"] = result["rows"]
+    for name, folder in (("drafter-slow", "slow-drafter"), ("drafter-mended", "slow-drafter-mended")):
+        counts = RunLibrary().counts(name).counts
+        shown = {position: (right, tried) for position, right, tried, *_ in rows[f"{folder} conditional_acceptance"]}
+        assert shown == {n: (counts[f"right-{n}"], counts[f"tried-{n}"]) for n in range(1, len(shown) + 1)}
+        assert f"right-{len(shown) + 1}" not in counts
+    ranks = [count for _, count, *_ in rows["slow-drafter rank_histogram"]]
+    counts = RunLibrary().counts("drafter-slow").counts
+    assert (sum(ranks), ranks[0], sum(ranks[:5])) == (counts["ranked"], counts["first"], counts["listed"])
 
 
 def test_a_broken_lesson_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

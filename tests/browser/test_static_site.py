@@ -15,7 +15,14 @@ from app.hosting.static_site import main, write_site
 from .conftest import serve_files
 
 NewPage = Callable[..., Any]
-RUNS = {"smollm2-spelling-prompt_lookup", "smollm2-spelling-autoregressive", "lesson-lookup-k1", "lookahead", "debug-1"}
+RUNS = {
+    "smollm2-spelling-prompt_lookup",
+    "smollm2-spelling-autoregressive",
+    "lesson-lookup-k1",
+    "lesson-slow-drafter",
+    "lookahead",
+    "debug-pocket-1",
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +84,7 @@ def test_a_card_opens_its_steps_in_the_player(new_page: NewPage, address: str) -
     steps.nth(1).get_by_role("button").click()
     at = "globalThis.SpecscopeApp?.shown.viewer?.player.state.step === 1"
     page.wait_for_function(f"{at} && SpecscopeApp.shown.viewer.player.record.head.header.method === 'draft_model'")
-    assert "run=debug-1&step=1" in page.evaluate("location.search")
+    assert "run=debug-pocket-1&step=1" in page.evaluate("location.search")
     page.evaluate("SpecscopeApp.shown.viewer.player.goto({ view: 'mask', node: 1 })")
     page.wait_for_function("document.querySelector('#viewer .ss-detail')?.textContent.includes('Sees')")
     page.reload()
@@ -85,6 +92,22 @@ def test_a_card_opens_its_steps_in_the_player(new_page: NewPage, address: str) -
     page.goto(f"{address}?screen=debug&f.method=draft_model")
     page.wait_for_selector(".app-debug-notice >> text=This page is plain files, without a server")
     page.wait_for_selector("#debug .ss-debug >> text=Acceptance")
+
+
+def test_a_lesson_leads_to_a_chart_of_another_run_folder(new_page: NewPage, address: str, site: Path) -> None:
+    page = new_page()
+    page.goto(f"{address}?screen=learn&lesson=debug&at=cliff")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.learn?.player.record.last === 39")
+    page.keyboard.press("c")
+    page.click(".app-learn-chart a")
+    page.wait_for_selector("#debug >> text=Guess 1 is right in 27%")
+    assert page.evaluate("SpecscopeApp.shown.debug.opened.folder") == "slow-drafter"
+    page.go_back()
+    page.wait_for_selector(".app-learn-reply.app-right:visible")
+    page.goto(f"{address}?screen=debug&folder=nothing")
+    page.wait_for_selector(".app-debug-notice >> text=This page is plain files, without a server")
+    link = "../index.html?screen=debug&amp;folder=slow-drafter&amp;chart=conditional_acceptance"
+    assert link in (site / "lessons" / "debug.html").read_text(encoding="utf-8")
 
 
 def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None:

@@ -15,7 +15,7 @@ from .lesson import DEPTHS, FOLDER, Lesson, LessonError, LessonQuestion, LessonS
 from .markup import entries_in, facts_in, plain_text, read_glossary
 from .page_lesson import LessonWriter, answers
 from .reader import read_lesson
-from .sources import RunLibrary
+from .sources import ASSETS, RunLibrary
 
 MOST_WORDS, MOST_SCREEN_WORDS, MOST_SENTENCE_WORDS = 730, 70, 25
 MOST_RECORDED_BYTES = 1_500_000
@@ -134,6 +134,8 @@ def _check_screens(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
                 lesson.error(screen.show.line, "the mask is kept back while a question is open: show it in @reveal")
             )
         yield from _check_right(lesson, library, screen)
+        if screen.chart and not (ASSETS / "runs" / screen.chart.folder).is_dir():
+            yield str(lesson.error(screen.chart.line, f"there is no run folder {screen.chart.folder!r} in assets/runs"))
     yield from _check_told(lesson)
 
 

@@ -89,6 +89,20 @@ class Slider:
 
 
 @dataclass(frozen=True, slots=True)
+class ChartLink:
+    """Where a chart of the Debug page is: a run folder that ships, and the metric's key."""
+
+    folder: str
+    key: str
+    line: int
+
+    @property
+    def address(self) -> str:
+        """Return the query that opens it."""
+        return f"screen=debug&folder={self.folder}&chart={self.key}"
+
+
+@dataclass(frozen=True, slots=True)
 class LessonScreen:
     """A heading with its text, its question, and what comes after the answer."""
 
@@ -104,6 +118,7 @@ class LessonScreen:
     dials: Mapping[str, Prose] | None = None
     cites: tuple[Prose, ...] = ()
     notes: tuple[Prose, ...] = ()
+    chart: ChartLink | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class LessonWriter:
             "dials": {depth: self.spans(text) for depth, text in (screen.dials or {}).items()},
             "cites": [self.cite(text) for text in screen.cites],
             "notes": [self.spans(text) for text in screen.notes],
+            "chart": screen.chart.address if screen.chart else None,
         }
 
     def fact(self, written_fact: str, line: int) -> Value:

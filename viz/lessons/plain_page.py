@@ -12,6 +12,7 @@ from ..fates import node_fates, target_choices
 from ..palette import MEANINGS
 from ..token_text import shown
 
+CHART_LINK = "Open this chart on the Debug tab"
 _LABELS = {meaning.fate: meaning.label for meaning in MEANINGS}
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -63,6 +64,8 @@ def _answer(screen: Mapping[str, Any], trace: Callable[[str], Trace]) -> str:
     given = ask["right"] if isinstance(ask["right"], int | float) else ", ".join(ask["right"] or [])
     parts = [f"<p><strong>{_words(right['spans']) if right else escape(str(given))}</strong></p>"]
     parts += map(_block, screen["after"])
+    if screen["chart"]:
+        parts.append(f'<p><a href="../index.html?{escape(screen["chart"])}">{CHART_LINK}</a></p>')
     if show:
         parts.append(_table(trace(show["runs"][0]), show["step"], judged=True))
     return "\n".join(parts)

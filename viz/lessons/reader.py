@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .lesson import DEPTHS, AnswerChoice, Lesson, LessonError, LessonQuestion, LessonScreen, Prose, Right, Show, Slider
+from .lesson import (
+    DEPTHS,
+    AnswerChoice,
+    ChartLink,
+    Lesson,
+    LessonError,
+    LessonQuestion,
+    LessonScreen,
+    Prose,
+    Right,
+    Show,
+    Slider,
+)
 
 PHASES = {"p": "propose", "v": "verify", "w": "answers", "a": "accept", "c": "commit"}
 PIECES = ("guess", "cell", "row", "token")
@@ -28,6 +40,7 @@ _RIGHT = re.compile(r"(.+?) = (.+)")
 _MARK = re.compile(r"(\S+)=(\S+)")
 _SLIDER = re.compile(r'(.+?) "([^"]+)": (.+)')
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_CHART = re.compile(r"([a-z0-9-]{1,40}) ([a-z0-9_]{1,40})", re.ASCII)
 
 
 class LessonLine(NamedTuple):
@@ -148,6 +161,7 @@ class _ScreenReader:
         self.dials: dict[str, Prose] = {}
         self.cites: list[Prose] = []
         self.notes: list[Prose] = []
+        self.chart: ChartLink | None = None
         self.paragraph: list[LessonLine] = []
 
     def screen(self) -> LessonScreen:
@@ -172,6 +186,7 @@ class _ScreenReader:
             self.dials,
             tuple(self.cites),
             tuple(self.notes),
+            self.chart,
         )
 
     def _take(self, line: LessonLine) -> None:
@@ -212,6 +227,7 @@ class _ScreenReader:
             "slider": self._read_slider,
             "dial": self._read_dial,
             "cite": lambda rest, at: self.cites.append(Prose(rest, at.number)),
+            "chart": self._read_chart,
             "note": lambda rest, at: self.notes.append(Prose(rest, at.number)),
         }
         if line.words.startswith("@else: "):
@@ -321,6 +337,14 @@ class _ScreenReader:
         if not colon or depth not in DEPTHS or depth in self.dials:
             raise self.file.error(line, f"@dial is written as one of {', '.join(DEPTHS)}, a colon and one line")
         self.dials[depth] = Prose(words, line.number)
+
+    def _read_chart(self, rest: str, line: LessonLine) -> None:
+        chart = _CHART.fullmatch(rest)
+        if not chart or self.chart:
+            raise self.file.error(
+                line, "a screen has one @chart, written as a run folder that ships and a metric's key"
+            )
+        self.chart = ChartLink(chart[1], chart[2], line.number)
 
     def _finished_ask(self) -> LessonQuestion | None:
         ask = self.ask

@@ -1,6 +1,7 @@
 // The column of a lesson: one screen of it, its question and what comes after the answer; and the keys for all of it.
 import { copyLink } from "../../player/controls/save.js";
 import { el, show } from "../../player/dom/elements.js";
+import { addressOf } from "../address.js";
 import { Question } from "./question.js";
 import { sliderOf } from "./slider.js";
 
@@ -76,9 +77,22 @@ export class Column {
     const { words } = this.learn;
     const dial = screen.dials[this.depth] ?? screen.dials.idea ?? screen.dials.mechanism ?? screen.dials.paper;
     this.after?.replaceChildren(...this.slider(screen, true), ...words.blocks(screen.after),
+      ...(screen.chart ? [this.chart(screen.chart)] : []),
       ...(dial ? [el("p", { class: "app-learn-dial" }, ...words.spans(dial))] : []),
       ...screen.cites.map(({ paper, place, claim, verdict }) => el("p", { class: "app-learn-cite" },
         `${paper}, ${place}: ${claim}. Here it `, el("strong", {}, verdictWords(verdict)), ".")));
+  }
+
+  // In this tab, as an entry of the history: going back leads to the lesson.
+  /** @param {string} query */
+  chart(query) {
+    const link = el("a", { href: addressOf(query) }, "Open this chart on the Debug tab");
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      this.learn.openChart(query);
+    });
+    return el("p", { class: "app-learn-chart" }, link);
   }
 
   dial() {

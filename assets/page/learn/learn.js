@@ -7,6 +7,7 @@ import { addressOf, asked, placeIn, write } from "../address.js";
 import { answerOf, runSource } from "../answers.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
+import { turnTo } from "../tabs.js";
 import { Column } from "./column.js";
 import { contents } from "./contents.js";
 import { Score } from "./score.js";
@@ -101,9 +102,10 @@ export class Learn {
     }
     const lesson = await this.load(id);
     if (!lesson || asked().get("lesson") !== id) return;
-    const at = lesson.screens.findIndex(({ anchor }) => anchor === query.get("at"));
+    const at = Math.max(lesson.screens.findIndex(({ anchor }) => anchor === query.get("at")), 0);
+    if (this.lesson === lesson && this.at === at && !this.wandered && !query.has("step")) return; // left for another tab
     this.lesson = lesson;
-    await this.enter(Math.max(at, 0));
+    await this.enter(at);
     if (query.has("step")) this.player.goto(placeIn(query));
   }
 
@@ -170,6 +172,16 @@ export class Learn {
       this.root.focus({ preventScroll: true });
       scrollTo(0, 0);
     } else if (direction > 0) this.finish();
+  }
+
+  /**
+   * Turn to a chart of the Debug page.
+   * @param {string} query
+   */
+  openChart(query) {
+    write(addressOf(query), true);
+    turnTo("debug");
+    if (shown.debug?.opened.facts) shown.debug.returned(); // else it follows the address once it is seen
   }
 
   // The list again, where the score is.

@@ -61,6 +61,7 @@ export interface LessonScreen {
   dials: { [depth: string]: Span[] };
   cites: { paper: string; place: string; claim: string; verdict: string }[];
   notes: Span[][];
+  chart: string | null; // the query that opens a chart of the Debug page
 }
 
 /** A lesson in the list of all. */

@@ -89,6 +89,9 @@ def test_a_guess_is_pressed_on_the_stage_itself(new_page: NewPage, served: Serve
     page.wait_for_function(f"{PLAYER}.state.phase === 'accept'")
     assert not page.evaluate(f"{PLAYER}.state.withheld")
     turn(page, "verify", "mistake")
+    page.evaluate(f"{PLAYER}.togglePin(4, 0)")
+    page.wait_for_selector("#learn .app-learn-picked >> text=That is the last token of the text. Press a guess.")
+    assert page.locator(".app-learn-reply.app-right, .app-learn-reply.app-wrong").count() == 0  # it is no answer
     page.locator("#learn .ss-stage [data-node='1']:visible").first.click()
     page.wait_for_selector(".app-learn-reply.app-wrong")
     assert "The target writes this token too." in page.inner_text(".app-learn-reply")
@@ -134,6 +137,25 @@ def test_a_slider_opens_the_runs_that_it_shows(new_page: NewPage, served: Served
     page.click(".app-learn-mark >> nth=0")
     page.wait_for_function(f"{PLAYER}.record.steps.length === 17")
     assert "17" in page.inner_text(".app-learn-value")
+
+
+def test_a_chart_of_the_debug_page_is_one_press_away(new_page: NewPage, served: Served) -> None:
+    """In this tab: going back leads to the lesson as it was left, with its answer."""
+    page = enter(new_page(), served, "lesson=debug&at=cliff")
+    assert page.locator(".app-learn-chart a").is_hidden()  # it would answer the question
+    page.keyboard.press("c")
+    page.wait_for_selector(".app-learn-reply.app-right")
+    for turned in range(2):  # the Debug page opens at it, and turns to it
+        page.click(".app-learn-chart a")
+        page.wait_for_function(
+            "SpecscopeApp.shown.debug?.opened.chart === 'conditional_acceptance' && "
+            "SpecscopeApp.shown.debug.opened.folder === 'slow-drafter' && document.activeElement.closest('#debug')"
+        )
+        page.wait_for_selector("#debug >> text=Guess 1 is right in 27%")
+        page.go_back()
+        page.wait_for_selector(".app-learn-reply.app-right:visible")
+        assert "at=cliff" in page.evaluate("location.search"), turned
+        assert "69 of 258" in page.inner_text(".app-learn-after")
 
 
 WRONG = ["lesson=nothing", "lesson=../../etc", "lesson=verify&at=nothing", "lesson=%00"]

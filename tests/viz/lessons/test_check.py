@@ -70,6 +70,8 @@ def test_every_recording_is_shown_or_counted_in_some_lesson() -> None:
         ("verify", "focus=n1,n2,n3,n4,n5", "focus=n77", "has n0 to n5"),
         ("verify", "view=timeline", "view=window", "has no view 'window'"),
         ("verify", "5=k5", "5=ar", "one model, one prompt and one method"),
+        ("debug", "@chart slow-drafter speedup", "@chart nothing speedup", "no run folder 'nothing' in assets/runs"),
+        ("debug", "@chart slow-drafter speedup", "@chart ../traces speedup", "a screen has one @chart"),
         ("verify", "glossary:guess", "glossary:nothing", "the glossary has no entry 'nothing'"),
         ("verify", "{#pass}", "{#copier}", "two screens have the same anchor"),
         ("verify", "needs: slow", "needs: verify", "it needs itself"),
