@@ -411,8 +411,8 @@ def step_drafter_passes(at: At) -> int:
 
 
 def phrases_kept(at: At) -> int:
-    """Count the phrases that the pool got from a rejected draft."""
-    return len(at.step.panel["inspired"])
+    """Count the phrases from a rejected draft that are new in the pool."""
+    return sum(became == "added" for *_, became in at.step.panel["inspired"])
 
 
 def staying(at: At) -> int:
