@@ -31,7 +31,7 @@ _HIGH = 1.7  # rows of a box, and
 _INSIDE = 0.66  # from its edge to the word in it
 _FUSED, _READ = 2.2, 4.4  # columns where the boxes of the feature and of the drafter begin
 _GAUGE, _WIDE = 6.0, 1.15  # the row of the gauges, and columns of each
-_HEIGHT = _ROWS + 0.7  # rows of both zones, with words below
+_BELOW = 0.7  # of a row, for words below the last
 _GAP = 0.25  # columns between the boxes and the tree
 _JOINED = "The states of these layers", "are joined into one feature."  # words above the boxes, and below them
 _DRAFTED = "The drafter guesses from the feature", "and the next word."
@@ -47,14 +47,15 @@ panel_of = panel_reader(Eagle3Panel)
 
 def _room(header: Header) -> Room:
     params = read_params(Eagle3Params, header)
-    return Room(min(params.depth if params.form == "tree" else params.gamma, _DEEPEST), _ROWS)
+    tree = params.form == "tree"
+    return Room(min(params.depth if tree else params.gamma, _DEEPEST), _ROWS if tree else 1)
 
 
 def base(run: RunState) -> Figure:
     """Return the stage without a step."""
     room = _room(run.header)
-    features = Zone(FEATURES, "Features of the target, and its drafter", COLUMNS - _DEEPEST - 1 - _GAP, _HEIGHT)
-    guesses = room.zone("Guesses and how likely each is")._replace(rows=_HEIGHT)
+    features = Zone(FEATURES, "Features of the target, and its drafter", COLUMNS - _DEEPEST - 1 - _GAP, _ROWS + _BELOW)
+    guesses = room.zone("Guesses and how likely each is")._replace(rows=room.rows + _BELOW)
     return stage([[text_zone()]], [[features], [guesses]])
 
 
