@@ -37,11 +37,12 @@ const pace = ({ tokens_per_step: tokens, speedup }) =>
   `${tokens.toFixed(2)} tokens per step${speedup ? `, speedup ${speedup.toFixed(2)}×` : ""}`;
 
 /**
- * @param {RecordedRun[]} rows
- * @param {(row: RecordedRun) => string} key
+ * @template T
+ * @param {T[]} rows
+ * @param {(row: T) => string} key
  */
-const groupBy = (rows, key) => {
-  /** @type {Map<string, RecordedRun[]>} */
+export const groupBy = (rows, key) => {
+  /** @type {Map<string, T[]>} */
   const groups = new Map();
   for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) ?? []), row]);
   return [...groups];

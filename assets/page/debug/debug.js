@@ -5,9 +5,9 @@ import { el, write } from "../../player/dom/elements.js";
 import { addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
 import { base64, save } from "../files.js";
+import { showInPlayer, untilSeen } from "../show_in_player.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
-import { turnTo } from "../tabs.js";
 import { ChartCards } from "./cards.js";
 import { Chooser } from "./chooser.js";
 import { FilterForm } from "./filters.js";
@@ -211,15 +211,8 @@ export class Debug {
    * @param {number} step
    */
   async play(lines, run, step) {
-    const { viewer } = shown;
-    if (!viewer) return;
     this.scrolled = scrollY;
-    writeAddress(addressOf(`run=${run}`, { step }), true); // the one entry that turning and showing make
-    turnTo("run");
-    viewer.opening?.leave();
-    await seen(viewer.root);
-    viewer.show(linesIn(lines));
-    viewer.root.scrollIntoView({ block: "start" });
+    await showInPlayer(linesIn(lines), run, step);
   }
 
   /** @param {File[]} files */
@@ -243,7 +236,7 @@ export class Debug {
   // Back or forward: what the address names is shown again, and the list from which a step was played.
   async returned() {
     if (addressOf(this.address) !== location.href) return this.load(location.search);
-    await seen(this.root);
+    await untilSeen(this.root);
     if (!this.list?.isConnected || this.list.open) return undefined;
     scrollTo({ top: this.scrolled });
     if (this.opener instanceof HTMLElement) this.opener.focus({ preventScroll: true }); // where keys go on after the list
@@ -268,17 +261,6 @@ export class Debug {
     this.cards.destroy();
   }
 }
-
-/** Until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
-const seen = (node) => new Promise((done) => {
-  let frames = 120;
-  const look = () => {
-    frames -= 1;
-    if (node.offsetParent || !frames) done(undefined);
-    else requestAnimationFrame(look);
-  };
-  look();
-});
 
 /**
  * @param {HTMLElement} element

@@ -28,19 +28,30 @@ export const gpuMs = (rows) => Math.max(READ_MS, ROW_MS * rows);
 /** The measured device's name without its maker's. */
 export const MEASURED_GPU = MEASURED.device.replace("NVIDIA ", "");
 
+/** @typedef {{ rows: number[], milliseconds: number[] }} PassTimes what passes over some numbers of rows took, 1 first */
+
 /**
- * Return the milliseconds of a pass over some rows, interpolated between numbers of rows that were measured.
- * More rows than the most of them take several passes.
+ * Return the milliseconds of a pass over some rows: what was measured, or on the straight line between two measured numbers of
+ * rows. Not a number beyond the most of them.
+ * @param {PassTimes} measured
+ * @param {number} rows
+ */
+export const interpolatedMs = ({ rows: counts, milliseconds: times }, rows) => {
+  const above = counts.findIndex((count) => count >= rows), below = Math.max(0, above - 1);
+  if (above < 0) return NaN;
+  const share = above > below ? (rows - counts[below]) / (counts[above] - counts[below]) : 0;
+  return times[below] + share * (times[above] - times[below]);
+};
+
+/**
+ * Return the milliseconds of a pass over some rows on the measured device. More rows than the most that were measured take
+ * several passes.
  * @param {number} rows
  * @returns {number}
  */
 export const measuredMs = (rows) => {
-  const { rows: counts, milliseconds: times } = MEASURED;
-  const last = counts.length - 1, most = counts[last];
-  if (rows > most) return times[last] + measuredMs(rows - most);
-  const above = counts.findIndex((count) => count >= rows), below = Math.max(0, above - 1);
-  const share = above > below ? (rows - counts[below]) / (counts[above] - counts[below]) : 0;
-  return times[below] + share * (times[above] - times[below]);
+  const most = /** @type {number} */ (MEASURED.rows.at(-1));
+  return rows > most ? interpolatedMs(MEASURED, most) + measuredMs(rows - most) : interpolatedMs(MEASURED, rows);
 };
 
 /** @type {{ value: Pace, label: string }[]} */
