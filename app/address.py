@@ -1,7 +1,7 @@
 """Converts the state of the page to the query of its address, and back. An address is untrusted input.
 
-screen=run|race|debug|learn (Gradio has a "page" of its own; app/debug/state.py reads the fields of the third, the
-    page's scripts lesson=ID and at=ANCHOR of the last)
+screen=run|race|debug|cost|learn (Gradio has a "page" of its own; app/debug/state.py reads the fields of the third, the
+    page's scripts those of the last two: assets/page/cost/choices.js; lesson=ID and at=ANCHOR)
 run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 beside=ID of a second run, recorded or made here, which the page shows in step with the first
@@ -43,7 +43,7 @@ from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .store.trace_store import ID
 
-SCREENS, PHASES = ("run", "race", "debug", "learn"), ("propose", "verify", "answers", "accept", "commit")
+SCREENS, PHASES = ("run", "race", "debug", "cost", "learn"), ("propose", "verify", "answers", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
@@ -106,7 +106,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
             return default
 
     state.screen = take("screen", _one_of(SCREENS), "run")
-    if state.screen in ("debug", "learn"):
+    if state.screen in ("debug", "cost", "learn"):
         return state
     state.run = take("run", _run, None)
     state.fork = take("branch", lambda text: _fork(text, given.get("force")), None)

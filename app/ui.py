@@ -64,7 +64,7 @@ def build(app_state: AppState) -> gr.Blocks:
 
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """Lay out the page for recorded runs, the recorded race, uploaded traces and run folders."""
-    from .pages import debug, learn
+    from .pages import cost, debug, learn
     from .pages.viewer import race_viewer
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -75,6 +75,8 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
             race_viewer(app_state).render()
         with gr.Tab("Debug", id="debug", elem_id="debug"):
             debug.build(app_state)
+        with gr.Tab("Cost", id="cost", elem_id="cost"):
+            cost.build(app_state)
         with gr.Tab("Learn", id="learn", elem_id="learn"):
             learn.build(app_state)
 
@@ -82,7 +84,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
         query = request.query_params or {}
         # Without a screen in the address the tabs stay as they are: a visitor may have turned already.
         screen = query.get("screen")
-        turned = gr.Tabs(selected=screen) if screen in ("race", "debug", "learn") else gr.skip()
+        turned = gr.Tabs(selected=screen) if screen in ("race", "debug", "cost", "learn") else gr.skip()
         return {tabs: turned, viewer: _open_run(app_state, query.get("run"), [])}
 
     page.load(tolerant(opened), None, [tabs, viewer], **QUICK)
@@ -91,7 +93,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """Lay out the page with live runs and races."""
     from .address import parse
-    from .pages import debug, learn, race, run
+    from .pages import cost, debug, learn, race, run
     from .race_from_run import race_from_run
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -101,6 +103,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
             race_form = race.build(app_state)
         with gr.Tab("Debug", id="debug", elem_id="debug"):
             debug.build(app_state)
+        with gr.Tab("Cost", id="cost", elem_id="cost"):
+            cost.build(app_state)
         with gr.Tab("Learn", id="learn", elem_id="learn"):
             learn.build(app_state)
 

@@ -1,8 +1,8 @@
 """Write the page as plain files: `python -m app.hosting.static_site [--out FOLDER]`, or `make static`.
 
-The opening race, the gallery, the recorded race, the lessons, and the cards of the sample run folders with their
-steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a server
-says so.
+The opening race, the gallery, the recorded race, the lessons, what passes cost, and the cards of the sample run folders
+with their steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a
+server says so.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ from ..jobs.streaming import page_line
 from ..server.limits import LIMITS
 from ..server.machine import elsewhere
 from ..state import AppState
+from ..store.pass_costs import shipped_costs
+from ..store.run_costs import OPEN, RunCosts
 from ..store.trace_store import StoredRun
 from .folder import folder_bytes, renew
 from .forms import ROOT
 
-SHEETS = ("plain", "page", "debug", "learn")
+SHEETS = ("plain", "page", "debug", "cost", "learn")
 MOST_BYTES = 20_000_000
-SCREENS = {"run": "Run", "race": "Race", "debug": "Debug", "learn": "Learn"}
-_PLACES = {"run": "viewer", "race": "race-viewer", "debug": "debug-viewer", "learn": "learn-viewer"}
+SCREENS = {"run": "Run", "race": "Race", "debug": "Debug", "cost": "Cost", "learn": "Learn"}
+_PLACES = {screen: "viewer" if screen == "run" else f"{screen}-viewer" for screen in SCREENS}
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -98,6 +100,11 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         _give(data, f"debug/{folder}", cards)
         _give(data, f"steps/{folder}", steps)
         listed[folder] = steps["steps"]
+    costs = RunCosts(app_state.recordings)
+    groups = costs.groups()
+    cost = {"curves": shipped_costs(), "groups": groups}
+    for group in (OPEN, *(each["id"] for each in groups if wanted(each["id"]))):
+        _give(data, f"costs/{group}", costs.of(group))
     for each in lessons:
         lesson = app_state.lessons.lesson(each["id"])
         _give(data, f"lessons/{each['id']}", lesson)
@@ -106,7 +113,8 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
     for name, stored, about in _runs(app_state, listed, wanted):
         _give(data, f"runs/{name}", _whole(name, stored, about))
         names.append(name)
-    _give(data, "page/props", {"viewer": viewer, "learn": learn, "runs": names, "folders": [*listed]})
+    props = {"viewer": viewer, "cost": cost, "learn": learn, "runs": names, "folders": [*listed]}
+    _give(data, "page/props", props)
     return folder_bytes(out)
 
 

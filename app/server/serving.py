@@ -41,6 +41,7 @@ from .middleware.session_tracker import SessionTracker
 
 _log = logging.getLogger(__name__)
 _SCRIPTS = Path(__file__).parents[2] / "assets" / "page"
+_SHEETS = ("page", "debug", "cost", "learn")
 _FOLDER = "specscope"
 Offers = Mapping[Kind, Sequence[BaseRoute]]  # what is served beside the page
 
@@ -50,11 +51,7 @@ class Site:
 
     def __init__(self, landing: str, opening: str = "") -> None:
         self._opens = bool(opening)
-        sheet = (
-            style()
-            + "\n"
-            + "\n".join((_SCRIPTS / f"{name}.css").read_text(encoding="utf-8") for name in ("page", "debug", "learn"))
-        )
+        sheet = style() + "\n" + "\n".join((_SCRIPTS / f"{name}.css").read_text(encoding="utf-8") for name in _SHEETS)
         contents = {
             "player": ("text/javascript", join(_SCRIPTS / "page.js")),
             "style": ("text/css", sheet),

@@ -1,6 +1,7 @@
 // The page around the player: what its template calls.
 import { holdBusyButtons } from "./busy.js";
 import { showChat } from "./chat.js";
+import { showCost } from "./cost/cost.js";
 import { showDoctor } from "./doctor.js";
 import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
@@ -35,6 +36,7 @@ globalThis.SpecscopeApp = {
   doctor: showDoctor,
   landscape: showLandscape,
   debug: showDebug,
+  cost: showCost,
   learn: showLearn,
   theme: toggleTheme,
   shown,

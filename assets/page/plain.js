@@ -1,6 +1,7 @@
 // The page as plain files: the same parts as on a server, without forms, in tabs of its own.
 import { el } from "../player/dom/elements.js";
 import { asked } from "./address.js";
+import { showCost } from "./cost/cost.js";
 import { showDebug } from "./debug/debug.js";
 import { showLearn } from "./learn/learn.js";
 import { dataOf } from "./plain_data.js";
@@ -12,7 +13,7 @@ import { followHome, followTabs } from "./tabs.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
 
-const SCREENS = ["run", "race", "debug", "learn"];
+const SCREENS = ["run", "race", "debug", "cost", "learn"];
 
 /** @param {string} screen */
 const select = (screen) => {
@@ -39,6 +40,7 @@ const begin = async () => {
   if (run && run !== props.viewer.landing) await shown.viewer?.files.recording(run);
   showRace(place("race-viewer"), { ...io, props: {} });
   showDebug(place("debug-viewer"), { ...io, props: { largest: 0 } });
+  showCost(place("cost-viewer"), { ...io, props: props.cost });
   showLearn(place("learn-viewer"), { ...io, props: props.learn });
 };
 

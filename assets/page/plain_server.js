@@ -56,6 +56,7 @@ export const plainServer = {
   open_recording: (/** @type {string} */ run) => orFault(async () => ({ lines: (await recorded(run)).lines }),
     "There is no such recording on this page: choose another one."),
   open_race: () => orFault(async () => ({ lines: (await dataOf("page/race")).lines }), "The race is missing."),
+  cost_runs: (/** @type {string} */ group) => orFault(() => dataOf(`costs/${group}`), "The steps of these runs are missing."),
   learn_lesson: (/** @type {string} */ id) => orFault(async () => {
     const { learn } = await dataOf("page/props");
     if (!learn.lessons.some((/** @type {{ id: string }} */ each) => each.id === id)) throw new Error("there is no such lesson");

@@ -3,4 +3,4 @@
 /** @import { Shown } from "./types.d.ts" */
 
 /** @type {Shown} */
-export const shown = { viewer: null, race: null, debug: null, learn: null, placed: false };
+export const shown = { viewer: null, race: null, debug: null, cost: null, learn: null, placed: false };

@@ -14,6 +14,7 @@ const ADDRESS = {
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
   debug: () => addressOf(shown.debug?.address ?? "screen=debug", {}),
+  cost: () => addressOf(shown.cost?.address ?? "screen=cost", {}),
   learn: () => shown.learn?.address() ?? addressOf("screen=learn", {}),
 };
 

@@ -4,6 +4,8 @@ import type { Race } from "../player/race/race.js";
 import type { Viewer } from "./viewer.js";
 import type { Learn } from "./learn/learn.js";
 import type { LearnIo } from "./learn/types.d.ts";
+import type { Cost } from "./cost/cost.js";
+import type { CostIo } from "./cost/types.d.ts";
 import type { Debug } from "./debug/debug.js";
 import type { DebugIo } from "./debug/types.d.ts";
 
@@ -138,6 +140,7 @@ export interface Shown {
   viewer: Viewer | null;
   race: Race | null;
   debug: Debug | null;
+  cost: Cost | null;
   learn: Learn | null;
   placed: boolean; // whether the address that the page was opened with has been followed
 }
@@ -151,6 +154,7 @@ declare global {
     doctor(element: HTMLElement, io: Io): void;
     landscape(element: HTMLElement, io: LandscapeIo): void;
     debug(element: HTMLElement, io: DebugIo): void;
+    cost(element: HTMLElement, io: CostIo): void;
     learn(element: HTMLElement, io: LearnIo): void;
     theme(): void;
     readonly shown: Shown;

@@ -9,7 +9,7 @@ import { turnTo } from "./tabs.js";
 /** @import { Place } from "../player/types.d.ts" */
 
 const NOTE_MS = 250;
-const OTHERS = ["race", "debug", "learn"]; // screens beside the viewer's
+const OTHERS = ["race", "debug", "cost", "learn"]; // screens beside the viewer's
 
 export class ViewerAddress {
   /** @param {Viewer} viewer */

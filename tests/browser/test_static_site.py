@@ -15,14 +15,8 @@ from app.hosting.static_site import main, write_site
 from .conftest import serve_files
 
 NewPage = Callable[..., Any]
-RUNS = {
-    "smollm2-spelling-prompt_lookup",
-    "smollm2-spelling-autoregressive",
-    "lesson-lookup-k1",
-    "lesson-slow-drafter",
-    "lookahead",
-    "debug-pocket-1",
-}
+RUNS = {f"smollm2-spelling-{method}" for method in ("prompt_lookup", "autoregressive", "jacobi")}
+RUNS |= {"lesson-lookup-k1", "lesson-slow-drafter", "lookahead", "debug-pocket-1"}
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +51,8 @@ def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: st
     page.wait_for_selector("#race .ss-lane")
     page.get_by_role("tab", name="Debug").click()
     page.wait_for_selector("#debug .ss-debug >> text=Acceptance", timeout=20_000)
+    page.get_by_role("tab", name="Cost").click()
+    page.wait_for_selector("#cost >> text=projections are within")
     page.get_by_role("tab", name="Learn").click()
     page.click(".app-learn-lesson >> nth=1")
     page.wait_for_function("SpecscopeApp.shown.learn.player.record.last === 29")

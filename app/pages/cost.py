@@ -1,0 +1,29 @@
+"""The Cost page: when speculation pays, by what passes cost on measured machines. It computes in the browser."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from ..state import AppState
+from ..store.pass_costs import pass_costs
+from ..store.run_costs import RunCosts
+from .server_calls import ServerFunction, answering
+
+
+def build(app_state: AppState) -> gr.HTML:
+    """Lay out the page."""
+    runs = RunCosts(app_state.recordings)
+    return gr.HTML(
+        html_template='<div class="app-cost-page"></div>',
+        js_on_load="SpecscopeApp.cost(element, { props, server });",
+        apply_default_css=False,
+        server_functions=functions(app_state, runs),
+        elem_id="cost-viewer",
+        curves=pass_costs(),
+        groups=runs.groups(),
+    )
+
+
+def functions(app_state: AppState, runs: RunCosts) -> list[ServerFunction]:
+    """Return plain functions, under the names that the script uses."""
+    return [answering("cost_runs", runs.of), *app_state.calls.functions()]

@@ -1,0 +1,96 @@
+// The page's choices and its address. An address is untrusted: what cannot be followed is told in a sentence.
+import { MOST_DRAFT } from "./drafting.js";
+import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
+
+/** @import { Choices, Curve, RunGroup } from "./types.d.ts" */
+
+export const OPEN = "open"; // the run in the Run tab, among groups of recorded runs
+export const MOST_CURVES = 4; // that are compared at once: as many as marks that can be told apart
+
+/** @type {Omit<Choices, "curve" | "with" | "runs">} */
+export const DEFAULTS = {
+  draft: 4, share: 0.05, accept: 0.7, keep: 1, drafting: "recorded", gpu: "h200", model: "7B", bits: 16, context: 1024, batch: 1,
+};
+
+/** What the sliders span. @type {{ [name in "draft" | "share" | "accept" | "keep"]: { low: number, high: number, step: number, words: string } }} */
+export const SPANS = {
+  draft: { low: 1, high: MOST_DRAFT, step: 1, words: "the draft length" },
+  share: { low: 0, high: 1, step: 0.01, words: "the drafter's cost" },
+  accept: { low: 0, high: 1, step: 0.01, words: "the acceptance of the first guess" },
+  keep: { low: 0, high: 1, step: 0.01, words: "the acceptance of further guesses" },
+};
+
+const LISTS = {
+  gpu: DEVICES.map(({ id }) => id), model: SHAPES.map(({ id }) => id), bits: BITS, context: CONTEXTS, batch: BATCHES,
+  drafting: ["recorded", "none"],
+};
+
+/**
+ * Return what is compared at first: what was measured here if anything was, and a machine unlike it.
+ * @param {Curve[]} curves
+ */
+const firstCurves = (curves) => {
+  const own = curves.find(({ here }) => here) ?? curves[0];
+  const others = curves.filter(({ device }) => device !== own?.device);
+  return { curve: own?.id ?? "", with: others.slice(0, 1).map(({ id }) => id) };
+};
+
+/**
+ * Return what an address chooses, and sentences on what of it cannot be followed.
+ * @param {URLSearchParams} query
+ * @param {Curve[]} curves
+ * @param {RunGroup[]} groups
+ * @returns {{ choices: Choices, problems: string[] }}
+ */
+export const choicesIn = (query, curves, groups) => {
+  /** @type {string[]} */
+  const problems = [];
+  const known = new Set(curves.map(({ id }) => id));
+  /** @type {any} every field is checked below */
+  const choices = { ...DEFAULTS, ...firstCurves(curves), runs: groups[0]?.id ?? OPEN };
+  const curve = query.get("curve");
+  if (curve !== null && known.has(curve)) choices.curve = curve;
+  else if (curve !== null) problems.push("The address names a measurement that this page does not have: here is another one.");
+  if (query.has("with")) {
+    const asked = (query.get("with") ?? "").split(",").filter(Boolean);
+    const found = [...new Set(asked)].filter((id) => known.has(id) && id !== choices.curve);
+    choices.with = found.slice(0, MOST_CURVES - 1);
+    if (asked.some((id) => !known.has(id))) problems.push("The address compares with a measurement that this page does not have.");
+    if (found.length > choices.with.length) problems.push(`At most ${MOST_CURVES} measurements are compared at once.`);
+  } else choices.with = choices.with.filter((/** @type {string} */ id) => id !== choices.curve);
+  for (const [name, { low, high, step, words }] of Object.entries(SPANS)) {
+    const given = query.get(name);
+    if (given === null) continue;
+    const value = /^\d{1,3}(\.\d{1,4})?$/.test(given) ? Math.round(Number(given) / step) * step : NaN;
+    if (value >= low && value <= high) choices[name] = Number(value.toFixed(2));
+    else problems.push(`The address gives ${words} as a number that is not from ${low} to ${high}: it is ${choices[name]} here.`);
+  }
+  for (const [name, values] of Object.entries(LISTS)) {
+    const given = query.get(name);
+    const value = values.find((each) => String(each) === given);
+    if (value !== undefined) choices[name] = value;
+    else if (given !== null) problems.push(`The address names no ${name} of this page: it is ${choices[name]} here.`);
+  }
+  const runs = query.get("runs");
+  if (runs === OPEN || groups.some(({ id }) => id === runs)) choices.runs = runs;
+  else if (runs !== null) problems.push("The address names recorded runs that this page does not have: here are others.");
+  return { choices, problems };
+};
+
+/**
+ * Return the query that names these choices; what is as at first is left out of it.
+ * @param {Choices} choices
+ * @param {Curve[]} curves
+ * @param {RunGroup[]} groups
+ */
+export const queryOf = (choices, curves, groups) => {
+  const query = new URLSearchParams({ screen: "cost" }), first = firstCurves(curves);
+  if (choices.curve !== first.curve) query.set("curve", choices.curve);
+  if (choices.with.join() !== first.with.filter((id) => id !== choices.curve).join()) query.set("with", choices.with.join());
+  if (choices.runs !== groups[0]?.id) query.set("runs", choices.runs);
+  for (const [name, value] of Object.entries(DEFAULTS)) {
+    const chosen = choices[/** @type {keyof typeof DEFAULTS} */ (name)];
+    if (chosen !== value) query.set(name, String(chosen));
+  }
+  return query.toString();
+};

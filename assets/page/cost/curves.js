@@ -1,0 +1,60 @@
+// c(T): what a pass over T tokens costs on a measured machine, in passes over one token.
+import { interpolatedMs } from "../../player/race/pace.js";
+
+/** @import { Curve, PassCost } from "./types.d.ts" */
+
+export const CHEAP = 1.2; // passes over one token: a pass that costs no more than this is called cheap
+
+/**
+ * @param {Curve} curve
+ * @returns {PassCost}
+ */
+export const passCost = (curve) => (tokens) => interpolatedMs(curve, tokens) / interpolatedMs(curve, 1);
+
+/**
+ * Return whether a pass over so many tokens was measured itself.
+ * @param {Curve} curve
+ * @param {number} tokens
+ */
+export const isMeasured = ({ rows }, tokens) => rows.includes(tokens);
+
+/** @param {Curve} curve */
+export const mostTokens = ({ rows }) => rows[rows.length - 1];
+
+/**
+ * Return the most tokens up to which every measured pass is cheap.
+ * @param {Curve} curve
+ */
+export const cheapUpTo = (curve) => {
+  const { rows } = curve, cost = passCost(curve);
+  const dear = rows.findIndex((tokens) => cost(tokens) > CHEAP);
+  return dear < 0 ? mostTokens(curve) : rows[dear - 1];
+};
+
+/** @param {Curve} curve */
+export const machineName = ({ device, threads }) => (threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device);
+
+/** @param {Curve} curve */
+export const curveName = (curve) => `${machineName(curve)}: ${curve.model} after ${curve.context.toLocaleString("en")} tokens`;
+
+/**
+ * Return in one sentence what a curve shows.
+ * @param {Curve} curve
+ */
+export const curveSentence = (curve) => {
+  const cheap = cheapUpTo(curve), most = mostTokens(curve), cost = passCost(curve);
+  const dearest = `one over ${most} costs ${cost(most).toFixed(2)}`;
+  if (cheap === most) return `${curveName(curve)}: even a pass over ${most} tokens costs only ${cost(most).toFixed(2)} passes over one.`;
+  if (cheap === 1) return `${curveName(curve)}: a pass over ${curve.rows[1]} tokens costs ${cost(curve.rows[1]).toFixed(2)} passes over one, ${dearest}.`;
+  return `${curveName(curve)}: a pass over up to ${cheap} tokens costs at most ${CHEAP} passes over one, ${dearest}.`;
+};
+
+/**
+ * Return where and when a curve was measured.
+ * @param {Curve} curve
+ */
+export const provenance = (curve) => {
+  const { dtype, date, versions, here, noisy } = curve;
+  const doubt = noisy.length ? ` Times at T = ${noisy.join(", ")} differed by more than 15%.` : "";
+  return `${curveName(curve)}: measured ${here ? "here " : ""}on ${date} in ${dtype} (${versions}).${doubt}`;
+};

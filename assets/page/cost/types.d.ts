@@ -1,0 +1,98 @@
+// What the Cost page gets: the counterpart of app/store/pass_costs.py and app/store/run_costs.py.
+
+import type { Server } from "../types.d.ts";
+
+/** What passes cost on one machine, for one model after one length of text. */
+export interface Curve {
+  id: string; // FILE:MODEL:CONTEXT, as addresses have it
+  device: string;
+  threads: number | null;
+  dtype: string;
+  date: string;
+  versions: string;
+  here: boolean; // whether `python -m decoding cost` measured it on this server
+  model: string;
+  context: number; // tokens of the text before the pass
+  rows: number[]; // the numbers of tokens that passes were measured over, 1 first
+  milliseconds: number[];
+  noisy: number[]; // those of the rows whose times differed much
+}
+
+/** What c(T) is asked of: the cost of a pass over so many tokens in passes over one; not a number where it is unknown. */
+export type PassCost = (tokens: number) => number;
+
+/** The sliders that say what a step drafts. */
+export interface Drafting {
+  draft: number; // guesses of a step, in a chain
+  share: number; // what drafting one of them costs, in passes over one token
+  accept: number; // the chance that the first guess is accepted
+  keep: number; // the chance of each further guess, as a share of that of the one before it
+}
+
+/** The steps of a recorded run after its first, in columns. */
+export interface RunSteps {
+  fed: number[]; // tokens that the pass read
+  wrote: number[];
+  drafting: number[] | null; // what drafting took, in passes over one token; null where no such pass was recorded
+}
+
+export interface RecordedCosts extends RunSteps {
+  id: string;
+  label: string; // of the method
+  title: string;
+  group: string;
+  family: string; // of the model
+  model: string;
+  recorded: string; // the machine that it was recorded on, in words
+  speedup: number | null; // measured there, of the whole run
+  later_speedup: number | null; // and of the steps after its first, which are those of a projection
+}
+
+/** What a pass over one token took where runs were recorded. */
+export interface PlainPass {
+  model: string;
+  recorded: string; // the machine, in words
+  milliseconds: number;
+}
+
+/** Recorded runs that the gallery lists together. */
+export interface RunGroup {
+  id: string; // of the first
+  family: string;
+  name: string;
+}
+
+export interface RunCosts {
+  runs: RecordedCosts[];
+  plain: PlainPass[];
+}
+
+/** A run's steps on another machine. */
+export interface Replay {
+  speedup: number; // over one token a pass; not a number where a step is beyond what was measured
+  costs: number[]; // of each step, in passes over one token, with its drafting
+  between: number; // steps whose number of tokens was not measured itself
+  beyond: number; // steps that read more tokens than were measured
+}
+
+/** What the page shows, all of it in the address. */
+export interface Choices extends Drafting {
+  curve: string;
+  with: string[]; // ids of other curves
+  runs: string; // a group of recorded runs, or "open"
+  drafting: "recorded" | "none";
+  gpu: string;
+  model: string;
+  bits: number; // of a weight
+  context: number;
+  batch: number;
+}
+
+export interface CostServer extends Server {
+  cost_runs(asked: string): Promise<(RunCosts & { fault?: string }) | { fault: string } | null>;
+}
+
+export interface CostIo {
+  props: { curves: Curve[]; groups: RunGroup[] };
+  server: CostServer;
+}

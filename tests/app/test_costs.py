@@ -1,0 +1,127 @@
+"""The Cost page's data: curves of measured machines, hostile files, and the steps of recorded runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.pages.cost import functions
+from app.state import AppState
+from app.store.pass_costs import SHIPPED, pass_costs, shipped_costs
+from app.store.recordings import FOLDER
+from app.store.run_costs import OPEN, RunCosts
+from decoding.errors import TraceError
+
+SHAPE = {"shape": "tiny", "context": 16, "rows": [1, 2, 4], "milliseconds": [1.0, 1.5, 2.0]}
+MACHINE = {"device": "A machine", "date": "2026-11-26", "dtype": "bfloat16", "versions": "torch 2"}
+
+
+def written(folder: Path, shapes: object, **facts: object) -> list[dict[str, Any]]:
+    (folder / "machine.json").write_text(json.dumps(MACHINE | {"shapes": shapes} | facts), encoding="utf-8")
+    return shipped_costs(folder)
+
+
+def test_every_shipped_curve_is_there() -> None:
+    curves = shipped_costs()
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in SHIPPED.glob("*.json")]
+    assert len(curves) == sum(len(each["shapes"]) for each in files) >= 5
+    assert {"cpu-2-cores:smollm2:128", "nvidia-h200:7B:1024"} <= {each["id"] for each in curves}
+    assert not any(each["here"] for each in curves)
+
+
+def test_what_was_measured_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The form of the cache is what `cost` saves: more keys than a shipped file, and times that were marked."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert pass_costs() == shipped_costs()
+    saved = MACHINE | {"model": "tiny", "threads": 2, "trees": [], "shapes": [SHAPE | {"noisy": [2], "rounds": 3}]}
+    (tmp_path / "specscope" / "costs").mkdir(parents=True)
+    (tmp_path / "specscope" / "costs" / "tiny-0123.json").write_text(json.dumps(saved), encoding="utf-8")
+    first = pass_costs()[0]
+    assert first["here"] and first["id"] == "tiny-0123:tiny:16"
+    assert (first["threads"], first["noisy"], first["rows"]) == (2, [2], [1, 2, 4])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [2, 4, 8]},
+        {"rows": [1, 4, 2]},
+        {"rows": [1, 2]},
+        {"rows": [1], "milliseconds": [1.0]},
+        {"rows": [1, 2, 2**40]},
+        {"rows": [1, 2.5, 3]},
+        {"milliseconds": [1.0, 0.0, 2.0]},
+        {"milliseconds": [1.0, -1.0, 2.0]},
+        {"milliseconds": [1.0, "2", 2.0]},
+        {"milliseconds": [1.0, float("nan"), 2.0]},
+        {"milliseconds": [1.0, float("inf"), 2.0]},
+        {"context": -1},
+        {"shape": 3},
+        {"shape": None},
+    ],
+)
+def test_a_curve_that_cannot_be_is_left_out_alone(
+    tmp_path: Path, change: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [each["model"] for each in written(tmp_path, [SHAPE | change, SHAPE])] == ["tiny"]
+    assert "is left out" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["", "[[", "[]", "{}", '{"shapes": 3}', "[" * 100_000, "\x00"])
+def test_a_file_that_holds_no_costs_is_left_out(tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "broken.json").write_text(content, encoding="utf-8")
+    assert shipped_costs(tmp_path) == [] and "broken.json is left out" in caplog.text
+    assert shipped_costs(tmp_path / "nowhere") == []
+
+
+def test_names_of_a_file_are_one_plain_line(tmp_path: Path) -> None:
+    """They reach menus and addresses."""
+    (curve,) = written(tmp_path, [SHAPE | {"shape": "a/b, c:d\n‮" + "x" * 100}], device="A\nB")
+    assert curve["device"] == "A B" and curve["id"] == f"machine:a-b-c-d-{'x' * 56}:16"
+    assert len(curve["model"]) == 80 and curve["model"].isprintable()
+
+
+@pytest.fixture(scope="module")
+def costs() -> RunCosts:
+    return RunCosts(AppState().recordings)
+
+
+def test_a_run_gives_the_columns_of_its_steps(costs: RunCosts) -> None:
+    """They are read from the file itself here, step by step."""
+    answer = costs.of("smollm2-spelling-jacobi")
+    assert [each["label"] for each in answer["runs"]][:3] == ["Jacobi", "Lookahead", "Draft model"]
+    run = next(each for each in answer["runs"] if each["id"] == "smollm2-spelling-draft_model")
+
+    def steps(name: str) -> list[dict[str, Any]]:
+        with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            return [line for line in map(json.loads, lines) if line["kind"] == "step"][1:]
+
+    own, plain = steps(run["id"]), steps("smollm2-spelling-autoregressive")
+    assert run["fed"] == [step["fed"] for step in own] and sum(run["wrote"]) == sum(len(s["emitted"]) for s in own)
+    pace, plain_pace = (
+        sum(len(step["emitted"]) for step in each) / sum(step["timing"]["total_ms"] for step in each)
+        for each in (own, plain)
+    )
+    assert run["later_speedup"] == pytest.approx(pace / plain_pace)
+    (one_token,) = [each["milliseconds"] for each in answer["plain"] if each["model"] == "smollm2"]
+    assert run["drafting"] == pytest.approx([s["timing"]["draft_ms"] / one_token for s in own], abs=1e-4)
+    assert run["recorded"] == "AMD EPYC, 2 threads, bfloat16"
+
+
+def test_every_speculative_recording_is_in_one_group(costs: RunCosts) -> None:
+    groups = costs.groups()
+    listed = [each.id for each in AppState().recordings if each.method != "autoregressive"]
+    assert {each["id"] for each in groups} <= set(listed) and len({each["id"] for each in groups}) == len(groups)
+    assert costs.of(OPEN)["runs"] == [] and len(costs.of(OPEN)["plain"]) == 2
+
+
+@pytest.mark.parametrize("asked", ["", "nothing", "../open", None, 3, ["open"], {"id": "open"}, "x" * 10_000])
+def test_what_is_no_group_is_refused(costs: RunCosts, asked: object) -> None:
+    with pytest.raises(TraceError, match="no such group"):
+        costs.of(asked)
+    call = next(each for each in functions(AppState(), costs) if each.__name__ == "cost_runs")
+    assert call(asked)["fault"].startswith("There is no such group")

@@ -1,0 +1,112 @@
+"""The Cost tab in a browser: sliders answer at once, all choices are in the address, and marks lead to the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .conftest import Served
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+CURVES = "curve=cpu-2-cores:smollm2:128&with=nvidia-h200:7B:1024"
+CHARTS = 5
+MOST_MS = 50  # from a slider's move to its last mark
+
+
+def enter(page: Any, served: Served, query: str = CURVES) -> Any:
+    """Open an address of the tab, and wait until its recorded runs are drawn."""
+    page.goto(f"{served.address}?screen=cost&{query}")
+    page.wait_for_function(f"document.querySelectorAll('#cost .app-cost-chart').length === {CHARTS}")
+    return page
+
+
+def facts(page: Any) -> dict[str, str]:
+    names, values = (page.locator(f"#cost .app-cost-facts {kind}").all_inner_texts() for kind in ("dt", "dd"))
+    return dict(zip(names, values, strict=True))
+
+
+def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served)
+    assert facts(page)["Speed-up"] == "2.10×" and facts(page)["Tokens per step"] == "2.77"
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate(
+        """for (const [name, value] of [["First guess accepted", 0.1], ["Drafting a guess costs", 0.3]]) {
+        const slider = document.querySelector(`#cost input[aria-label='${name}']`);
+        slider.value = value;
+        slider.dispatchEvent(new Event("input"));
+        }"""
+    )
+    said = page.inner_text("#cost section[aria-label='When a draft pays'] .app-cost-says")
+    assert said.count("Do not speculate here") == 2
+    page.focus("#cost input[aria-label='Draft length']")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "draft=6" in page.evaluate("location.search") and facts(page)["Best draft length"] == "none"
+    assert not asked
+    page.go_back()  # both presses are one entry of the history
+    page.wait_for_function("!location.search.includes('draft=')")
+    assert facts(page)["Speed-up"] == "2.10×"
+    page.evaluate("scrollTo(0, 900)")
+    page.click("#cost section[aria-label='Recorded runs on these machines'] summary")
+    page.click("#cost .ss-table button >> text=Prompt lookup")
+    page.click("dialog[open] button >> text=Step 4")
+    at = "SpecscopeApp.shown.viewer.player"
+    page.wait_for_function(f"{at}.record.head?.header.method === 'prompt_lookup' && {at}.state.step === 4")
+    assert "run=smollm2-spelling-prompt_lookup&step=4" in page.evaluate("location.search")
+    page.go_back()
+    page.wait_for_selector("#cost .app-cost-chart")
+    assert page.evaluate("location.search").startswith("?screen=cost&curve=")
+
+
+@pytest.mark.slow
+def test_a_hostile_address_gets_sentences(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "curve=%3Cscript%3E&draft=1e9&gpu=constructor&runs=../x")
+    assert "does not have" in page.inner_text("#cost [role=alert]") and facts(page)["Tokens per step"] == "2.77"
+
+
+@pytest.mark.slow
+def test_the_open_run_is_projected_too(new_page: NewPage, served: Served) -> None:
+    page = new_page()
+    page.goto(f"{served.address}?run=smollm2-rain-suffix")
+    page.wait_for_function("SpecscopeApp.shown.viewer?.player.record.end")
+    page.get_by_role("tab", name="Cost").click()
+    page.wait_for_selector("#cost .app-cost-chart")
+    page.locator("#cost select").nth(3).select_option("open")
+    page.wait_for_selector("#cost .app-cost-says >> text=SuffixDecoding is projected to be")
+    assert "runs=open" in page.evaluate("location.search")
+
+
+@pytest.mark.slow  # axe reads the whole tab, in both themes and on a phone
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_the_tab_is_accessible_and_fits(new_page: NewPage, served: Served, width: int, theme: str) -> None:
+    axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
+    page = enter(new_page(width=width, height=844), served, f"{CURVES}&__theme={theme}")
+    for summary in page.locator("#cost summary").all():
+        summary.click()
+    page.wait_for_selector("#cost .ss-table")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    report = axe_core_python.Axe().run(page, context="#cost")
+    serious = [each["id"] for each in report["violations"] if each["impact"] != "minor"]
+    assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in report["violations"]]
+
+
+@pytest.mark.slow  # it measures: the fastest of several times, since the machine may have other work
+def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served)
+    took = page.evaluate(
+        """() => [...document.querySelectorAll("#cost input[type=range]")].map((slider) => {
+        const times = [1, 2, 3, 4, 5].map((_, at) => {
+            const begun = performance.now();
+            slider.value = String(Number(slider.min) + (at % 2 ? 1 : 2) * Number(slider.step));
+            slider.dispatchEvent(new Event("input"));
+            document.body.getBoundingClientRect();
+            return performance.now() - begun;
+        });
+        return Math.min(...times);
+        })"""
+    )
+    assert len(took) == 8 and max(took) < MOST_MS

@@ -1,0 +1,176 @@
+// The arithmetic of the Cost page. Expected numbers come from elsewhere: outcomes of a draft enumerated in exact fractions, a
+// break-even found by scanning, and rooflines worked out from published configurations, all in Python.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { choicesIn, queryOf } from "../../assets/page/cost/choices.js";
+import { cheapUpTo, curveSentence, passCost } from "../../assets/page/cost/curves.js";
+import { bestDraft, breakEven, expectedTokens, speedUp, verdict } from "../../assets/page/cost/drafting.js";
+import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/replay.js";
+import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
+import { roundTicks } from "../../assets/page/cost/chart.js";
+
+const near = (actual, expected, within = 1e-9) => assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
+
+const fileOf = (file) => JSON.parse(readFileSync(join(process.argv[1], "../../../assets/costs", `${file}.json`), "utf8"));
+
+/** A curve as app/store/pass_costs.py gives it, of a file of assets/costs/. */
+const curve = (file, shape, context) => {
+  const { shapes, ...machine } = fileOf(file);
+  const found = shapes.find((each) => each.shape === shape && each.context === context);
+  return { threads: null, here: false, noisy: [], ...machine, ...found, id: `${file}:${shape}:${context}`, model: shape };
+};
+const CPU = curve("cpu-2-cores", "smollm2", 128), H200 = curve("nvidia-h200", "7B", 1024);
+const steep = { ...CPU, rows: [1, 2, 4, 8], milliseconds: [10, 21, 43, 90] }; // reading two tokens costs more than reading them one by one
+
+test("a pass costs what was measured, and between two measurements what the straight line says", () => {
+  near(passCost(CPU)(4), 8.8909 / 8.1016);
+  near(passCost(CPU)(5), 1.1226547842401502); // half-way between 4 and 6
+  near(passCost(H200)(5), 0.9966777233161498);
+  assert.ok(Number.isNaN(passCost(CPU)(65)) && Number.isNaN(passCost(H200)(129)));
+});
+
+test("the sentence on a curve says up to where passes are cheap", () => {
+  assert.equal(cheapUpTo(CPU), 6); // c(6) is 1.15 and c(8) 1.33
+  assert.equal(cheapUpTo(H200), 64); // c(64) is 1.16 and c(96) 1.2008
+  assert.match(curveSentence(CPU), /AMD EPYC, 2 threads.*up to 6 tokens costs at most 1.2.*over 64 costs 6.28/);
+  assert.match(curveSentence(steep), /over 2 tokens costs 2.10 passes over one.*over 8 costs 9.00/);
+  assert.match(curveSentence({ ...CPU, milliseconds: CPU.rows.map(() => 5) }), /even a pass over 64 tokens costs only 1.00/);
+});
+
+test("a step writes what all outcomes of its guesses come to on average", () => {
+  near(expectedTokens({ draft: 4, accept: 0.7, keep: 1 }), 2.7731);
+  near(expectedTokens({ draft: 3, accept: 0.8, keep: 0.5 }), 2.184);
+  assert.equal(expectedTokens({ draft: 5, accept: 0, keep: 1 }), 1);
+  assert.equal(expectedTokens({ draft: 5, accept: 1, keep: 1 }), 6);
+});
+
+test("the speed-up and the best draft length follow the machine's own passes", () => {
+  near(speedUp(passCost(CPU), { draft: 4, share: 0.05, accept: 0.7, keep: 1 }), 2.0966166176105534);
+  near(speedUp(passCost(H200), { draft: 4, share: 0.05, accept: 0.7, keep: 1 }), 2.3173323493608446);
+  const best = bestDraft(passCost(CPU), { share: 0.05, accept: 0.7, keep: 1 });
+  assert.equal(best.draft, 5);
+  near(best.speedup, 2.1040152291811993);
+  assert.equal(bestDraft(passCost(CPU), { share: 0, accept: 0.9, keep: 1 }).draft, 8);
+  assert.deepEqual(bestDraft(passCost(CPU), { share: 0.4, accept: 0.3, keep: 1 }), { draft: 0, speedup: 1 });
+});
+
+test("the acceptance to break even is where a step writes as many tokens as it costs passes", () => {
+  near(breakEven(passCost(CPU), { draft: 4, share: 0.05, keep: 1 }), 0.244606, 1e-6);
+  near(breakEven(passCost(H200), { draft: 4, share: 0.05, keep: 1 }), 0.164453, 1e-6);
+  assert.equal(breakEven(passCost(H200), { draft: 4, share: 0, keep: 1 }), 0); // its passes over 5 tokens were no slower than over one
+  assert.equal(breakEven(passCost(steep), { draft: 3, share: 0, keep: 1 }), null); // c(4) is 4.3, for 4 tokens at most
+  assert.equal(breakEven(passCost(CPU), { draft: 4, share: 1, keep: 1 }), null);
+});
+
+test("the verdict says not to speculate where no draft is faster", () => {
+  const draft = { draft: 4, share: 0.4, accept: 0.3, keep: 1 };
+  assert.match(verdict(passCost(CPU), draft), /^Do not speculate here: .* accepted 70% of the time\.$/); // at 0.69 they write 2.721 tokens, and cost 1.123 + 1.6
+  assert.match(verdict(passCost(steep), { ...draft, draft: 3, accept: 1, share: 0 }), /^Do not speculate here: .* not even certain guesses would pay\.$/);
+  assert.match(verdict(passCost(steep), { ...draft, draft: 9 }), /^Do not speculate here: .* over 10 tokens were not measured\.$/);
+  assert.match(verdict(passCost(CPU), { ...draft, share: 0.05, accept: 0.7 }), /^Speculation pays here: 4 guesses a step are 2.10 times .*, and no other length gains more/);
+  assert.match(verdict(passCost(CPU), { ...draft, share: 0.05, accept: 0.7, draft: 5 }), /^Speculation pays here: 5 guesses a step are best: 2.10 times/);
+  assert.match(verdict(passCost(CPU), { ...draft, share: 0.05, accept: 0.7, draft: 1 }), /: 1 guess a step is 1.61 times .*, and 5 would be best: 2.10 times/);
+  assert.match(verdict(passCost(CPU), { draft: 16, share: 0.1, accept: 0.5, keep: 1 }), /^Speculation pays here, but not with 16 guesses/);
+});
+
+test("a run's own steps are replayed, each with its pass and its drafting", () => {
+  const run = { fed: [4, 8, 1], wrote: [3, 4, 1], drafting: [0.5, 0.25, 0] };
+  const { speedup, costs, between, beyond } = replay(run, { ...steep, milliseconds: [10, 11, 12, 15] }, true);
+  assert.deepEqual(costs.map((each) => Number(each.toFixed(6))), [1.7, 1.75, 1]);
+  near(speedup, 8 / 4.45);
+  assert.deepEqual([between, beyond], [0, 0]);
+  near(replay(run, { ...steep, milliseconds: [10, 11, 12, 15] }, false).speedup, 8 / 3.7);
+  near(replay({ fed: [6], wrote: [1], drafting: null }, steep, false).speedup, 1 / 6.65); // between 4.3 and 9, and slower than one token a pass
+  assert.equal(replay({ fed: [6], wrote: [1], drafting: null }, steep, false).between, 1);
+});
+
+test("what was not measured is not projected, with the reason", () => {
+  const run = { fed: [4, 9], wrote: [1, 1], drafting: null };
+  assert.ok(Number.isNaN(replay(run, steep, false).speedup));
+  assert.match(lacking(run, steep, false), /1 of 2 steps read more than the 8 tokens/);
+  assert.match(lacking({ ...run, fed: [4, 8] }, steep, true), /drafting costs is unknown/);
+  assert.equal(lacking({ ...run, fed: [4, 8] }, steep, false), "");
+  assert.match(lacking({ fed: [], wrote: [], drafting: [] }, steep, true), /single step/);
+});
+
+test("the steps of the run in the player leave its first one out", () => {
+  const steps = [[20, [5, 6], 9], [5, [7], 4], [3, [8, 9], 1]].map(([fed, emitted, draft]) => ({ fed, emitted, ms: [draft, 1, 1, 1, 12] }));
+  assert.deepEqual(stepsOf(steps, { model: "", recorded: "", milliseconds: 8 }), { fed: [5, 3], wrote: [1, 2], drafting: [0.5, 0.125] });
+  assert.equal(stepsOf(steps, undefined).drafting, null);
+});
+
+test("the typical error is the median of what projections are off by", () => {
+  const pairs = [[2, 1], [1.1, 1], [0.9, 1], [5, null], [NaN, 1]].map(([projected, measured]) => ({ projected, measured }));
+  near(typicalError(pairs), 0.1, 1e-9);
+  near(typicalError(pairs.slice(0, 2)), 0.55, 1e-9);
+  assert.equal(typicalError(pairs.slice(3)), null);
+});
+
+const shape = (id) => SHAPES.find((each) => each.id === id), device = (id) => DEVICES.find((each) => each.id === id);
+const LOAD = { bits: 16, context: 1024, batch: 1 };
+
+test("shapes have the weights and caches of the models that were measured", () => {
+  for (const { shape: id, parameters: counted } of fileOf("nvidia-h200").shapes) {
+    const { layers, width } = shape(id);
+    assert.equal(parameters(shape(id)) - (2 * layers + 1) * width, counted); // the file counts no norms
+  }
+  assert.equal(tokenBytes(shape("135M")), 23040); // as records of SmolLM2 have it
+  assert.equal(Math.round(parameters(shape("70B")) / 1e8), 695);
+});
+
+test("a pass takes the longer of reading and computing", () => {
+  near(passSeconds(device("h200"), shape("7B"), LOAD, 1), 0.0029907643733333334, 1e-15); // reads 14.4 GB
+  near(passSeconds(device("h200"), shape("7B"), { ...LOAD, batch: 256 }, 5), 0.019103983878988876, 1e-15); // computes
+  near(rooflineCost(device("h200"), shape("7B"), { ...LOAD, context: 0 })(512), 2.5318154812303506);
+  near(passSeconds(device("h200"), shape("7B"), { ...LOAD, bits: 4, context: 0 }, 1), (7110660096 / 2 + 131072) / 4.8e12, 1e-15);
+});
+
+test("the batch from which on a draft loses is found, where there is one", () => {
+  const weak = { draft: 2, share: 0.1, accept: 0.3, keep: 1 }, strong = { draft: 4, share: 0.05, accept: 0.7, keep: 1 };
+  assert.equal(losesFrom(device("h200"), shape("7B"), { ...LOAD, context: 0 }, weak), 128);
+  assert.equal(losesFrom(device("h200"), shape("7B"), LOAD, strong), null);
+  assert.equal(losesFrom(device("h200"), shape("7B"), LOAD, { ...weak, accept: 0 }), 1);
+  const said = (batch, drafting) => rooflineSentences(device("h200"), shape("7B"), { ...LOAD, context: 0, batch }, drafting).join(" ");
+  assert.match(said(128, weak), /limited by computing. Do not speculate here: .* 0.67 times as fast. It loses from a batch of 128 on/);
+  assert.match(said(1, strong), /limited by memory. The draft above makes it 2.31 times as fast/);
+});
+
+test("a model that does not fit is named with what it takes", () => {
+  assert.ok(!fits(device("l4"), shape("70B"), LOAD) && fits(device("h200"), shape("70B"), LOAD));
+  assert.match(rooflineSentences(device("l4"), shape("70B"), LOAD, { draft: 4, share: 0, accept: 0.7, keep: 1 }).at(-1), /139 GB, more than the 24 GB/);
+});
+
+const KNOWN = [[CPU, H200], ["smollm2-prime-autoregressive", "lookahead"].map((id) => ({ id, family: "", name: id }))];
+const asked = (query) => choicesIn(new URLSearchParams(query), ...KNOWN);
+
+test("choices become an address and are found again in it", () => {
+  const { choices, problems } = asked(`curve=${H200.id}&draft=7&share=0.25&accept=0.9&keep=0.5&runs=lookahead&drafting=none&gpu=l4&model=13B&bits=8&context=4096&batch=32&with=`);
+  assert.deepEqual(problems, []);
+  assert.deepEqual([choices.curve, choices.draft, choices.share, choices.bits, choices.batch, choices.with], [H200.id, 7, 0.25, 8, 32, []]);
+  assert.deepEqual(asked(queryOf(choices, ...KNOWN)).choices, choices);
+  assert.equal(queryOf(asked("").choices, ...KNOWN), "screen=cost");
+  assert.deepEqual(asked("").choices.with, [H200.id]); // a machine unlike the first
+});
+
+test("what was measured here comes first", () => {
+  assert.equal(choicesIn(new URLSearchParams(), [CPU, { ...H200, here: true }], []).choices.curve, H200.id);
+});
+
+test("a hostile address gets sentences and the page's own values", () => {
+  const hostile = "curve=../../etc&with=x,y&draft=1e9&share=-1&accept=0x10&keep=NaN&runs=<script>&drafting=all&gpu=h900&model=__proto__&bits=3&context=1&batch=constructor";
+  const { choices, problems } = asked(hostile);
+  assert.deepEqual(choices, { ...asked("").choices, with: [] });
+  assert.equal(problems.length, 13);
+  for (const sentence of problems) assert.match(sentence, /^[A-Z][^<>]*\.$/);
+  assert.equal(asked("draft=999").choices.draft, 4);
+  assert.equal(asked("draft=17").problems.length, 1);
+  assert.equal(asked("accept=1.00").choices.accept, 1);
+});
+
+test("ticks are round and few", () => {
+  assert.deepEqual(roundTicks(0, 6.28).map(([, text]) => text), ["0", "2", "4", "6"]);
+  assert.deepEqual(roundTicks(0, 1.5).map(([, text]) => text), ["0.0", "0.5", "1.0", "1.5"]);
+});
