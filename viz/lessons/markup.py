@@ -1,4 +1,4 @@
-"""Turns the prose of a lesson into spans: plain text, bold, code, and words that the glossary explains."""
+"""Turns the prose of a lesson into spans: plain, bold or code, words of the glossary, and links to the Cost page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ TextSpan = dict[str, str]
 
 GLOSSARY = FOLDER / "glossary.md"
 _FACT = re.compile(r"\{\{(.+?)\}\}")
-_MARKUP = re.compile(r"\*\*(?P<bold>[^*]+)\*\*|`(?P<code>[^`]+)`|\[(?P<word>[^\]]+)\]\(glossary:(?P<entry>[a-z-]+)\)")
+_MARKUP = re.compile(
+    r"\*\*(?P<bold>[^*]+)\*\*|`(?P<code>[^`]+)`|\[(?P<word>[^\]]+)\]\((glossary:(?P<entry>[a-z-]+)|(?P<screen>screen=cost[\w.:,=&-]*))\)"
+)
 _ENTRY = re.compile(r"- \*\*(?P<word>[^*]+)\*\* \{#(?P<name>[a-z-]+)\}: (?P<sentence>.+)")
 
 
@@ -35,8 +37,9 @@ def _pieces(words: str, fact: Callable[[str], str]) -> Iterator[list[TextSpan]]:
     at = 0
     for match in _MARKUP.finditer(words):
         yield _plain(words[at : match.start()], fact)
-        if match["entry"]:
-            yield [{"text": filled(match["word"], fact), "entry": match["entry"]}]
+        if match["word"]:
+            leads = {"entry": match["entry"]} if match["entry"] else {"screen": match["screen"]}
+            yield [{"text": filled(match["word"], fact), **leads}]
         else:
             kind = "bold" if match["bold"] else "code"
             yield [{"text": filled(match[kind], fact), "kind": kind}]

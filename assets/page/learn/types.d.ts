@@ -1,11 +1,12 @@
 // What the server sends of lessons: the counterpart of viz/lessons/page_lesson.py and app/pages/learn.py.
 import type { Server } from "../types.d.ts";
 
-/** A piece of a text: plain, or of a kind, or a word of the glossary. */
+/** A piece of a text: plain, or of a kind, a word of the glossary, or a link. */
 export interface Span {
   text: string;
   kind?: "bold" | "code";
   entry?: string;
+  screen?: string; // the query of another screen's address, which it leads to
 }
 
 export interface Block {

@@ -1,5 +1,8 @@
 // Texts of lessons as elements; a word of the glossary explains itself to the pointer, the keyboard and a finger.
 import { el } from "../../player/dom/elements.js";
+import { addressOf, write } from "../address.js";
+import { shown } from "../shown.js";
+import { turnTo } from "../tabs.js";
 
 /** @import { Block, Span } from "./types.d.ts" */
 
@@ -11,7 +14,8 @@ export class Words {
 
   /** @param {Span[]} spans */
   spans(spans) {
-    return spans.map(({ text, kind, entry }) => {
+    return spans.map(({ text, kind, entry, screen }) => {
+      if (screen !== undefined) return linkTo(screen, text);
       if (entry !== undefined) return this.explained(text, this.glossary[entry] ?? "");
       if (kind === "bold") return el("strong", {}, text);
       return kind === "code" ? el("code", {}, text) : text;
@@ -43,6 +47,24 @@ export class Words {
     return nodes;
   }
 }
+
+/**
+ * A link to another screen, which is turned to in this page.
+ * @param {string} query
+ * @param {string} words
+ */
+const linkTo = (query, words) => {
+  const link = el("a", { class: "app-learn-link", href: addressOf(query, {}) }, words);
+  link.addEventListener("click", (event) => {
+    const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
+    if (button || ctrlKey || metaKey || shiftKey || altKey) return;
+    event.preventDefault();
+    write(addressOf(query, {}), true);
+    turnTo(new URLSearchParams(query).get("screen") ?? "run");
+    shown.cost?.returned(); // it follows the address by itself where it has not been seen yet
+  });
+  return link;
+};
 
 /** @param {Span[]} spans */
 export const plainText = (spans) => spans.map(({ text }) => text).join("");
