@@ -35,8 +35,8 @@ test("a pass costs what was measured, and between two measurements what the stra
 test("the sentence on a curve says up to where passes are cheap", () => {
   assert.equal(cheapUpTo(CPU), 6); // c(6) is 1.15 and c(8) 1.33
   assert.equal(cheapUpTo(H200), 64); // c(64) is 1.16 and c(96) 1.2008
-  assert.match(curveSentence(CPU), /AMD EPYC, 2 threads.*up to 6 tokens costs at most 1.2.*over 64 costs 6.28/);
-  assert.match(curveSentence(steep), /over 2 tokens costs 2.10 passes over one.*over 8 costs 9.00/);
+  assert.match(curveSentence(CPU), /AMD EPYC, 2 threads .*: up to 6 tokens, a pass costs at most 1.2 times .* over 64 tokens it is 6.28 times/);
+  assert.match(curveSentence(steep), /over 2 tokens costs 2.10 times .*, over 8 9.00 times/);
   assert.match(curveSentence({ ...CPU, milliseconds: CPU.rows.map(() => 5) }), /even a pass over 64 tokens costs only 1.00/);
 });
 
@@ -134,8 +134,8 @@ test("the batch from which on a draft loses is found, where there is one", () =>
   assert.equal(losesFrom(device("h200"), shape("7B"), LOAD, strong), null);
   assert.equal(losesFrom(device("h200"), shape("7B"), LOAD, { ...weak, accept: 0 }), 1);
   const said = (batch, drafting) => rooflineSentences(device("h200"), shape("7B"), { ...LOAD, context: 0, batch }, drafting).join(" ");
-  assert.match(said(128, weak), /limited by computing. Do not speculate here: .* 0.67 times as fast. It loses from a batch of 128 on/);
-  assert.match(said(1, strong), /limited by memory. The draft above makes it 2.31 times as fast/);
+  assert.match(said(128, weak), /computing limits it. Do not speculate here: .* 0.67 times as fast. It loses from a batch of 128 on/);
+  assert.match(said(1, strong), /memory limits it. The draft above makes decoding 2.31 times as fast/);
 });
 
 test("a model that does not fit is named with what it takes", () => {

@@ -35,7 +35,7 @@ export const cheapUpTo = (curve) => {
 export const machineName = ({ device, threads }) => (threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device);
 
 /** @param {Curve} curve */
-export const curveName = (curve) => `${machineName(curve)}: ${curve.model} after ${curve.context.toLocaleString("en")} tokens`;
+export const curveName = (curve) => `${machineName(curve)} (${curve.model} after ${curve.context.toLocaleString("en")} tokens)`;
 
 /**
  * Return in one sentence what a curve shows.
@@ -43,10 +43,11 @@ export const curveName = (curve) => `${machineName(curve)}: ${curve.model} after
  */
 export const curveSentence = (curve) => {
   const cheap = cheapUpTo(curve), most = mostTokens(curve), cost = passCost(curve);
-  const dearest = `one over ${most} costs ${cost(most).toFixed(2)}`;
-  if (cheap === most) return `${curveName(curve)}: even a pass over ${most} tokens costs only ${cost(most).toFixed(2)} passes over one.`;
-  if (cheap === 1) return `${curveName(curve)}: a pass over ${curve.rows[1]} tokens costs ${cost(curve.rows[1]).toFixed(2)} passes over one, ${dearest}.`;
-  return `${curveName(curve)}: a pass over up to ${cheap} tokens costs at most ${CHEAP} passes over one, ${dearest}.`;
+  const times = (/** @type {number} */ tokens) => `${cost(tokens).toFixed(2)} times as much as one over a single token`;
+  if (cheap === most) return `${curveName(curve)}: even a pass over ${most} tokens costs only ${times(most)}.`;
+  if (cheap === 1) return `${curveName(curve)}: a pass over ${curve.rows[1]} tokens costs ${times(curve.rows[1])}, over ${most} ${cost(most).toFixed(2)} times.`;
+  return `${curveName(curve)}: up to ${cheap} tokens, a pass costs at most ${CHEAP} times as much as one over a single token; over ${most} tokens it is `
+    + `${cost(most).toFixed(2)} times.`;
 };
 
 /**

@@ -1,7 +1,7 @@
 // When a draft pays, by sliders, on every machine that is compared.
 import { el } from "../../player/dom/elements.js";
 import { Card } from "./card.js";
-import { roundTicks } from "./chart.js";
+import { keyMark, roundTicks } from "./chart.js";
 import { SPANS } from "./choices.js";
 import { slider } from "./controls.js";
 import { curveName, isMeasured, passCost } from "./curves.js";
@@ -37,7 +37,8 @@ export class DraftCard extends Card {
     }
     this.facts = el("dl", { class: "app-cost-facts" });
     this.controls.append(el("div", { class: "app-cost-sliders" }, ...[...this.sliders.values()].map(({ node }) => node)));
-    this.says.after(this.facts);
+    this.of = el("p", { class: "app-cost-small" });
+    this.says.after(this.of, this.facts);
   }
 
   /** @param {Cost} page */
@@ -45,6 +46,7 @@ export class DraftCard extends Card {
     for (const [name, control] of this.sliders) control.show(choices[name]);
     const costs = compared.map(passCost);
     const [cost] = costs;
+    this.of.replaceChildren(keyMark(LOOKS[0], true, false), curveName(compared[0]));
     const facts = [
       ["Tokens per step", expectedTokens(choices).toFixed(2)],
       ["A step costs", shown(stepCost(cost, choices), (value) => `${value.toFixed(2)} passes`)],
@@ -57,7 +59,7 @@ export class DraftCard extends Card {
       measured: isMeasured(curve, draft + 1) })).filter(({ y }) => !Number.isNaN(y)).map((point) => ({ ...point,
       says: `${curveName(curve)}: ${SLIDERS.draft.words(point.x)} are ${point.y.toFixed(2)} times as fast` })));
     const high = Math.max(1.5, ...curves.flat().map(({ y }) => y));
-    const says = compared.map((curve, at) => `${curveName(curve)}. ${verdict(costs[at], choices)}`);
+    const says = compared.map((curve, at) => `${curveName(curve)}: ${lower(verdict(costs[at], choices))}`);
     this.draw({
       says: says.map((words, at) => ({ words, look: LOOKS[at] })),
       charts: [{
@@ -91,6 +93,9 @@ export class DraftCard extends Card {
     };
   }
 }
+
+/** @param {string} sentence */
+const lower = (sentence) => sentence[0].toLowerCase() + sentence.slice(1);
 
 /** @param {number} value */
 export const known = (value) => (Number.isNaN(value) ? null : Number(value.toFixed(2)));

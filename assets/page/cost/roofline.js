@@ -109,6 +109,12 @@ export const rooflineCost = (device, shape, load) => (tokens) =>
 export const fits = (device, shape, load) => work(shape, load, 1).bytes <= device.memory;
 
 /**
+ * @param {Shape} shape
+ * @param {Load} load
+ */
+export const gigabytes = (shape, load) => Math.round(work(shape, load, 1).bytes / 1e9);
+
+/**
  * Return the first batch from which on drafting is slower than none, of those that the page offers; null if there is none.
  * @param {Device} device
  * @param {Shape} shape
@@ -126,9 +132,6 @@ export const chosenDevice = ({ gpu, model }) => ({
   device: DEVICES.find(({ id }) => id === gpu) ?? DEVICES[0], shape: SHAPES.find(({ id }) => id === model) ?? SHAPES[0],
 });
 
-/** @param {number} count */
-const passes = (count) => `${count.toFixed(2)} passes over one`;
-
 /**
  * Return in words what the roofline shows for a draft.
  * @param {Device} device
@@ -141,13 +144,13 @@ export const rooflineSentences = (device, shape, load, drafting) => {
   const faster = speedUp(cost, drafting), needed = breakEven(cost, drafting), from = losesFrom(device, shape, load, drafting);
   const { bytes, operations } = work(shape, load, tokens);
   const computes = operations / device.operationsPerSecond > bytes / device.bytesPerSecond;
-  const first = `Projected for ${shape.id} on ${device.name}: a pass over ${tokens} tokens of each of ${load.batch} `
-    + `text${load.batch > 1 ? "s" : ""} costs ${passes(cost(tokens))} and is limited by ${computes ? "computing" : "memory"}.`;
-  const pays = Number(faster.toFixed(2)) > 1 ? `The draft above makes it ${faster.toFixed(2)} times as fast.`
-    : `Do not speculate here: the draft above makes it ${faster.toFixed(2)} times as fast${needed === null ? ", and no acceptance would change that" : ""}.`;
+  const first = `Projected for ${shape.id} on ${device.name} with a batch of ${load.batch}: a pass over ${tokens} tokens of each text costs `
+    + `${cost(tokens).toFixed(2)} times as much as one over a single token, and ${computes ? "computing" : "memory"} limits it.`;
+  const pays = Number(faster.toFixed(2)) > 1 ? `The draft above makes decoding ${faster.toFixed(2)} times as fast.`
+    : `Do not speculate here: the draft above makes decoding ${faster.toFixed(2)} times as fast${needed === null ? ", and no acceptance would change that" : ""}.`;
   const batches = from === null ? `It pays at every batch up to ${BATCHES[BATCHES.length - 1]}.`
     : from === 1 ? "It loses at every batch." : `It loses from a batch of ${from} on.`;
-  const room = fits(device, shape, load) ? [] : [`Weights and texts take ${Math.round(work(shape, load, 1).bytes / 1e9)} GB, more than the `
+  const room = fits(device, shape, load) ? [] : [`Weights and texts take ${gigabytes(shape, load)} GB, more than the `
     + `${device.memory / 1e9} GB of the device.`];
   return [first, pays, batches, ...room];
 };

@@ -7,7 +7,7 @@ import { curveName, passCost } from "./curves.js";
 import { known } from "./draft_card.js";
 import { bestDraft, speedUp } from "./drafting.js";
 import { RECORDED_LOOK, powersOfTwo } from "./passes_card.js";
-import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES, chosenDevice, rooflineCost, rooflineSentences } from "./roofline.js";
+import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES, chosenDevice, fits, gigabytes, rooflineCost, rooflineSentences } from "./roofline.js";
 
 /** @import { Control } from "./controls.js" */
 /** @import { Cost } from "./cost.js" */
@@ -82,8 +82,9 @@ export class RooflineCard extends Card {
         level: "as fast as one token a pass; below it speculation loses",
       }],
       table: () => ({
-        columns: ["Batch", "Speed-up of this draft", "Best draft length", "Its speed-up"], more: false,
-        rows: batches.map(({ batch, speedup, best }) => [batch, known(speedup), best.draft || "do not speculate", known(best.speedup)]),
+        columns: ["Batch", "Speed-up of this draft", "Best draft length", "Its speed-up", "Weights and texts, GB"], more: false,
+        rows: batches.map(({ batch, speedup, best }) => [batch, known(speedup), best.draft || "do not speculate", known(best.speedup),
+          `${gigabytes(shape, { ...choices, batch })}${fits(device, shape, { ...choices, batch }) ? "" : " (does not fit)"}`]),
       }),
       notes: [`${device.name}, by NVIDIA's data sheet: ${device.bytesPerSecond / 1e12} TB/s, ${device.operationsPerSecond / 1e12} TFLOP/s (dense bfloat16), `
         + `${device.memory / 1e9} GB. Weights of fewer bits are read as such and multiplied in bfloat16; keys and values have 16 bits.`,
@@ -99,5 +100,5 @@ export class RooflineCard extends Card {
  */
 const beside = (curve, cost) => {
   const most = curve.rows[curve.rows.length - 1];
-  return `Measured there: a pass over ${most} tokens costs ${passCost(curve)(most).toFixed(2)} passes over one, where the roofline says ${cost(most).toFixed(2)}.`;
+  return `Measured there: a pass over ${most} tokens costs ${passCost(curve)(most).toFixed(2)} times as much as one over a single token; the roofline says ${cost(most).toFixed(2)}.`;
 };

@@ -41,7 +41,7 @@ def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, serv
         }"""
     )
     said = page.inner_text("#cost section[aria-label='When a draft pays'] .app-cost-says")
-    assert said.count("Do not speculate here") == 2
+    assert said.count("do not speculate here") == 2
     page.focus("#cost input[aria-label='Draft length']")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -80,6 +80,20 @@ def test_the_open_run_is_projected_too(new_page: NewPage, served: Served) -> Non
     assert "runs=open" in page.evaluate("location.search")
 
 
+@pytest.mark.slow
+def test_the_lesson_on_costs_leads_to_the_tab(new_page: NewPage, served: Served) -> None:
+    """Its last screen says so once its question is left behind; going back is going to the lesson."""
+    page = new_page()
+    page.goto(f"{served.address}?screen=learn&lesson=cost&at=predict")
+    page.wait_for_selector(".app-learn-foot")
+    page.keyboard.press("r")
+    page.click("#learn a >> text=the Cost tab")
+    page.wait_for_selector("#cost .app-cost-chart")
+    assert page.evaluate("location.search") == "?screen=cost"
+    page.go_back()
+    page.wait_for_selector("#learn >> text=Predict, measure, reconcile")
+
+
 @pytest.mark.slow  # axe reads the whole tab, in both themes and on a phone
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
 def test_the_tab_is_accessible_and_fits(new_page: NewPage, served: Served, width: int, theme: str) -> None:
@@ -94,19 +108,29 @@ def test_the_tab_is_accessible_and_fits(new_page: NewPage, served: Served, width
     assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in report["violations"]]
 
 
-@pytest.mark.slow  # it measures: the fastest of several times, since the machine may have other work
+@pytest.mark.slow  # it measures: the processor's time, since the machine may have other work
 def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
-    took = page.evaluate(
-        """() => [...document.querySelectorAll("#cost input[type=range]")].map((slider) => {
-        const times = [1, 2, 3, 4, 5].map((_, at) => {
-            const begun = performance.now();
-            slider.value = String(Number(slider.min) + (at % 2 ? 1 : 2) * Number(slider.step));
-            slider.dispatchEvent(new Event("input"));
-            document.body.getBoundingClientRect();
-            return performance.now() - begun;
-        });
-        return Math.min(...times);
-        })"""
-    )
-    assert len(took) == 8 and max(took) < MOST_MS
+    inspector = page.context.new_cdp_session(page)
+    inspector.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        metrics = {each["name"]: each["value"] for each in inspector.send("Performance.getMetrics")["metrics"]}
+        return 1000 * float(metrics["TaskDuration"])
+
+    sliders = page.locator("#cost input[type=range]").count()
+    assert sliders == 8
+    for number in range(sliders):
+        before = spent()
+        page.evaluate(
+            """async (number) => {
+            const slider = document.querySelectorAll("#cost input[type=range]")[number];
+            for (const at of [1, 2, 1, 2, 1]) {
+                slider.value = String(Number(slider.min) + at * Number(slider.step));
+                slider.dispatchEvent(new Event("input"));
+                await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted, 0)));
+            }
+            }""",
+            number,
+        )
+        assert (spent() - before) / 5 < MOST_MS, number
