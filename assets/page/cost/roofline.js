@@ -1,6 +1,6 @@
 // The roofline: how long a pass takes at least, by what it reads and what it computes. Nothing here is measured.
 import { GPU } from "../../player/race/pace.js";
-import { breakEven, speedUp } from "./drafting.js";
+import { bestDraft, breakEven, speedUp } from "./drafting.js";
 
 /** @import { Choices, Drafting, PassCost } from "./types.d.ts" */
 
@@ -142,14 +142,17 @@ export const chosenDevice = ({ gpu, model }) => ({
 export const rooflineSentences = (device, shape, load, drafting) => {
   const cost = rooflineCost(device, shape, load), tokens = drafting.draft + 1;
   const faster = speedUp(cost, drafting), needed = breakEven(cost, drafting), from = losesFrom(device, shape, load, drafting);
+  const best = bestDraft(cost, drafting);
   const { bytes, operations } = work(shape, load, tokens);
   const computes = operations / device.operationsPerSecond > bytes / device.bytesPerSecond;
   const first = `Projected for ${shape.id} on ${device.name} with a batch of ${load.batch}: a pass over ${tokens} tokens of each text costs `
     + `${cost(tokens).toFixed(2)} times as much as one over a single token, and ${computes ? "computing" : "memory"} limits it.`;
   const pays = Number(faster.toFixed(2)) > 1 ? `The draft above makes decoding ${faster.toFixed(2)} times as fast.`
-    : `Do not speculate here: the draft above makes decoding ${faster.toFixed(2)} times as fast${needed === null ? ", and no acceptance would change that" : ""}.`;
-  const batches = from === null ? `It pays at every batch up to ${BATCHES[BATCHES.length - 1]}.`
-    : from === 1 ? "It loses at every batch." : `It loses from a batch of ${from} on.`;
+    : Number(best.speedup.toFixed(2)) > 1 ? `The draft above makes decoding ${faster.toFixed(2)} times as fast; ${best.draft} guess${best.draft === 1 ? "" : "es"} a step `
+      + `would be best: ${best.speedup.toFixed(2)} times.`
+      : `Do not speculate here: the draft above makes decoding ${faster.toFixed(2)} times as fast${needed === null ? ", and no acceptance would change that" : ""}.`;
+  const batches = from === null ? `This draft pays at every batch up to ${BATCHES[BATCHES.length - 1]}.`
+    : from === 1 ? "This draft loses at every batch." : `This draft loses from a batch of ${from} on.`;
   const room = fits(device, shape, load) ? [] : [`Weights and texts take ${gigabytes(shape, load)} GB, more than the `
     + `${device.memory / 1e9} GB of the device.`];
   return [first, pays, batches, ...room];
