@@ -1,0 +1,55 @@
+"""What a replayed rule's steps cost: passes as measured on a device, and drafting as long beside them as recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..metrics.result import UnknownError
+from ..metrics.selection import Selection
+from ..metrics.times import later_steps
+from .costs import PassCosts
+from .replay import MARGIN, Certainty, Replay
+
+UNTIMED = "the record does not time drafting beside the target's passes: give --draft-ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Milliseconds of a step."""
+
+    costs: PassCosts
+    drafting: float
+    per_guess: bool  # whether `drafting` is that of a drafted guess; else of a step
+
+    @classmethod
+    def of(cls, selection: Selection, costs: PassCosts, draft_ms: float | None, *, per_guess: bool) -> Prices:
+        """Price drafting as `draft_ms` says, or in the proportion to the passes that the record has."""
+        if draft_ms is not None:
+            return cls(costs, draft_ms, per_guess)
+        steps, later = selection.steps, later_steps(selection)
+        draft, forward, guesses = (steps.maybe(name)[later] for name in ("draft_ms", "forward_ms", "drafted"))
+        known = ~np.isnan(draft + forward + guesses)
+        spent, passes = draft[known].sum(), forward[known].sum()
+        amount = guesses[known].sum() if per_guess else known.sum()
+        if not (passes > 0 and amount > 0 and np.isfinite(spent)):
+            raise UnknownError(UNTIMED)
+        scale = costs.milliseconds(1 + guesses[known]).sum() / passes
+        return cls(costs, float(spent * scale / amount), per_guess)
+
+    def speedup(self, replay: Replay) -> float | None:
+        """Divide the time of as many single tokens by that of the steps."""
+        if not len(replay.slow):
+            return None
+        verifying = replay.per_step(lambda guesses: self.costs.milliseconds(1 + guesses))
+        drafting = self.drafting * (replay.drafted_per_step if self.per_guess else 1.0)
+        single = float(self.costs.milliseconds(np.ones(1))[0])
+        return replay.tokens_per_step * single / (verifying + drafting)
+
+    def least_speedup(self, replay: Replay) -> float | None:
+        """Return the speed-up if every guess that the record lacks is wrong; of an estimate, less its margin."""
+        if replay.certainty is Certainty.ESTIMATED:
+            expected = self.speedup(replay)
+            return None if expected is None else expected / (1.0 + MARGIN)
+        return self.speedup(replace(replay, fast=None))

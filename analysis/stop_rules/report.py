@@ -1,0 +1,157 @@
+"""The rules of a run folder in words: which one to take, with its flags, and how far each number can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from decoding.types import JSON
+
+from ..metrics.result import UnknownError, plain
+from ..metrics.selection import BASELINE, Selection
+from .costs import PassCosts, read_costs
+from .prices import Prices
+from .replay import MARGIN, Certainty
+from .rules import RecordedRuns, RuleOutcome, replay_rules
+
+UNPRICED = "no costs were given: name a device with --costs"
+_SURENESS = {
+    Certainty.EXACT: "its steps are exact",
+    Certainty.BOUNDED: "its steps are known between bounds",
+    Certainty.ESTIMATED: f"estimated, to within {MARGIN:.0%}",
+}
+
+
+def rules_report(folder: Selection, *, costs: str | None = None, draft_ms: float | None = None) -> dict[str, JSON]:
+    """Replay the rules of every method and setting of a record: what `rules --json` prints.
+
+    `costs` names a device as `read_costs` takes it; `draft_ms` is the time that a drafted guess takes there.
+    """
+    table = None if costs is None else read_costs(costs, _context(folder))
+    parts = [
+        _part(folder.where(method=method, setting=setting), table, draft_ms)
+        for method, setting in folder.methods
+        if method != BASELINE
+    ]
+    device: dict[str, JSON] | None = None
+    if table is not None:
+        device = {"device": table.device, "model": table.shape, "context": table.context}
+    return {"costs": device, "margin": MARGIN, "selections": parts}
+
+
+def _part(selection: Selection, costs: PassCosts | None, draft_ms: float | None) -> dict[str, JSON]:
+    [(method, setting)] = selection.methods
+    part: dict[str, JSON] = {"method": method, "setting": setting, "steps": len(selection.steps)}
+    empty: dict[str, JSON] = {"reason": None, "params": None, "unpriced": None, "draft_ms": None, "best": None}
+    part |= empty | {"sentence": "", "rows": [], "unsaid": []}
+    try:
+        recorded = RecordedRuns.of(selection)
+        prices, unpriced = None, UNPRICED
+        if costs is not None:
+            try:
+                prices, unpriced = Prices.of(selection, costs, draft_ms, per_guess=recorded.per_guess), ""
+            except UnknownError as error:
+                unpriced = str(error)
+        outcomes, unsaid = replay_rules(recorded, prices)
+    except UnknownError as error:
+        return part | {"reason": str(error)}
+    best = _best(outcomes)
+    return part | {
+        "params": recorded.params.to_json(),
+        "unpriced": unpriced or None,
+        "draft_ms": None if prices is None else plain(prices.drafting),
+        "best": best,
+        "sentence": _sentence(method, outcomes, best) if prices is not None else "",
+        "rows": [_row(method, outcome, place == 0) for place, outcome in enumerate(outcomes)],
+        "unsaid": [{"rules": each.rules, "because": each.because} for each in unsaid],
+    }
+
+
+def _context(selection: Selection) -> float:
+    """Return the average length of the texts before a step."""
+    start = selection.steps.maybe("start")
+    return 0.0 if np.isnan(start).all() else float(np.nanmean(start))
+
+
+def _best(outcomes: Sequence[RuleOutcome]) -> int | None:
+    """Choose the fastest rule that `run` can take and that surely beats the recorded one, else the recorded one.
+
+    None where one token at a time is as fast, or where there are no prices.
+    """
+    recorded = outcomes[0].speedup
+    if recorded is None:
+        return None
+    best, fastest = 0, recorded
+    for place, outcome in enumerate(outcomes):
+        if outcome.settings is None or outcome.speedup is None or outcome.least_speedup is None:
+            continue
+        if outcome.least_speedup > recorded and outcome.speedup > fastest:
+            best, fastest = place, outcome.speedup
+    return best if fastest > 1.0 else None
+
+
+def _sentence(method: str, outcomes: Sequence[RuleOutcome], best: int | None) -> str:
+    recorded = outcomes[0]
+    if recorded.speedup is None:
+        return "No run has a step after its first, so there is nothing to price."
+    if best is None:
+        fastest = max((each for each in outcomes if each.settings is not None), key=lambda each: each.speedup or 0.0)
+        return (
+            f"Do not speculate here: the fastest rule, {spelt(fastest.settings)}, is expected to be "
+            f"{fastest.speedup:.2f} times as fast as one token at a time, and {_SURENESS[fastest.replay.certainty]}."
+        )
+    if best == 0:
+        expected = f"{recorded.speedup:.2f} times as fast as one token at a time"
+        sentence = f"No rule is surely faster than the recorded one, which is expected to be {expected}."
+    else:
+        chosen = outcomes[best]
+        expected = f"{chosen.speedup:.2f} times as fast as one token at a time is expected"
+        sentence = f"Take {spelt(chosen.settings)}: {expected} instead of {recorded.speedup:.2f}"
+        sentence += f"; {_SURENESS[chosen.replay.certainty]}."
+    for each in outcomes:
+        if each.settings is None and each.speedup is not None:
+            sure = _SURENESS[each.replay.certainty]
+            sentence += f" Adaptive verification, as in vLLM, would give {each.speedup:.2f} ({sure}); no flag sets it."
+    return sentence
+
+
+def spelt(settings: Mapping[str, JSON] | None) -> str:
+    """Format the settings of a rule."""
+    if settings is None:
+        return "adaptive verification"
+    return ", ".join(f"{name}={_value(value)}" for name, value in settings.items()) or "as recorded"
+
+
+def flags(method: str, settings: Mapping[str, JSON] | None) -> str | None:
+    """Return the flags with which `run` takes a rule; None where it cannot."""
+    if settings is None:
+        return None
+    return " ".join([f"--method {method}", *(f"--param {name}={_value(value)}" for name, value in settings.items())])
+
+
+def _value(value: JSON) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _row(method: str, outcome: RuleOutcome, recorded: bool) -> dict[str, JSON]:
+    replay = outcome.replay
+    fewest, most = replay.bounds or (None, None)
+    numbers = {
+        "steps": replay.steps,
+        "fewest_steps": fewest,
+        "most_steps": most,
+        "tokens_per_step": replay.tokens_per_step,
+        "verified_per_step": replay.verified_per_step,
+        "drafted_per_step": replay.drafted_per_step,
+        "speedup": outcome.speedup,
+        "least_speedup": outcome.least_speedup,
+    }
+    return {
+        "rule": spelt(outcome.settings),
+        "recorded": recorded,
+        "flags": flags(method, outcome.settings),
+        "certainty": replay.certainty.value,
+        "because": replay.because,
+        **{name: plain(value) for name, value in numbers.items()},
+    }
