@@ -53,7 +53,8 @@ export const breakEven = (cost, drafting) => {
 };
 
 /**
- * Return the draft length with the greatest speed-up: no guess at all, with a speed-up of 1, where none is faster.
+ * Return the draft length with the greatest speed-up to two digits, the shortest of several: no guess at all, with a
+ * speed-up of 1, where none is faster.
  * @param {PassCost} cost
  * @param {Omit<Drafting, "draft">} drafting
  */
@@ -61,10 +62,13 @@ export const bestDraft = (cost, drafting) => {
   let best = { draft: 0, speedup: 1 };
   for (let draft = 1; draft <= MOST_DRAFT; draft += 1) {
     const speedup = speedUp(cost, { ...drafting, draft });
-    if (speedup > best.speedup) best = { draft, speedup };
+    if (hundredths(speedup) > hundredths(best.speedup)) best = { draft, speedup };
   }
   return best;
 };
+
+/** @param {number} factor */
+const hundredths = (factor) => Number(factor.toFixed(2));
 
 /** @param {number} factor */
 export const times = (factor) => `${factor.toFixed(2)} times`;
@@ -83,13 +87,13 @@ export const verdict = (cost, drafting) => {
   const lacks = Number.isNaN(here) ? `Passes over ${draft + 1} tokens were not measured.`
     : needed === null ? `With ${guesses(draft)} a step, not even certain guesses would pay.`
       : `With ${guesses(draft)} a step, the first would have to be accepted ${percent(needed)} of the time.`;
-  if (Number(best.speedup.toFixed(2)) <= 1) return `Do not speculate here: no draft length is faster than one token a pass. ${lacks}`;
+  if (best.draft === 0) return `Do not speculate here: no draft length is faster than one token a pass. ${lacks}`;
   const most = `${guesses(best.draft)} a step ${best.draft === 1 ? "is" : "are"} best: ${times(best.speedup)} as fast as one token a pass`;
   const chosen = `${guesses(draft)} a step ${draft === 1 ? "is" : "are"} ${times(here)} as fast as one token a pass`;
   if (Number.isNaN(here)) return `Speculation pays here: ${most}. ${lacks}`;
   if (best.draft === draft) return `Speculation pays here: ${most}.`;
   if (here < 1) return `Speculation pays here, but not with ${guesses(draft)}, which are ${times(here)} as fast. ${most[0].toUpperCase()}${most.slice(1)}.`;
-  if (here.toFixed(2) === best.speedup.toFixed(2)) return `Speculation pays here: ${chosen}, and no other length gains more.`;
+  if (hundredths(here) === hundredths(best.speedup)) return `Speculation pays here: ${chosen}, and ${best.draft} would do as well.`;
   return `Speculation pays here: ${chosen}, and ${best.draft} would be best: ${times(best.speedup)}.`;
 };
 
