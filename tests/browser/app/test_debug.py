@@ -167,7 +167,7 @@ def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     debug.page.route("**/run/predict*", lambda route: held.append(route))
     with debug.page.expect_request("**/run/predict*"):
         debug.land()
-    assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Race", "Debug", "Learn"]
+    assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Race", "Debug", "Cost", "Learn"]
     debug.page.get_by_role("tab", name="Debug").click()
     try:
         with debug.page.expect_response(lambda response: "/run/predict" in response.url):
