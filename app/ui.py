@@ -23,6 +23,7 @@ from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
+from .pages.page_script import once_loaded
 from .pages.viewer import viewer as make_viewer
 from .server import health, log, malloc, serving, zero_gpu
 from .server.middleware.origin import Owner
@@ -51,7 +52,9 @@ def build(app_state: AppState) -> gr.Blocks:
         gr.HTML(
             _HEAD,
             html_template="${value}",
-            js_on_load="element.querySelector('#app-theme').addEventListener('click', SpecscopeApp.theme);",
+            js_on_load=once_loaded(
+                "element.querySelector('#app-theme').addEventListener('click', SpecscopeApp.theme);"
+            ),
             apply_default_css=False,
         )
         viewer = make_viewer(app_state)

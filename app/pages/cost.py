@@ -7,6 +7,7 @@ import gradio as gr
 from ..state import AppState
 from ..store.pass_costs import pass_costs
 from ..store.run_costs import RunCosts
+from .page_script import once_loaded
 from .server_calls import ServerFunction, answering
 
 
@@ -15,7 +16,7 @@ def build(app_state: AppState) -> gr.HTML:
     runs = RunCosts(app_state.recordings)
     return gr.HTML(
         html_template='<div class="app-cost-page"></div>',
-        js_on_load="SpecscopeApp.cost(element, { props, server });",
+        js_on_load=once_loaded("SpecscopeApp.cost(element, { props, server });"),
         apply_default_css=False,
         server_functions=functions(app_state, runs),
         elem_id="cost-viewer",

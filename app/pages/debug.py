@@ -6,6 +6,7 @@ import gradio as gr
 
 from ..server.limits import LIMITS
 from ..state import AppState
+from .page_script import once_loaded
 from .server_calls import ServerFunction, answering
 
 
@@ -13,7 +14,7 @@ def build(app_state: AppState) -> gr.HTML:
     """Lay out the page."""
     return gr.HTML(
         html_template='<div class="app-debug"></div>',
-        js_on_load="SpecscopeApp.debug(element, { props, server });",
+        js_on_load=once_loaded("SpecscopeApp.debug(element, { props, server });"),
         apply_default_css=False,
         server_functions=functions(app_state),
         elem_id="debug-viewer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gradio as gr
 
 from ..state import AppState
+from .page_script import once_loaded
 from .server_calls import ServerFunction, answering
 
 
@@ -13,7 +14,7 @@ def build(app_state: AppState) -> gr.HTML:
     lessons = app_state.lessons
     return gr.HTML(
         html_template='<div class="app-learn-page"></div>',
-        js_on_load="SpecscopeApp.learn(element, { props, server });",
+        js_on_load=once_loaded("SpecscopeApp.learn(element, { props, server });"),
         apply_default_css=False,
         server_functions=functions(app_state),
         elem_id="learn-viewer",

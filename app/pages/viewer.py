@@ -13,6 +13,7 @@ import gradio as gr
 
 from ..server.limits import LIMITS
 from ..state import AppState
+from .page_script import once_loaded
 
 
 def viewer(app_state: AppState) -> gr.HTML:
@@ -51,7 +52,7 @@ def conversation(elem_id: str) -> gr.HTML:
         gr.HTML(
             "[]",
             html_template="<div></div>",
-            js_on_load="SpecscopeApp.chat(element, { props, watch });",
+            js_on_load=once_loaded("SpecscopeApp.chat(element, { props, watch });"),
             apply_default_css=False,
             elem_id=elem_id,
         )
@@ -69,7 +70,7 @@ def _drawn(
     return _without_postprocess(
         gr.HTML(
             html_template=template,
-            js_on_load=f"SpecscopeApp.{name}(element, {{ props, server, watch{events} }});",
+            js_on_load=once_loaded(f"SpecscopeApp.{name}(element, {{ props, server, watch{events} }});"),
             apply_default_css=False,
             server_functions=app_state.calls.functions(),
             elem_id=name if name == "viewer" else f"{name}-viewer",

@@ -41,3 +41,4 @@ globalThis.SpecscopeApp = {
   theme: toggleTheme,
   shown,
 };
+document.dispatchEvent(new Event("specscope")); // for components that came before this script: see app/pages/page_script.py

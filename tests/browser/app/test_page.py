@@ -59,6 +59,20 @@ def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served)
     context.close()
 
 
+def test_a_script_that_comes_after_the_page_fills_it_all_the_same(new_page: NewPage, served: Served) -> None:
+    """Gradio waits for no script: on a slow network its components come first."""
+    page, held = new_page(), list[Any]()
+    page.route("**/specscope/player?*", lambda route: held.append(route))
+    page.goto(f"{served.address}?screen=learn&lesson=verify", wait_until="commit")
+    page.wait_for_selector("#app-theme")
+    page.wait_for_function("document.querySelector('#learn .html-container, #learn-viewer')")
+    assert page.evaluate("globalThis.SpecscopeApp") is None
+    held.pop().continue_()
+    page.wait_for_selector(".app-learn-foot")
+    page.click("#app-theme")
+    page.wait_for_function("document.body.classList.contains('dark')")
+
+
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["dark"]))
 def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, theme: str) -> None:
     page = served.open(new_page(width=390, height=844), f"?__theme={theme}")

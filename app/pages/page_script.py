@@ -1,0 +1,12 @@
+"""What the page's components call of the page's own script."""
+
+
+def once_loaded(call: str) -> str:
+    """Return the script of a component that makes a call once the page's script has run.
+
+    Gradio inserts both, and neither waits for the other: where the network is slow, the component comes first.
+    """
+    return (
+        f"const call = () => {{ {call} }}; "
+        "if (globalThis.SpecscopeApp) call(); else document.addEventListener('specscope', call, { once: true });"
+    )
