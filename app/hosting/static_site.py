@@ -174,7 +174,7 @@ def _whole(name: str, stored: StoredRun, about: dict[str, Any]) -> dict[str, Any
 
 def _give(folder: Path, name: str, value: Any) -> None:
     """Write JSON as a script that hands it over by its name: a page that is opened as a file may not fetch."""
-    packed = base64.b64encode(gzip.compress(json.dumps(value).encode("ascii"), 9, mtime=0)).decode()
+    packed = base64.b85encode(gzip.compress(json.dumps(value).encode("ascii"), 9, mtime=0)).decode()
     _write(folder / f"{name}.js", f'SpecscopeData("{name}", "{packed}");\n')
 
 
