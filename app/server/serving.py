@@ -218,9 +218,10 @@ def launch(
 
 
 def say(sentence: str) -> None:
-    """Print a line for the user who started the server."""
-    sys.stdout.write(sentence + "\n")
-    sys.stdout.flush()
+    """Print a line for the user who started the server, if anybody still reads."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(sentence + "\n")
+        sys.stdout.flush()
 
 
 def check_free(host: str, port: int) -> None:

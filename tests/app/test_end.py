@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from app.server.serving import say
 from tests.tiers import choose, slow
 from tools import ROOT
 from tools.page import API, Visitor, serving
@@ -75,3 +77,14 @@ def test_a_page_without_a_temporary_folder_comes_up_and_ends_at_the_first_of_man
             "specscope: no temporary folder can be written; name one with TMPDIR if something needs it\n"
         )
         assert process.wait(60) == 0
+
+
+def test_a_server_that_nobody_listens_to_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As below `python -m app | head -1`: what it tells of a model that loads would end the thread with an error."""
+
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    say("pocket is ready.")
