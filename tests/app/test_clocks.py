@@ -21,6 +21,7 @@ from .test_watched import scrape
 
 HOUR = 3600.0
 FORWARD, BACK = 8 * HOUR, -HOUR
+BUSY = 60.0  # seconds by which a busy machine may be late: little beside the jumps
 LONG: dict[str, Any] = {"race_length": 200, "race_methods": ["autoregressive", "lookahead", "jacobi", "prompt_lookup"]}
 _MODULES = Path(__file__).with_name("clocks")
 
@@ -144,9 +145,9 @@ def test_limits_of_time_hold_when_the_wall_clock_is_set(page: Page, clocks: Cloc
         clocks.set(wall=jump)
         while page.visitor().ask("GET", "/healthz").json()["running"]:
             time.sleep(0.1)
-        assert LIMITS.unread_seconds <= time.monotonic() - begin < LIMITS.unread_seconds + 10
+        assert LIMITS.unread_seconds <= time.monotonic() - begin < LIMITS.unread_seconds + BUSY
         after = scrape(page)
         assert any(after[key] > before.get(key, 0) for key in after if key.endswith("cancelled"))
-        line.settimeout(LIMITS.head_seconds + 5)
+        line.settimeout(LIMITS.head_seconds + BUSY)
         line.recv(1_000)
-        assert LIMITS.head_seconds - 1 <= time.monotonic() - begin < LIMITS.head_seconds + 5
+        assert LIMITS.head_seconds - 1 <= time.monotonic() - begin < LIMITS.head_seconds + BUSY
