@@ -83,16 +83,16 @@ class ChainRecord:
         slow = self._path(rule, drafts, after, visited)
         inside = bool(at.offset[visited].any())
         near, goes_on = bool(drafts.near[visited].any()), bool(drafts.open[visited].any())
-        known = self.from_text and not self.drawn
+        predictable = self.from_text and not self.drawn
         same = bool((drafts.drafted[at.start] == self.length).all())  # fewer guesses may shift what is drawn next
-        if (known or (not inside and (same or not self.drawn))) and not near and not goes_on:
+        if (predictable or (not inside and (same or not self.drawn))) and not near and not goes_on:
             return Replay(Certainty.EXACT, EXACT, slow)
         # The chain would go on, and all that is known of it was accepted.
         lacking = drafts.open & (drafts.verified == drafts.drafted) & (left >= drafts.verified)
         fast = self._fast(rule, drafts, after, lacking) if lacking[visited].any() else None
         guessed = self.length > 0  # a guess that the record lacks is as often right as the first one of a step
         right = float((at.accepted[guessed] > 0).mean()) if guessed.any() else 0.0
-        if known and not near and rule.gain is None:
+        if predictable and not near and rule.gain is None:
             return Replay(Certainty.BOUNDED, BOUNDED, slow, fast, right)
         return Replay(Certainty.ESTIMATED, SAMPLED if self.drawn else DIVERGED, slow, fast, right)
 
@@ -101,12 +101,12 @@ class ChainRecord:
         at = self.at
         tail = self.length[at.step] - at.offset
         most = np.minimum(rule.length, at.room)
-        known = np.maximum(0, np.minimum(tail, most)).astype(np.int64)
-        drafted, stopped, near = known, np.zeros(len(tail), bool), np.zeros(len(tail), bool)
+        recorded = np.maximum(0, np.minimum(tail, most)).astype(np.int64)
+        drafted, stopped, near = recorded, np.zeros(len(tail), bool), np.zeros(len(tail), bool)
         if rule.least > 0.0:
             end, close = self._ends(rule.least, rule.product)
-            drafted = np.minimum(known, end)
-            stopped, near = end <= known, close <= drafted
+            drafted = np.minimum(recorded, end)
+            stopped, near = end <= recorded, close <= drafted
         fresh = (tail == 0) & (at.offset > 0)  # after a chain that was accepted as a whole another one begins
         goes_on = ~stopped & (drafted < most) & (fresh | ~self.whole[at.step])
         verified = drafted if rule.gain is None else self._worth(rule.gain, drafted)
@@ -116,7 +116,7 @@ class ChainRecord:
         """Return how many guesses every position's tail has up to the first unsure one, and to the first near one."""
         if (least, product) not in self.ends:
             assert self.confidence is not None
-            at, found = self.at, list[Array]()
+            at, ends = self.at, list[Array]()
             if not product:
                 exists = np.arange(self.confidence.shape[1]) < self.length[:, None]
                 low = (self.confidence < least) & exists
@@ -125,10 +125,10 @@ class ChainRecord:
                     first = np.minimum.accumulate(column[:, ::-1], axis=1)[:, ::-1]
                     first = np.concatenate((first, np.full((len(first), 1), _NEVER)), axis=1)
                     offset = np.minimum(at.offset, where.shape[1])
-                    found.append(first[at.step, offset] - at.offset + 1)
+                    ends.append(first[at.step, offset] - at.offset + 1)
             else:
-                found = self._product_ends(least)
-            self.ends[least, product] = found[0], found[1]
+                ends = self._product_ends(least)
+            self.ends[least, product] = ends[0], ends[1]
         return self.ends[least, product]
 
     def _product_ends(self, least: float) -> list[Array]:

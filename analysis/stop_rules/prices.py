@@ -30,12 +30,12 @@ class Prices:
             return cls(costs, draft_ms, per_guess)
         steps, later = selection.steps, later_steps(selection)
         draft, forward, guesses = (steps.maybe(name)[later] for name in ("draft_ms", "forward_ms", "drafted"))
-        known = ~np.isnan(draft + forward + guesses)
-        spent, passes = draft[known].sum(), forward[known].sum()
-        amount = guesses[known].sum() if per_guess else known.sum()
+        timed = ~np.isnan(draft + forward + guesses)
+        spent, passes = draft[timed].sum(), forward[timed].sum()
+        amount = guesses[timed].sum() if per_guess else timed.sum()
         if not (passes > 0 and amount > 0 and np.isfinite(spent)):
             raise UnknownError(UNTIMED)
-        scale = costs.milliseconds(1 + guesses[known]).sum() / passes
+        scale = costs.milliseconds(1 + guesses[timed]).sum() / passes
         return cls(costs, float(spent * scale / amount), per_guess)
 
     def speedup(self, replay: Replay) -> float | None:

@@ -35,9 +35,8 @@ class RuleOutcome:
     settings: Mapping[str, JSON] | None  # that the rule changes; None: no method of ours stops by this rule
     replay: Replay
     speedup: float | None = None  # over one token at a time; None without costs
-    least_speedup: float | None = (
-        None  # that it surely has: if all that is open goes wrong, or less an estimate's margin
-    )
+    # What it surely reaches: if all guesses that are open are wrong; of an estimate, less its margin.
+    least_speedup: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,8 @@ class TreeRecord:
     def replay(self, size: int, least: float) -> Replay:
         """Replay trees of at most `size` guesses, none with a product below `least`."""
         at, pairs = self.at, self.pairs
-        found = (pairs.rank < size) & (pairs.product >= least)
-        accepted = np.bincount(pairs.position[found], minlength=len(at.step))
+        surviving = (pairs.rank < size) & (pairs.product >= least)
+        accepted = np.bincount(pairs.position[surviving], minlength=len(at.step))
         after = at.after(accepted)
         visited = at.walk(after)
         kept = (self.rank < size) & (self.product >= least)
@@ -106,12 +106,12 @@ class TreeRecord:
         at = self.at
         later = visited[~at.reads_prompt[visited]]
         drafted = np.bincount(self.step, minlength=len(at.start))
-        own = at.offset[later] == 0
+        recorded_start = at.offset[later] == 0
         others = ~at.reads_prompt[at.start]
         counts = []
         for each in (verified, drafted):
             mean = each[others].mean() if others.any() else 0.0
-            counts.append(np.where(own, each[at.step[later]], mean))
+            counts.append(np.where(recorded_start, each[at.step[later]], mean))
         return RulePath(len(visited), int((after[later] - later).sum()), counts[0], counts[1])
 
 

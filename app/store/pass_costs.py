@@ -75,7 +75,7 @@ def _curves(path: Path, here: bool) -> Iterator[PassCurve]:
     try:
         with path.open("rb") as file:
             content = json.loads(file.read(_MOST_BYTES + 1))
-        machine = _known(_Machine, content, path.name)
+        machine = _fields(_Machine, content, path.name)
         shapes = content.get("shapes")
         if not isinstance(shapes, list):
             raise TraceError(f"{path.name} has no list of shapes")
@@ -84,12 +84,12 @@ def _curves(path: Path, here: bool) -> Iterator[PassCurve]:
         return
     for number, row in enumerate(shapes, start=1):
         try:
-            yield _curve(path, machine, _known(_Shape, row, f"{path.name}: shape {number}"), here)
+            yield _curve(path, machine, _fields(_Shape, row, f"{path.name}: shape {number}"), here)
         except TraceError as error:
             _log.warning("a curve is left out: %s", error)
 
 
-def _known(cls: type[Any], content: Any, where: str) -> Any:
+def _fields(cls: type[Any], content: Any, where: str) -> Any:
     """Read the fields that a class has: files say more of a measurement."""
     if not isinstance(content, dict):
         raise TraceError(f"{where} is no object")

@@ -56,6 +56,6 @@ export const curveSentence = (curve) => {
  */
 export const provenance = (curve) => {
   const { dtype, date, versions, here, noisy } = curve;
-  const doubt = noisy.length ? ` Times at T = ${noisy.join(", ")} differed by more than 15%.` : "";
+  const doubt = noisy.length ? ` At T = ${noisy.join(", ")}, the middle half of the times lies more than 15% apart.` : "";
   return `${curveName(curve)}: measured ${here ? "here " : ""}on ${date} in ${dtype} (${versions}).${doubt}`;
 };

@@ -74,7 +74,7 @@ export class DraftCard extends Card {
         level: "as fast as one token a pass",
       }],
       table: () => this.table(compared, costs, choices),
-      notes: ["A guess counts as accepted if it is right and all guesses before it were; “as often” compares it with the one before. A pass is one over a single token. "
+      notes: ["A guess counts as accepted if it is right and all guesses before it were; “as often” compares it with the one before. “Passes” are passes over a single token. "
         + "Left out: accepting, committing, and that longer texts make passes dearer."],
     });
   }
