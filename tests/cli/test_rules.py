@@ -21,7 +21,7 @@ def folder(path: Path, method: str = "draft_model") -> str:
 
 def test_a_report_for_people(command: Command, tmp_path: Path) -> None:
     out = command("rules", folder(tmp_path / "a"), "--costs", "cpu-2-cores").out
-    assert "Passes cost as measured on AMD EPYC, smollm2, after 128 tokens." in out
+    assert "Passes cost as measured on AMD EPYC, smollm2, after 128 tokens, up to 64" in out
     assert "gamma=6, threshold=0 (recorded)" in out and "and 13 other rules" in out
     assert "cannot be said: gamma above 6" in out
     assert all(len(line) <= 80 for line in out.splitlines()) and "\x1b" not in out
@@ -32,7 +32,7 @@ def test_a_report_for_people(command: Command, tmp_path: Path) -> None:
 
 def test_the_contract_of_its_json(command: Command, tmp_path: Path) -> None:
     report = command("rules", folder(tmp_path / "a"), "--costs", "nvidia-h200:7B", "--draft-ms", "0.4", "--json").json
-    assert report["costs"] == {"device": "NVIDIA H200", "model": "7B", "context": 1024}
+    assert report["costs"] == {"device": "NVIDIA H200", "model": "7B", "context": 1024, "rows": 128}
     [part] = report["selections"]
     assert {"method", "setting", "params", "steps", "best", "sentence", "draft_ms", "unsaid"} <= part.keys()
     assert part["draft_ms"] == 0.4 and part["rows"][0]["recorded"] and part["rows"][0]["certainty"] == "exact"

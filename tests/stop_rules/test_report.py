@@ -157,7 +157,7 @@ def test_a_file_that_holds_no_costs(tmp_path: Path, content: str, reason: str) -
 def test_devices_are_named_and_models_too() -> None:
     record = recorded([PureDrafter.random(7, 40, 0.7).steps(4, 0.0)], params={"gamma": 4})
     near = rules_report(record, costs="cpu-2-cores")["costs"]
-    assert near == {"device": "AMD EPYC", "model": "smollm2", "context": 128}
+    assert near == {"device": "AMD EPYC", "model": "smollm2", "context": 128, "rows": 64}
     assert rules_report(record, costs="nvidia-h200:7B")["costs"]["model"] == "7B"
     for named, reason in {
         "nvidia-h200": "name one, as DEVICE:MODEL",
