@@ -1,8 +1,8 @@
 """Two tiers of tests.
 
 `pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
-marked `slow`, and gives those that take the fixture `everything` all of their samples. `pytest --rest` runs only the
-tests of these two kinds: what is left to do after `pytest`.
+marked `slow`, and gives those that take the fixture `everything` more samples. `pytest --rest` runs only the tests of
+these two kinds: what is left to do after `pytest`. Either tier is a sample: not every setting meets every model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEFT_OUT = pytest.StashKey[int]()
 
 
 def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
-    """Return every case with every one of the others; by default each case with one of them, in turn.
+    """Return every case with two of the others; by default with one of them, in turn.
 
     The cases of a method stand side by side, so a method with as many cases as there are others meets each of them in
     the default tier too.
@@ -28,6 +28,7 @@ def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
         pytest.param(*case, other, marks=() if at % len(others) == turn else slow)
         for at, case in enumerate(cases)
         for turn, other in enumerate(others)
+        if (turn - at) % len(others) < 2
     ]
 
 
@@ -37,15 +38,21 @@ def choose(every: Iterable[Any], quick: Container[Any]) -> list[Any]:
 
 
 def few(most: int, cases: Iterable[Any]) -> list[Any]:
-    """Return what `crossed` gives, or plain cases; by default of each method no more than its first `most`.
+    """Return of each method the first cases of what `crossed` gives, or of plain cases.
 
-    For a test to which a method's settings are all alike, since they only lead to trees of other shapes.
+    By default no more than `most`, with `--all` twice as many more. For a test to which a method's settings are all
+    alike, since they only lead to trees of other shapes.
     """
-    met, marked = Counter[str](), list[Any]()
+    met, rest, marked = Counter[str](), Counter[str](), list[Any]()
     for plain in cases:
         case = plain if hasattr(plain, "marks") else pytest.param(*plain)
-        met[case.values[0]] += not case.marks
-        marked.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
+        method = case.values[0]
+        if not case.marks and met[method] < most:
+            met[method] += 1
+            marked.append(case)
+        elif rest[method] < 2 * most:
+            rest[method] += 1
+            marked.append(pytest.param(*case.values, marks=slow))
     return marked
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
+from tests.tiers import choose
 from tests.toys import correlated, counted_text, engine
-from tests.viz.records import METHODS, record
+from tests.viz.records import METHODS, QUICK, record
 from viz import token_text, tree_layout
 from viz.methods import screen_of
 from viz.palette import LIGHT
@@ -57,7 +58,7 @@ def close(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", choose(METHODS, QUICK))
 def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str) -> None:
     """A decoder that is off by one in a mask or a text would lie in every view."""
     trace = record(method)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.viz.records import METHODS, hostile, record
+from tests.tiers import choose
+from tests.viz.records import METHODS, QUICK, hostile, record
 from viz import token_text
 from viz.methods import label_of
 from viz.stream.play import lines
@@ -21,7 +22,7 @@ def accepting(shown: Shown) -> int:
     return next(step.index for step in shown.trace.steps if step.accepted > 1 and step.index > 2)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", choose(METHODS, QUICK))
 def test_every_phase_of_every_method_is_on_the_stage(show: Show, method: str) -> None:
     """A scene that cannot be drawn would leave the last one standing."""
     shown = show(record(method))

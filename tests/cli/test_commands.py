@@ -105,6 +105,7 @@ def test_bench_against_transformers(command: Command, tmp_path: Path) -> None:
 def test_demo_shows_every_method_and_one_text(command: Command, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first thing a newcomer sees must be right, and fit an ordinary terminal."""
     monkeypatch.setattr("cli.demo.best_model", lambda: model)
+    monkeypatch.setattr("cli.demo._TOKENS", {"pocket": 96, "smollm2": 32}[model])
     out = command("demo").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -116,6 +117,10 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
         texts[name] = re.sub(r"[\s│]", "", match[2])
     assert len(set(texts.values())) == 1
     assert "Mask" in out and "█" in out and "Window" in out
+
+
+def test_the_demo_is_painted_for_a_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.demo._TOKENS", 24)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("cli.demo.best_model", lambda: "pocket")  # it is described in two lines
     painted = command("demo").out
@@ -127,6 +132,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
 
 def test_demo_works_without_unicode(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal in the C locale must not end the demo with an encoding error."""
+    monkeypatch.setattr("cli.demo._TOKENS", 24)
     monkeypatch.setattr(Paint, "for_stream", lambda stream: Paint(unicode=False))
     monkeypatch.setattr("cli.demo.best_model", lambda: "pocket")
     out = command("demo").out

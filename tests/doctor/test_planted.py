@@ -20,8 +20,6 @@ from .planted import FAULTS, HEALTHY, HELD_OUT, TRAINED, P, Planted, Trained, op
 
 QUICK = {
     "pocket-medusa-transposed",
-    "pocket-medusa-random",
-    "pocket-draft-q_heads_rotated",
     "pocket-draft-attention_random",
     "pocket-medusa-noise_of_20%",
     "pocket-kangaroo-as_it_is",

@@ -19,6 +19,7 @@ from decoding.model.graphs import Recorder
 from tests import families
 from tests.gpu import DEVICE
 from tests.model.texts import random_tree
+from tests.tiers import slow
 
 NAMES = ("norm", "rotary", "rotary, qk-norm", "swiglu", "merge")
 # Sizes that fill no block: the second has one key for all heads, the third halves of heads that are no power of two.
@@ -117,7 +118,9 @@ def answers(model: Decoder) -> list[torch.Tensor]:
     return [*made, entered, session.resume(ids, CHAIN, 2, entered).logits]
 
 
-@pytest.mark.parametrize(("family", "graphs"), [("mistral", False), ("qwen3", False), ("llama-biased", True)])
+@pytest.mark.parametrize(
+    ("family", "graphs"), [pytest.param("mistral", False, marks=slow), ("qwen3", False), ("llama-biased", True)]
+)
 def test_a_model_answers_the_same(family: str, graphs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In each place a kernel gets what torch's operations got, and early exits and tapped states are sums."""
     monkeypatch.setenv(kernels.VARIABLE, "plain")

@@ -76,7 +76,7 @@ def test_rows_that_fill_up_see_themselves() -> None:
     torch.testing.assert_close(got.view(8, 2, 16), value[0, 0, :8, None].expand(-1, 2, -1))
 
 
-@pytest.mark.parametrize(("first", "dtype"), crossed([(0,), (130,), (191,)], [*BOUNDS]), ids=str)
+@pytest.mark.parametrize(("first", "dtype"), crossed([(0,), (191,)], [*BOUNDS]), ids=str)
 def test_a_row_depends_on_what_it_sees_alone(first: int, dtype: torch.dtype) -> None:
     """Bit by bit, or methods write other texts in half precision: a token read alone, and as a guess among others."""
     query, key, value, begin, seen = inputs(8, first, 2, 2, 16, dtype, chain=True)

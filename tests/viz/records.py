@@ -29,6 +29,7 @@ METHODS = (
     "ouroboros",
     "rest",
 )
+QUICK = {"lookahead", "ngrammys", "draft_model", "medusa", "eagle3"}  # each with parts of its own on the screen
 # Texts that a page must not run, a figure not read as tags, and a sentence not be turned around by.
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
