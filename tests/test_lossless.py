@@ -1,8 +1,8 @@
 """Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token.
 
 The default tier takes ten prompts for two settings of every method, which still are every budget once, and two prompts
-for every kind of model; `--all` takes 20, for every setting. Of ends of a text it takes all that five prompts have, one
-for every kind.
+for every kind of model; `--all` takes four more settings. Of ends of a text a test takes all that
+five prompts have, one for every kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from decoding.types import Draft, Role
 from tests.tiers import few
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
-SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 10, 20, 5, 40, 25
+SEEDS, ENDS, LONGEST, TOYS = 10, 5, 40, 25
 Params = Mapping[str, Any]
 # A method's settings lead to trees of other shapes: test_lossless_models.py has all of them.
 every_setting = pytest.mark.parametrize(("method", "params"), few(2, CASES), ids=title)
@@ -46,24 +46,16 @@ def engines() -> list[Engine]:
     return [engine(toy(kind, seed=kind)) for kind in range(TOYS)]
 
 
-@pytest.fixture(scope="module")
-def seeds(everything: bool) -> int:
-    """Return how many prompts a test takes."""
-    return ALL_SEEDS if everything else SEEDS
-
-
 def test_every_method_has_settings() -> None:
     """A method that nobody wrote settings for would be in no test of this file."""
     assert set(METHODS) <= set(SETTINGS)
 
 
 @every_setting
-def test_greedy_text_is_the_plain_one_for_every_budget(
-    method: str, params: Params, engines: list[Engine], seeds: int
-) -> None:
+def test_greedy_text_is_the_plain_one_for_every_budget(method: str, params: Params, engines: list[Engine]) -> None:
     """A wrong acceptance, a lost bonus token, a cut at the wrong place, a budget overrun by an accepted run."""
     met = Counter[int]()
-    for seed in range(seeds):
+    for seed in range(SEEDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         expected = plain(machine.model, prompt, LONGEST)
@@ -72,15 +64,13 @@ def test_greedy_text_is_the_plain_one_for_every_budget(
             assert result.ids == expected[:budget], f"seed {seed}, budget {budget}"
             assert result.summary.finish == "length"
             met[budget] += 1
-    assert len(met) == LONGEST and min(met.values()) >= seeds // 10
+    assert len(met) == LONGEST and min(met.values()) >= SEEDS // 10
 
 
 @every_method
-def test_the_text_ends_at_the_end_token_wherever_it_stands(
-    method: str, params: Params, engines: list[Engine], everything: bool
-) -> None:
+def test_the_text_ends_at_the_end_token_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
     """Tokens accepted together with an end of text, but after it, must not be written."""
-    for seed in range(20 if everything else ENDS):
+    for seed in range(ENDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         text = plain(machine.model, prompt, 16)
@@ -91,11 +81,9 @@ def test_the_text_ends_at_the_end_token_wherever_it_stands(
 
 
 @every_method
-def test_the_text_ends_at_a_stop_string_wherever_it_stands(
-    method: str, params: Params, engines: list[Engine], everything: bool
-) -> None:
+def test_the_text_ends_at_a_stop_string_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
     """A stop string completed inside an accepted run must end the run there, not at the step's end."""
-    for seed in range(20 if everything else ENDS):
+    for seed in range(ENDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         ids = plain(machine.model, prompt, 16)
@@ -129,11 +117,9 @@ def test_ties_go_to_the_lowest_id(method: str, params: Params) -> None:
 
 
 @every_method
-def test_greedy_text_under_a_repetition_penalty(
-    method: str, params: Params, engines: list[Engine], everything: bool
-) -> None:
+def test_greedy_text_under_a_repetition_penalty(method: str, params: Params, engines: list[Engine]) -> None:
     """A penalty that counts the committed text only, and not a node's own path, accepts wrong tokens."""
-    for seed in range(ALL_SEEDS if everything else SEEDS):
+    for seed in range(SEEDS):
         machine = engines[seed % TOYS]
         prompt, penalty = prompt_for(machine.model, seed), (1.3, 0.7)[seed % 2]
         sampling = {"repetition_penalty": penalty}
@@ -142,11 +128,9 @@ def test_greedy_text_under_a_repetition_penalty(
 
 
 @every_copying_method
-def test_sampled_text_is_that_of_autoregressive_sampling(
-    method: str, params: Params, engines: list[Engine], seeds: int
-) -> None:
+def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Params, engines: list[Engine]) -> None:
     """A method whose guesses are no samples must not consume randomness, whatever is accepted or rejected."""
-    for seed in range(seeds):
+    for seed in range(SEEDS):
         machine = engines[seed % TOYS]
         sampling = {**SAMPLINGS[seed % len(SAMPLINGS)], "seed": seed}
         options: dict[str, Any] = {"sampling": sampling, "max_new_tokens": 1 + 3 * seed % LONGEST, "record": "off"}

@@ -25,6 +25,9 @@ def test_both(everything): assert not everything
 
 @pytest.mark.slow
 def test_slow(): pass
+
+@pytest.mark.nightly
+def test_hours(): pass
 """
 
 
@@ -33,9 +36,9 @@ def name(path: Path) -> str:
 
 
 def run(folder: Path, *flags: str) -> str:
-    """Run pytest on a quick test, a slow one, and one that takes more samples in the second tier."""
+    """Run pytest on a quick test, a slow one, a nightly one, and one that takes more samples in the second tier."""
     (folder / "test_three.py").write_text(THREE)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  nightly\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -56,10 +59,14 @@ def test_all_runs_everything(tmp_path: Path) -> None:
     assert "1 failed, 2 passed" in printed and "left out" not in printed
 
 
+def test_what_takes_hours_is_run_where_it_is_asked_for(tmp_path: Path) -> None:
+    assert "1 failed, 3 passed" in run(tmp_path, "--nightly")
+
+
 def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
     """Slow tests, and anew, with all of their samples, those that take fewer in the default tier."""
     printed = run(tmp_path, "--rest")
-    assert "1 failed, 1 passed, 1 deselected" in printed and "test_three.py::test_both" in printed
+    assert "1 failed, 1 passed, 2 deselected" in printed and "test_three.py::test_both" in printed
 
 
 def test_every_case_meets_two_others() -> None:

@@ -1,8 +1,10 @@
-"""Two tiers of tests.
+"""Two tiers of tests, and what is left for nights.
 
 `pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
 marked `slow`, and gives those that take the fixture `everything` more samples. `pytest --rest` runs only the tests of
 these two kinds: what is left to do after `pytest`. Either tier is a sample: not every setting meets every model.
+
+Whoever changes what a test marked `nightly` judges, as the thresholds of the doctor, runs it with `pytest --nightly`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-slow = pytest.mark.slow
+slow, nightly = pytest.mark.slow, pytest.mark.nightly
 _LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -73,18 +75,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flags that ask for the second tier, with the first or alone."""
     parser.addoption("--all", action="store_true", help="run slow tests too, and every test with all of its samples")
     parser.addoption("--rest", action="store_true", help="run only what --all adds to a run without it")
+    parser.addoption("--nightly", action="store_true", help="run what --all runs, and what takes hours")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only the whole suite runs, unless it is asked for: by --all, by -m, or by a test's full name."""
+    """Leave out what only the whole suite runs, unless it is asked for: by a flag, by -m, or by a test's full name."""
     named = "slow" in config.getoption("markexpr") or any("::" in name for name in config.args)
+    daily = [item for item in items if item.get_closest_marker("nightly") is None]
     if config.getoption("rest"):
-        selected = [item for item in items if _is_slow(item) or "everything" in getattr(item, "fixturenames", ())]
-    elif named or config.getoption("all"):
+        selected = [item for item in daily if _is_slow(item) or "everything" in getattr(item, "fixturenames", ())]
+    elif named or config.getoption("nightly"):
         selected = list(items)
+    elif config.getoption("all"):
+        selected = daily
     else:
-        selected = [item for item in items if not _is_slow(item)]
-        _count(config, len(items) - len(selected))
+        selected = [item for item in daily if not _is_slow(item)]
+        _count(config, len(daily) - len(selected))
     deselected = set(items).difference(selected)
     config.hook.pytest_deselected(items=list(deselected))
     items[:] = selected
@@ -116,4 +122,4 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 @pytest.fixture(scope="session")
 def everything(request: pytest.FixtureRequest) -> bool:
     """Return whether a test shall take all of its samples and combinations."""
-    return bool(request.config.getoption("all") or request.config.getoption("rest"))
+    return any(request.config.getoption(flag) for flag in ("all", "rest", "nightly"))

@@ -24,7 +24,7 @@ from analysis.doctor.verdict import compare
 from cli.main import main
 from decoding.types import JSON
 
-from ..tiers import choose, slow
+from ..tiers import choose, nightly, slow
 from .breaks import Break, base, entry, heads_in, layer
 from .planted import (
     FEW,
@@ -154,7 +154,11 @@ QUICK = {"medusa-moved down", "kangaroo-exit layer", "draft-ids too large"}
 
 @pytest.mark.parametrize(
     ("kind", "name", "change", "flag", "better"),
-    [pytest.param(*c, id=each, marks=() if each in QUICK else slow) for c in SEEN for each in [f"{c[0]}-{c[1]}"]],
+    [
+        pytest.param(*c, id=each, marks=() if each in QUICK else slow if at % 2 else nightly)
+        for at, c in enumerate(SEEN)
+        for each in [f"{c[0]}-{c[1]}"]
+    ],
 )
 def test_the_break_is_named_and_nothing_else(
     kind: str, name: str, change: Break, flag: str, better: JSON, tmp_path: Path
@@ -176,8 +180,10 @@ def test_a_drafter_of_another_target_is_named(kind: str, change: Break, better: 
     assert check.flag == "verifier" and (better is None or check.better == better)
 
 
-@slow
-@pytest.mark.parametrize(("kind", "name", "change", "flag", "better"), SUBTLE, ids=[f"{c[0]}-{c[1]}" for c in SUBTLE])
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "flag", "better"),
+    [pytest.param(*c, id=f"{c[0]}-{c[1]}", marks=nightly if at % 3 else slow) for at, c in enumerate(SUBTLE)],
+)
 def test_a_small_break_is_named_too(
     kind: str, name: str, change: Break, flag: str, better: JSON, tmp_path: Path
 ) -> None:
@@ -219,17 +225,17 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
     assert "no change improves it" in examination.verdict and examination.given is examination.best
 
 
-@slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=nightly if seed > 1 else slow) for seed in range(8)])
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
-    """In 32 examinations a false alarm in every tenth would be seen with 97%."""
+    """In all 32 examinations a false alarm in every tenth would be seen with 97%; in eight, one in every third."""
     for kind in ("eagle", "medusa", "kangaroo", "draft"):
         examination = report_on(opened(folder_of(P, kind), kind), MANY, seed)
         assert examination.healthy, examination.verdict
 
 
-@slow
-@pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=slow if k == "draft" else nightly) for k in ("eagle", "medusa", "kangaroo", "draft")]
+)
 def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> None:
     """In 400 choices of 12 prompts; without a least difference, 3 of the draft model's were."""
     examined = opened(folder_of(P, kind), kind)

@@ -15,7 +15,7 @@ from cli.main import main
 from decoding import smollm2
 from decoding.errors import UnfitError
 
-from ..tiers import choose, slow
+from ..tiers import nightly, slow
 from .planted import FAULTS, HEALTHY, HELD_OUT, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
 
 QUICK = {
@@ -34,12 +34,19 @@ def examined(planted: Planted, folder: Path) -> ExaminationReport:
 
 
 def cases(planted: list[Planted]) -> list[object]:
-    """All of them, of which some belong to the default tier."""
-    quick = [each for each in planted if each.id in QUICK]
-    return [pytest.param(*case.values, marks=case.marks, id=case.values[0].id) for case in choose(planted, quick)]
+    """All of them: few in the default tier, every third in the other one, and the rest for whoever tunes the doctor."""
+    marks = [() if each.id in QUICK else nightly if at % 3 else slow for at, each in enumerate(planted)]
+    return [pytest.param(each, marks=mark, id=each.id) for each, mark in zip(planted, marks, strict=True)]
 
 
-@pytest.mark.parametrize("planted", cases([*FAULTS, *HELD_OUT]))
+# The first fourteen had been called healthy once.
+REPORTED = 14
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [*(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]), *cases([*FAULTS[REPORTED:], *HELD_OUT])],
+)
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:
     try:
         report = examined(planted, tmp_path / "drafter")
@@ -61,11 +68,11 @@ def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Pa
     assert all(each.fine for each in report.evidence) and report.evidence[0].sentence in report.verdict
 
 
-@slow
+NAMED = [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 80), *TRAINED]
+
+
 @pytest.mark.parametrize(
-    "trained",
-    [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 80), *TRAINED],
-    ids=lambda t: t.id,
+    "trained", [pytest.param(each, marks=nightly if at % 3 else slow, id=each.id) for at, each in enumerate(NAMED)]
 )
 def test_a_drafter_that_learnt_little_is_healthy(trained: Trained, tmp_path: Path) -> None:
     few = ["--seed", str(trained.seed), "--steps", str(trained.steps), "--lines", "4", "--length", "128"]
