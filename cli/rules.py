@@ -86,8 +86,8 @@ def _text(paint: Paint, report: dict[str, JSON], *, every: bool) -> str:
     lines = list[str]()
     if (costs := report["costs"]) is not None:
         measured = f"{costs['device']}, {costs['model']}, after {costs['context']:,} tokens"
-        most = f"{costs['rows']:,} tokens; larger passes are extrapolated"
-        lines += _wrapped(paint, f"Passes cost as measured on {one_line(measured)}, up to {most}.")
+        most = f"{costs['rows']:,} tokens a pass"
+        lines += _wrapped(paint, f"Passes cost as measured on {one_line(measured)}, for up to {most}.")
     for part in report["selections"]:
         name = part["method"] if part["setting"] == "default" else f"{part['method']}, {part['setting']}"
         lines += [paint.dim("─" * paint.width), f"{paint.bold(one_line(name))}  {part['steps']:,} steps"]

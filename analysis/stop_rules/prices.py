@@ -12,6 +12,7 @@ from ..metrics.times import later_steps
 from .costs import PassCosts
 from .replay import MARGIN, Certainty, Replay
 
+UNMEASURED = "this record's passes read up to {} tokens, and passes over more than {} were not measured on this device"
 UNTIMED = "the record does not time drafting beside the target's passes: give --draft-ms"
 
 
@@ -26,9 +27,13 @@ class Prices:
     @classmethod
     def of(cls, selection: Selection, costs: PassCosts, draft_ms: float | None, *, per_guess: bool) -> Prices:
         """Price drafting as `draft_ms` says, or in the proportion to the passes that the record has."""
+        steps = selection.steps
+        most = 1 + int(np.nan_to_num(steps.maybe("drafted")[steps.number("step") > 0]).max(initial=0))
+        if most > costs.curve.rows[-1]:
+            raise UnknownError(UNMEASURED.format(most, costs.curve.rows[-1]))
         if draft_ms is not None:
             return cls(costs, draft_ms, per_guess)
-        steps, later = selection.steps, later_steps(selection)
+        later = later_steps(selection)
         draft, forward, guesses = (steps.maybe(name)[later] for name in ("draft_ms", "forward_ms", "drafted"))
         timed = ~np.isnan(draft + forward + guesses)
         spent, passes = draft[timed].sum(), forward[timed].sum()
@@ -39,13 +44,14 @@ class Prices:
         return cls(costs, float(spent * scale / amount), per_guess)
 
     def speedup(self, replay: Replay) -> float | None:
-        """Divide the time of as many single tokens by that of the steps."""
+        """Divide the time of as many single tokens by that of the steps; None where a pass was not measured."""
         if not len(replay.slow):
             return None
         verifying = replay.per_step(lambda guesses: self.costs.milliseconds(1 + guesses))
         drafting = self.drafting * (replay.drafted_per_step if self.per_guess else 1.0)
         single = float(self.costs.milliseconds(np.ones(1))[0])
-        return replay.tokens_per_step * single / (verifying + drafting)
+        speedup = replay.tokens_per_step * single / (verifying + drafting)
+        return None if np.isnan(speedup) else speedup
 
     def least_speedup(self, replay: Replay) -> float | None:
         """Return the speed-up if every guess that the record lacks is wrong; of an estimate, less its margin."""

@@ -36,7 +36,8 @@ def rules_report(folder: Selection, *, costs: str | None = None, draft_ms: float
     ]
     device: dict[str, JSON] | None = None
     if table is not None:
-        device = {"device": table.device, "model": table.shape, "context": table.context, "rows": int(table.rows[-1])}
+        curve = table.curve
+        device = {"device": table.device, "model": curve.shape, "context": curve.context, "rows": curve.rows[-1]}
     return {"costs": device, "margin": MARGIN, "selections": parts}
 
 

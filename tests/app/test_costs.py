@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from analysis.cost.curves import SHIPPED
 from app.pages.cost import functions
 from app.state import AppState
-from app.store.pass_costs import SHIPPED, pass_costs, shipped_costs
+from app.store.pass_costs import pass_costs, shipped_costs
 from app.store.recordings import FOLDER
 from app.store.run_costs import OPEN, RunCosts
 from decoding.errors import TraceError

@@ -21,7 +21,7 @@ def folder(path: Path, method: str = "draft_model") -> str:
 
 def test_a_report_for_people(command: Command, tmp_path: Path) -> None:
     out = command("rules", folder(tmp_path / "a"), "--costs", "cpu-2-cores").out
-    assert "Passes cost as measured on AMD EPYC, smollm2, after 128 tokens, up to 64" in out
+    assert "Passes cost as measured on AMD EPYC, smollm2, after 128 tokens, for up to 64" in out
     assert "gamma=6, threshold=0 (recorded)" in out and "and 13 other rules" in out
     assert "cannot be said: gamma above 6" in out
     assert all(len(line) <= 80 for line in out.splitlines()) and "\x1b" not in out

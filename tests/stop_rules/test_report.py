@@ -16,13 +16,15 @@ from decoding.types import JSON
 
 from .drafted import ChainStep, PureDrafter, recorded
 
+MACHINE = {"device": "a device", "date": "2026-11-27", "dtype": "bfloat16", "versions": "torch 2"}
+
 
 @pytest.fixture
 def costs(tmp_path: Path) -> str:
     """Return a device on which a pass over n rows takes 10 + n ms, measured for up to 16 of them."""
     entry = {"shape": "toy", "context": 64, "rows": [1, 2, 16], "milliseconds": [11, 12, 26]}
     path = tmp_path / "costs.json"
-    path.write_text(json.dumps({"device": "a device", "shapes": [entry]}))
+    path.write_text(json.dumps(MACHINE | {"shapes": [entry]}))
     return str(path)
 
 
@@ -104,10 +106,12 @@ def test_drafting_keeps_its_recorded_proportion_to_the_passes(costs: str) -> Non
     assert part["rows"][0]["speedup"] == pytest.approx(11 / (15 + 4 * 1.5))
 
 
-def test_passes_beyond_the_measured_rows_cost_as_the_last_ones(costs: str) -> None:
+def test_passes_beyond_the_measured_rows_have_no_price(costs: str) -> None:
     text = [ChainStep(place, (0.5,) * 40, 0) for place in range(30)]
-    part = report([text], costs, 40, draft_ms=0.0)
-    assert part["rows"][0]["speedup"] == pytest.approx(11 / 51)
+    for more in ({}, {"draft_ms": 0.0}):
+        part = report([text], costs, 40, **more)
+        assert "passes read up to 41 tokens, and passes over more than 16 were not measured" in part["unpriced"]
+        assert part["best"] is None and part["sentence"] == "" and {row["speedup"] for row in part["rows"]} == {None}
 
 
 def test_runs_of_one_step_have_no_price(costs: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.bench.methods import as_prompt
+from analysis.cost.curves import PassCurve
 from analysis.metrics import Selection
 from analysis.prompts.tasks import read_tasks
 from analysis.stop_rules.costs import PassCosts
@@ -131,7 +132,7 @@ def test_adaptive_verification_is_estimated_within_its_margin(engine: Engine, ev
     """No method of ours verifies so: the test's own does."""
     prompts = 12 if everything else 4
     before = record(engine, "draft_model", {"gamma": GAMMA}, prompts, "full")
-    costs = PassCosts("a device", "pocket", 64, (1.0, 2.0, 16.0), (11.0, 14.0, 56.0))
+    costs = PassCosts("a device", PassCurve("pocket", 64, (1, 2, 16), (11.0, 14.0, 56.0), ()))
     AdaptiveDraftModel.prices = prices = Prices(costs, 0.5, per_guess=True)
     [outcome] = [each for each in replay_rules(RecordedRuns.of(before), prices)[0] if each.settings is None]
     after = record(engine, AdaptiveDraftModel, {"gamma": GAMMA, "threshold": 1e-9}, prompts)
