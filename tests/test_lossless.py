@@ -1,7 +1,7 @@
 """Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token.
 
 The default tier takes ten prompts for two settings of every method, which still are every budget once, and two prompts
-for every kind of model; `--all` takes four more settings. Of ends of a text a test takes all that
+for every kind of model; `--all` takes more settings. Of ends of a text a test takes all that
 five prompts have, one for every kind.
 """
 
@@ -26,7 +26,7 @@ from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, p
 SEEDS, ENDS, LONGEST, TOYS = 10, 5, 40, 25
 Params = Mapping[str, Any]
 # A method's settings lead to trees of other shapes: test_lossless_models.py has all of them.
-every_setting = pytest.mark.parametrize(("method", "params"), few(2, CASES), ids=title)
+every_setting = pytest.mark.parametrize(("method", "params"), few(2, CASES, more=2), ids=title)
 every_method = pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 every_copying_method = pytest.mark.parametrize(("method", "params"), few(1, COPYING), ids=title)
 

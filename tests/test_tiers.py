@@ -81,7 +81,7 @@ def test_every_case_meets_two_others() -> None:
 
 def test_few_cases_of_each_method_are_in_a_tier() -> None:
     """Every method stays in both."""
-    fewer = few(1, crossed([("a", 1), ("a", 2), ("a", 3), ("b", 1)], "xy"))
+    fewer = few(1, crossed([("a", 1), ("a", 2), ("a", 3), ("b", 1)], "xy"), more=2)
     assert [case.values for case in fewer if not case.marks] == [("a", 1, "x"), ("b", 1, "y")]
     assert [case.values for case in fewer if case.marks] == [("a", 1, "y"), ("a", 2, "x"), ("b", 1, "x")]
 

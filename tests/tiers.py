@@ -39,11 +39,11 @@ def choose(every: Iterable[Any], quick: Container[Any]) -> list[Any]:
     return [pytest.param(case, marks=() if case in quick else slow) for case in every]
 
 
-def few(most: int, cases: Iterable[Any]) -> list[Any]:
+def few(most: int, cases: Iterable[Any], more: int = 1) -> list[Any]:
     """Return of each method the first cases of what `crossed` gives, or of plain cases.
 
-    By default no more than `most`, with `--all` twice as many more. For a test to which a method's settings are all
-    alike, since they only lead to trees of other shapes.
+    By default no more than `most`, with `--all` some more. For a test to which a method's settings are all alike, since
+    they only lead to trees of other shapes.
     """
     met, rest, marked = Counter[str](), Counter[str](), list[Any]()
     for plain in cases:
@@ -52,7 +52,7 @@ def few(most: int, cases: Iterable[Any]) -> list[Any]:
         if not case.marks and met[method] < most:
             met[method] += 1
             marked.append(case)
-        elif rest[method] < 2 * most:
+        elif rest[method] < more:
             rest[method] += 1
             marked.append(pytest.param(*case.values, marks=slow))
     return marked

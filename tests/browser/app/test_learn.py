@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.store.lessons import Lessons
-from tests.tiers import choose
+from tests.tiers import choose, nightly, slow
 from viz.palette import Fate
 
 from ..conftest import serve_files
@@ -201,13 +201,16 @@ def test_the_view_that_a_screen_is_about_is_in_sight(new_page: NewPage, served: 
     assert page.evaluate("document.querySelector('.app-learn-column').getBoundingClientRect().top") >= 0
 
 
-@pytest.mark.parametrize("width", choose([1280, 390], [390]))
-@pytest.mark.parametrize("lesson", choose(LESSONS, ["slow"]))
-def test_every_screen_fits_and_opens_from_its_address(
-    new_page: NewPage, served: Served, lesson: str, width: int
-) -> None:
+def lessons(each: int, quick: Sequence[str] = ()) -> list[Any]:
+    """Return all lessons; each second or third is in the long tests, and the others are for whoever writes lessons."""
+    marks = [() if lesson in quick else nightly if at % each else slow for at, lesson in enumerate(LESSONS)]
+    return [pytest.param(lesson, marks=mark) for lesson, mark in zip(LESSONS, marks, strict=True)]
+
+
+@pytest.mark.parametrize("lesson", lessons(2, ["slow"]))
+def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage, served: Served, lesson: str) -> None:
     """Before and after its answer no screen scrolls sideways, and every control has a name."""
-    page = enter(new_page(width=width, height=844), served, f"lesson={lesson}")
+    page = enter(new_page(width=390, height=844), served, f"lesson={lesson}")
     anchors = page.evaluate("SpecscopeApp.shown.learn.lesson.screens.map(({ anchor }) => anchor)")
     for anchor in anchors:
         page.evaluate(f"SpecscopeApp.shown.learn.enter({anchors.index(anchor)}, true)")
@@ -224,10 +227,9 @@ def test_every_screen_fits_and_opens_from_its_address(
             settle(page)
 
 
-@pytest.mark.slow  # axe reads every screen
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", lessons(3))  # axe reads every screen
 def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str) -> None:
-    """Nothing worse than a minor finding, before an answer and after it."""
+    """Nothing worse than a minor finding, before an answer and after it; and a desktop need not scroll sideways."""
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     theme = ("light", "dark")[LESSONS.index(lesson) % 2]
     page = enter(new_page(reduced_motion="reduce"), served, f"lesson={lesson}&__theme={theme}")
@@ -237,6 +239,7 @@ def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str)
         if at % 2:
             page.evaluate("SpecscopeApp.shown.learn.column.reveal()")
             settle(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), at
         report = axe_core_python.Axe().run(page, context="#learn")
         grave = [each for each in report["violations"] if each["impact"] != "minor"]
         assert [(each["id"], each["nodes"][0]["html"][:160]) for each in grave] == [], at
