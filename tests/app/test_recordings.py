@@ -27,7 +27,7 @@ from decoding.trace.file import parse_trace
 from decoding.trace.metrics import credible_speedup
 from decoding.types import Timing, Trace
 from tests.event_loops import discard_event_loops
-from tests.tiers import choose
+from tests.tiers import choose, nightly, slow
 from tools import record_gallery
 from tools.gallery_recipes import recipes
 
@@ -86,7 +86,13 @@ def test_every_method_and_preset_has_one() -> None:
             assert (name, preset) in made or (values == plain and (name, "defaults") in made), f"{name}, {preset}"
 
 
-@pytest.mark.parametrize("run", choose([each.id for each in ALL], FIRST))
+def sampled() -> list[Any]:
+    """Return all recordings: the first of every method by default, and every third of the others with --all."""
+    marks = [() if each.id in FIRST else nightly if at % 3 else slow for at, each in enumerate(ALL)]
+    return [pytest.param(each.id, marks=mark) for each, mark in zip(ALL, marks, strict=True)]
+
+
+@pytest.mark.parametrize("run", sampled())
 def test_each_is_whole_proven_and_small_enough(run: str) -> None:
     recording, text = RECORDINGS.get(run), RECORDINGS.lines(run)
     assert recording is not None

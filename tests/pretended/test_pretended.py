@@ -31,7 +31,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import choose, crossed, of_methods, slow
+from tests.tiers import choose, crossed, few, of_methods, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -137,7 +137,9 @@ def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("method", "sampling"), of_methods({*KINDS, "medusa", "ouroboros"}, crossed(EACH, SAMPLINGS)), ids=title
+    ("method", "sampling"),
+    of_methods({*KINDS, "medusa", "ouroboros"}, few(1, crossed(EACH, SAMPLINGS), more=0)),
+    ids=title,
 )
 def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every wait leaves the device idle until the host has launched what comes after it.
@@ -202,7 +204,9 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         waits(device, engine, method, sampling, record="full")
 
 
-@pytest.mark.parametrize(("method", "sampling"), of_methods(KINDS, crossed(EACH, SAMPLINGS[::-1])), ids=title)
+@pytest.mark.parametrize(
+    ("method", "sampling"), of_methods(KINDS, few(1, crossed(EACH, SAMPLINGS[::-1]), more=0)), ids=title
+)
 def test_a_model_over_two_devices_and_a_drafter_on_a_third(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
