@@ -26,6 +26,7 @@ from decoding import METHODS
 from tests import ROOT
 from tools import pack_assets
 from viz.lessons import __main__ as lessons_command
+from viz.lessons.lesson import FOLDER as LESSONS
 from viz.methods import SCREENS
 
 GUIDES = [
@@ -47,9 +48,9 @@ def commands(guide: str, language: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
-def inline(guide: str) -> Iterator[list[str]]:
+def inline(text: str) -> Iterator[list[str]]:
     """Yield the calls of our command line within sentences, which may leave out what does not matter there."""
-    for call in re.findall(r"`(?:\.venv/bin/)?python\s+-m\s+decoding\s([^`]+)`", TEXTS[guide]):
+    for call in re.findall(r"`(?:\.venv/bin/)?python\s+-m\s+decoding\s([^`]+)`", text):
         yield shlex.split(call)
 
 
@@ -106,13 +107,23 @@ def flags_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
 @pytest.mark.parametrize("guide", GUIDES)
 def test_commands_that_are_only_shown_have_these_flags(guide: str) -> None:
     """They are not run here, but are typed by somebody."""
-    parser = build_parser()
     ours = [words[3:] for words in commands(guide, "console") if words[1:3] == ["-m", "decoding"]]
-    for words in (*ours, *inline(guide)):
-        if words[0] in ("COMMAND", "..."):
-            continue
-        unknown = {word for word in words if re.fullmatch(r"--[a-z-]+", word)} - flags_of(parser, words)
-        assert not unknown, f"{' '.join(words)}: no {unknown}"
+    for words in (*ours, *inline(TEXTS[guide])):
+        if words[0] not in ("COMMAND", "..."):
+            check_flags(words)
+
+
+def check_flags(words: list[str]) -> None:
+    unknown = {word for word in words if re.fullmatch(r"--[a-z-]+", word)} - flags_of(build_parser(), words)
+    assert not unknown, f"{' '.join(words)}: no {unknown}"
+
+
+def test_what_a_lesson_tells_to_type_can_be_typed() -> None:
+    typed = [words for path in LESSONS.glob("*.md") for words in inline(path.read_text(encoding="utf-8"))]
+    assert typed
+    for words in typed:
+        check_flags(words)
+        assert all((ROOT / word).exists() for word in words if word.startswith("assets/")), words
 
 
 MAKE_TARGETS = sorted(
