@@ -24,15 +24,19 @@ class Metric:
     chart: str  # how its rows are drawn: "number", "bars", "lines", "heat" or "table"; x is the first column
     function: Callable[[Selection], MetricResult]
 
+    def measure(self, selection: Selection) -> MetricResult:
+        """Compute it; where the record lacks what it needs, the result has the reason."""
+        whole = selection.steps.columns.reasons
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
+                return self.function(selection)
+        except UnknownError as lacking:
+            return unknown(whole.get(self.key, str(lacking)))
+
 
 def measure(key: str, selection: Selection) -> MetricResult:
     """Compute a metric; where the record lacks what it needs, the result has the reason."""
-    whole = selection.steps.columns.reasons
-    try:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
-            return METRICS[key].function(selection)
-    except UnknownError as lacking:
-        return unknown(whole.get(key, str(lacking)))
+    return METRICS[key].measure(selection)
 
 
 def _listed(*metrics: Metric) -> dict[str, Metric]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class MetricResult(TypedDict):
     columns: list[str]
     rows: list[list[JSON]]
     where: list[list[Condition]]  # one entry a row, or none at all
+    advice: NotRequired[dict[str, JSON]]  # settings of the method that would be faster
     slowest: list[str]  # of rows that are made of all these steps' times: the column by which to list the slowest first
 
 
@@ -47,9 +48,10 @@ def result(
     rows: Sequence[Sequence[JSON]] = (),
     where: Sequence[Sequence[Condition]] = (),
     slowest: Sequence[str] = (),
+    advice: Mapping[str, JSON] | None = None,
 ) -> MetricResult:
     """Make a result of plain numbers: NaN and numpy's types do not reach JSON."""
-    return MetricResult(
+    made = MetricResult(
         reason=None,
         value=plain(value),
         low=plain(interval[0]),
@@ -61,6 +63,9 @@ def result(
         where=[[(table, column, sign, plain(bound)) for table, column, sign, bound in row] for row in where],
         slowest=list(slowest),
     )
+    if advice is not None:
+        made["advice"] = {name: plain(each) for name, each in advice.items()}
+    return made
 
 
 def unknown(reason: str) -> MetricResult:

@@ -16,6 +16,7 @@ from .replay import MARGIN, Certainty
 from .rules import RecordedRuns, RuleOutcome, replay_rules
 
 UNPRICED = "no costs were given: name a device with --costs"
+_NOTABLE = 0.02  # a smaller gain is less than times vary from run to run
 _SURENESS = {
     Certainty.EXACT: "its steps are exact",
     Certainty.BOUNDED: "its steps are known between bounds",
@@ -57,13 +58,13 @@ def _part(selection: Selection, costs: PassCosts | None, draft_ms: float | None)
         outcomes, unsaid = replay_rules(recorded, prices)
     except UnknownError as error:
         return part | {"reason": str(error)}
-    best = _best(outcomes)
+    best = best_rule(outcomes)
     return part | {
         "params": recorded.params.to_json(),
         "unpriced": unpriced or None,
         "draft_ms": None if prices is None else plain(prices.drafting),
         "best": best,
-        "sentence": _sentence(method, outcomes, best) if prices is not None else "",
+        "sentence": sentence_of(method, outcomes, best) if prices is not None else "",
         "rows": [_row(method, outcome, place == 0) for place, outcome in enumerate(outcomes)],
         "unsaid": [{"rules": each.rules, "because": each.because} for each in unsaid],
     }
@@ -75,8 +76,8 @@ def _context(selection: Selection) -> float:
     return 0.0 if np.isnan(start).all() else float(np.nanmean(start))
 
 
-def _best(outcomes: Sequence[RuleOutcome]) -> int | None:
-    """Choose the fastest rule that `run` can take and that surely beats the recorded one, else the recorded one.
+def best_rule(outcomes: Sequence[RuleOutcome]) -> int | None:
+    """Choose the fastest rule that `run` can take and that surely and notably beats the recorded one, else that one.
 
     None where one token at a time is as fast, or where there are no prices.
     """
@@ -87,12 +88,13 @@ def _best(outcomes: Sequence[RuleOutcome]) -> int | None:
     for place, outcome in enumerate(outcomes):
         if outcome.settings is None or outcome.speedup is None or outcome.least_speedup is None:
             continue
-        if outcome.least_speedup > recorded and outcome.speedup > fastest:
+        if outcome.least_speedup > (1.0 + _NOTABLE) * recorded and outcome.speedup > fastest:
             best, fastest = place, outcome.speedup
     return best if fastest > 1.0 else None
 
 
-def _sentence(method: str, outcomes: Sequence[RuleOutcome], best: int | None) -> str:
+def sentence_of(method: str, outcomes: Sequence[RuleOutcome], best: int | None) -> str:
+    """Tell which rule to take, and how sure that is."""
     recorded = outcomes[0]
     if recorded.speedup is None:
         return "No run has a step after its first, so there is nothing to price."

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from analysis.metrics import METRICS
 from analysis.recheck.derived import refuse_contradictions
 from analysis.store.folder_traces import refuse_differences, trace_of, with_texts
 from decoding.errors import ParamError, TraceError
@@ -25,6 +24,7 @@ from ..server.middleware.session_tracker import CLIENT
 from ..store.brought_files import read_files
 from ..store.run_folders import RunFolders
 from ..store.trace_store import StoredRun, TraceStore, new_id, replay
+from .cards import CARDS
 from .query_pool import QueryPool
 from .state import COMPARED, QUESTIONS, DebugState
 from .view import DebugView, whole
@@ -99,7 +99,7 @@ class DebugCalls:
             "themes": THEMES,
             "charts": [
                 {name: getattr(metric, name) for name in ("key", "title", "group", "formula", "look_for", "chart")}
-                for metric in METRICS.values()
+                for metric in CARDS.values()
             ],
             "notice": " ".join(filter(None, (gone, *map(as_sentence, state.problems[:3])))),
         }
@@ -115,14 +115,14 @@ class DebugCalls:
         query, key = _listed(asked, 2)
         if key in (COMPARED, QUESTIONS):
             return self.view(query).compare(key)
-        if not isinstance(key, str) or key not in METRICS:
+        if not isinstance(key, str) or key not in CARDS:
             raise TraceError("there is no such chart")
         return self.view(query).measure(key)
 
     def steps(self, asked: Any) -> ServerAnswer:
         """Return some of the steps that a row of a metric counts."""
         query, key, row, second, offset = _listed(asked, 5)
-        if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in METRICS):
+        if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in CARDS):
             raise TraceError("there is no such chart")
         return self.view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 

@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from analysis.metrics import METRICS
 from analysis.store.allowed import check_text
 from analysis.store.query import Filter
 from decoding.errors import ParamError
 
 from ..server.limits import LIMITS
 from ..store.trace_store import ID
+from .cards import CARDS
 
 EVERY = "*"  # in the place of a method: all of them
 COMPARED, QUESTIONS = "compared", "questions"  # charts beside the metrics: how two selections differ, and questions do
@@ -150,6 +150,6 @@ def _name(text: str) -> str:
 
 
 def _chart(text: str) -> str:
-    if text not in METRICS and text not in (COMPARED, QUESTIONS):
+    if text not in CARDS and text not in (COMPARED, QUESTIONS):
         raise ParamError(f"there is no chart {text[:40]!r}")
     return text

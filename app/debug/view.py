@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.metrics import METRICS, Condition, MetricResult, Selection, compared, measure
+from analysis.metrics import Condition, MetricResult, Selection, compared
 from analysis.metrics.result import LOST
 from analysis.store.query import ChosenSteps, Shown, quoted
 from decoding.errors import ParamError, TraceError
@@ -18,6 +19,7 @@ from viz.token_text import raw
 
 from ..server.limits import LIMITS
 from ..store.run_folders import OpenFolder
+from .cards import CARDS
 from .question_differences import by_question
 from .state import COMPARED, QUESTIONS, DebugState
 
@@ -47,7 +49,7 @@ class Selected:
 
     def measure(self, metric: str) -> MetricResult:
         """Return a metric of these steps."""
-        return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
+        return self.folder.results.get((*self.key, metric), lambda: CARDS[metric].measure(self.selection))
 
     def _ask(self) -> Selection | Shown:
         answer = self.folder.answer(self.query)
@@ -138,7 +140,7 @@ class DebugView:
 
     def measure(self, key: str) -> dict[str, Any]:
         """Return a metric's answer for the page: the results, and a figure of them."""
-        metric = METRICS[key]
+        card = CARDS[key]
         sides = [side for side in (self.first, self.second) if side is not None]
         results = [side.measure(key) for side in sides]
         drawn = [
@@ -146,14 +148,14 @@ class DebugView:
             for place, (name, result) in enumerate(zip(self.names(), results, strict=True))
             if result["reason"] is None
         ]
-        shown = [self._shown(result) for result in results]
-        return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
+        shown = [self._shown(result, side) for result, side in zip(results, sides, strict=True)]
+        return {"key": key, "results": shown, "names": self.names(), "figure": chart(card.chart, drawn)}
 
     def compare(self, key: str) -> dict[str, Any]:
         """Return what differs between the two selections on the questions that both have."""
         result = self._compared(key)
         drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
-        return {"key": key, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
+        return {"key": key, "results": [self._shown(result, self.first)], "names": self.names(), "figure": drawn}
 
     def _compared(self, key: str) -> MetricResult:
         if self.second is None:
@@ -163,10 +165,16 @@ class DebugView:
         place = (key, *first.key, *second.key, self.state.against)
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
-    def _shown(self, result: MetricResult) -> dict[str, Any]:
-        """Return a result without what says which steps each row counts, which stays here."""
-        rows = result["rows"][:_ROWS]
-        facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
+    def _shown(self, result: MetricResult, side: Selected) -> dict[str, Any]:
+        """Return a result without what says which steps each row counts, which stays here.
+
+        What it advises is the address of a run with these settings.
+        """
+        rows, advice = result["rows"][:_ROWS], result.get("advice")
+        facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest", "advice")}
+        if advice is not None:
+            [(method, _)] = side.selection.methods
+            facts["run"] = urlencode({"method": method} | {f"p.{name}": value for name, value in advice.items()})
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from analysis.metrics import METRICS
 from decoding.errors import SpecscopeError
 from decoding.types import Trace
 from viz.lessons.plain_page import plain_lesson
@@ -30,6 +29,7 @@ from viz.stream.play import Play
 from viz.views import views_of
 
 from ..debug.calls import DebugCalls
+from ..debug.cards import CARDS
 from ..debug.view import step_facts
 from ..jobs.recorded_race import opening, recorded_race
 from ..jobs.streaming import page_line
@@ -127,7 +127,7 @@ def debug_cards(calls: DebugCalls, folder: str) -> dict[str, Any]:
     """Compute what the Debug page shows of a run folder."""
     shown = calls.call("open", f"screen=debug&folder={folder}")
     address = shown.get("address", "")
-    return {"open": shown, "charts": {key: calls.call("chart", [address, key]) for key in METRICS}}
+    return {"open": shown, "charts": {key: calls.call("chart", [address, key]) for key in CARDS}}
 
 
 def debug_steps(calls: DebugCalls, cards: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def build(app_state: AppState) -> gr.HTML:
         server_functions=functions(app_state),
         elem_id="debug-viewer",
         largest=LIMITS.upload_bytes,
+        live=not app_state.replay_only,
     )
 
 

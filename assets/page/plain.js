@@ -39,7 +39,7 @@ const begin = async () => {
   const run = asked().get("run");
   if (run && run !== props.viewer.landing) await shown.viewer?.files.recording(run);
   showRace(place("race-viewer"), { ...io, props: {} });
-  showDebug(place("debug-viewer"), { ...io, props: { largest: 0 } });
+  showDebug(place("debug-viewer"), { ...io, props: { largest: 0, live: false } });
   showCost(place("cost-viewer"), { ...io, props: props.cost });
   showLearn(place("learn-viewer"), { ...io, props: props.learn });
 };

@@ -61,10 +61,7 @@ def _cache_bytes(device: torch.device) -> int:
 @torch.inference_mode()
 def _fastest_read(device: torch.device, size: int) -> float:
     """Time reading `size` bytes, as a maximum: it costs less arithmetic than any product."""
-    if device.type == "cuda":
-        block = torch.ones(size // 4, device=device)
-    else:
-        block = _host_block(size)
+    block = torch.ones(size // 4, device=device) if device.type == "cuda" else _host_block(size)
     return min(_seconds(device, block.amax) for _ in range(_READS))
 
 

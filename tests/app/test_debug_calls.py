@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from analysis.metrics import METRICS
 from analysis.store.folder import write_folder
 from analysis.store.tables import RunIdentity, tables_of
+from app.debug.cards import CARDS
 from app.pages.debug import functions
 from app.state import AppState
 from app.store.run_folders import SHIPPED
@@ -56,7 +56,7 @@ def test_a_folder_opens_with_its_facts_query_and_charts(calls: Calls) -> None:
         opened["filters"] == {"method": "draft_model", "setting": "default"}
         and "method = 'draft_model'" in opened["sql"]
     )
-    assert [each["key"] for each in opened["charts"]] == list(METRICS)
+    assert [each["key"] for each in opened["charts"]] == list(CARDS)
     assert calls("open", opened["address"])["address"] == opened["address"]
 
 
@@ -81,7 +81,7 @@ def test_filters_narrow_what_all_charts_are_of(calls: Calls) -> None:
     assert [row[0] for row in result["rows"] if row[1]] == [3, 4]
 
 
-@pytest.mark.parametrize("key", METRICS)
+@pytest.mark.parametrize("key", CARDS)
 def test_the_steps_behind_each_row_are_those_that_it_counts(calls: Calls, key: str) -> None:
     """A bar that opened other steps than it is made of would send its reader astray."""
     for query in (f"folder={calls.first}&f.method=*", "folder=pocket&f.method=draft_model&f.setting=default"):

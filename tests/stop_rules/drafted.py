@@ -64,9 +64,13 @@ def recorded(
     finish: str = "length",
     times: tuple[float, float] = (1.0, 10.0),
     confident: bool = True,
+    beside: bool = False,
     **of_runs: object,
 ) -> Selection:
-    """Return simulated runs as a record; `times` are the milliseconds of a guess and of a pass."""
+    """Return simulated runs as a record, `beside` the same texts decoded autoregressively or alone.
+
+    `times` are the milliseconds of a guess and of a pass.
+    """
     listed, steps, nodes = list[Row](), list[Row](), list[Row]()
     settings = params if isinstance(params, str | None) else json.dumps(params)
     about = {"params": settings, "sampling": GREEDY, "lossless": True, "finish": finish} | of_runs
@@ -83,4 +87,11 @@ def recorded(
                 fate = {"accepted": depth <= chain.accepted, "judged": depth <= chain.accepted + 1}
                 shown = {"confidence": share} if confident else {}
                 nodes.append(guess(depth, depth - 1, depth, of=number, at=place, **fate, **shown))
+    for number, chains in enumerate(runs if beside else (), start=len(runs)):
+        listed.append(run(number, f"q{number - len(runs)}", method="autoregressive", **about | {"params": "{}"}))
+        spent = {"draft_ms": 0.0, "forward_ms": times[1], "total_ms": times[1]}
+        for place in range(chains[-1].start + chains[-1].accepted + 1):
+            counts = {"accepted": 0, "written": 1, "drafted": 0}
+            steps.append({"run": number, "step": place, "start": 10 + place} | counts | spent)
+            nodes.append(root(place, of=number))
     return selection(listed, steps, nodes)

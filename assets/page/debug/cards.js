@@ -102,7 +102,9 @@ class ChartCard {
     const said = el("p", { class: "app-debug-says" }, result.sentence);
     const alone = !this.measured?.figure && this.facts.chart !== "number" && result.rows.length > 0;
     const table = alone ? [this.rows(result, ROWS, name)] : [];
-    return [title, numberOf(result), said, ...table].filter((each) => each !== null);
+    const run = result.run && this.io.live ? el("p", {}, el("a", { class: "ss-button ss-worded", href: `?${result.run}` },
+      "Open a run with these settings")) : null;
+    return [title, numberOf(result), said, run, ...table].filter((each) => each !== null);
   }
 
   /**

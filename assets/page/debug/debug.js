@@ -53,7 +53,7 @@ export class Debug {
     this.table = el("div", { class: "app-debug-answer" });
     this.cards = new ChartCards({
       ask: (key) => this.server.debug_chart([this.address, key]), behind: (behind) => this.behind(behind),
-      link: (key) => this.linkTo(key), signal: this.gone.signal,
+      link: (key) => this.linkTo(key), live: props.live, signal: this.gone.signal,
     });
     this.root = el("div", { class: "ss ss-debug" }, el("p", { class: "ss-quiet app-debug-about" }, ABOUT), this.chooser.node, this.notice, this.says, this.filters.node,
       this.count, this.table, this.cards.node);

@@ -65,6 +65,7 @@ export interface Result {
   columns: string[];
   rows: Cell[][];
   more: number; // rows that were left out
+  run?: string; // the query of a run that is advised
 }
 
 export interface Drawing {
@@ -132,7 +133,7 @@ export interface DebugServer {
 }
 
 export interface DebugIo {
-  props: { largest: number };
+  props: { largest: number; live: boolean };
   server: DebugServer;
 }
 
@@ -141,6 +142,7 @@ export interface CardIo {
   ask(key: string): Promise<Measured | null>;
   behind(behind: Behind): void;
   link(key: string): string; // the address of a chart
+  live: boolean; // whether runs can be made
   signal: AbortSignal; // ends it
 }
 

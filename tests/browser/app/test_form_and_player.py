@@ -173,3 +173,16 @@ def test_a_visitor_who_has_moved_is_left_there(new_page: NewPage, served: Served
     page.wait_for_function(f"{PLAYER}.record.check")
     assert page.evaluate(f"{PLAYER}.state.step") == 0
     nobody_is_left(served)
+
+
+def test_the_settings_that_a_card_advises_fill_the_form(new_page: NewPage, served: Served) -> None:
+    """No shipped folder has a rule that is surely faster: the server's answer is given one."""
+    page = new_page()
+    page.goto(f"{served.address}?screen=debug&chart=stop_rules")
+    card = "SpecscopeApp.shown.debug.cards.cards.find(({ facts }) => facts.key === 'stop_rules')"
+    page.wait_for_function(f"globalThis.SpecscopeApp?.shown.debug && {card}?.measured")
+    assert page.locator("text=Open a run with these settings").count() == 0
+    page.evaluate(f"{{ const card = {card}; card.measured.results[0].run = 'method=lookahead&p.W=6'; card.draw(); }}")
+    page.click("text=Open a run with these settings")
+    has(page, WINDOW, "6")
+    has(page, "#run-method input", "Lookahead")

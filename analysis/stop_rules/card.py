@@ -1,0 +1,89 @@
+"""Other stop rules as a card of the Debug page: priced by the record's own passes, as the best draft length is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decoding.types import JSON
+
+from ..cost.curves import PassCurve
+from ..metrics.registry import Metric
+from ..metrics.result import MetricResult, UnknownError, result
+from ..metrics.selection import Selection
+from ..metrics.step_costs import Pair, costs
+from ..metrics.times import later_steps
+from .costs import PassCosts
+from .prices import Prices
+from .report import best_rule, sentence_of, spelt
+from .rerun import FROM_TOKENS
+from .rules import RecordedRuns, RuleOutcome, replay_rules
+
+_SHOWN = 12  # rules beside the recorded one
+COLUMNS = ("rule", "tokens", "guesses", "speed-up", "how sure")
+_UNPRICED = (
+    "Without autoregressive runs and split times in this folder no rule has a speed; "
+    "`python -m decoding rules --costs DEVICE` prices rules on measured machines."
+)
+
+
+def stop_rules(selection: Selection) -> MetricResult:
+    """Replay other draft lengths, thresholds and tree sizes on a record."""
+    if len(selection.methods) != 1:
+        raise UnknownError("choose one method in one setting: rules are replayed of one at a time")
+    recorded = RecordedRuns.of(selection)
+    if recorded.method in FROM_TOKENS:
+        raise UnknownError(f"{recorded.method} must be run again for each rule: `python -m decoding rules` does that")
+    prices = _own_prices(selection, recorded)
+    outcomes, _ = replay_rules(recorded, prices)
+    best = best_rule(outcomes)
+    shown = [(at, each) for at, each in enumerate(outcomes) if at]
+    shown.sort(key=lambda pair: (-(pair[1].speedup or 0.0), -pair[1].replay.tokens_per_step))
+    rows = [_row(each, at == 0) for at, each in [(0, outcomes[0]), *shown[:_SHOWN]]]
+    chosen = None if best is None else outcomes[best]
+    return result(
+        sentence_of(recorded.method, outcomes, best) if prices else _UNPRICED,
+        value=None if chosen is None else chosen.speedup,
+        unit="times",
+        columns=COLUMNS,
+        rows=rows,
+        advice=chosen.settings if best and chosen else None,
+    )
+
+
+def _own_prices(selection: Selection, recorded: RecordedRuns) -> Prices | None:
+    """Price drafting and verifying by the means of the record: a pass costs in proportion to what it reads.
+
+    None where the record has no autoregressive runs beside it, or does not split its times.
+    """
+    try:
+        priced, later = costs(Pair.of(selection)), later_steps(selection)
+    except UnknownError:
+        return None
+    drafted = selection.steps.maybe("drafted")[later]
+    mean, most = float(np.nanmean(drafted)), int(np.nanmax(drafted))
+    if not priced.split or mean <= 0:
+        return None
+    row = max(0.0, priced.verification) / mean
+    curve = PassCurve("the record", 0, (1, 1 + most), (1.0, 1.0 + row * most), ())
+    drafting = max(0.0, priced.draft) / (mean if recorded.per_guess else 1.0)
+    return Prices(PassCosts("the record", curve), drafting, recorded.per_guess)
+
+
+def _row(outcome: RuleOutcome, is_recorded: bool) -> list[JSON]:
+    replay = outcome.replay
+    name = spelt(outcome.settings) + (" (recorded)" if is_recorded else "")
+    return [name, replay.tokens_per_step, replay.verified_per_step, outcome.speedup, replay.certainty.value]
+
+
+CARD = Metric(
+    key="stop_rules",
+    title="Other lengths and thresholds",
+    group="Time",
+    formula=(
+        "each rule replayed step by step on the recorded guesses; a step costs 1 + drafting + verification, in "
+        "autoregressive steps, in proportion to its guesses; tokens and guesses are those of a step after the first"
+    ),
+    look_for="Exact: a run with this rule takes these very steps. Bounded and estimated numbers can be somewhat off.",
+    chart="table",
+    function=stop_rules,
+)
