@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analysis.metrics import Condition, MetricResult, Selection, compared
 from analysis.metrics.result import LOST
-from analysis.store.query import ChosenSteps, Shown, quoted
+from analysis.store.query import Shown
+from analysis.store.schema import NODES, RUNS, STEPS
 from decoding.errors import ParamError, TraceError
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
@@ -23,7 +25,15 @@ from .cards import CARDS
 from .question_differences import by_question
 from .state import COMPARED, QUESTIONS, DebugState
 
-_SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
+_SIGNS: dict[str, Callable[[pa.ChunkedArray, Any], pa.ChunkedArray]] = {
+    "=": pc.equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "is": lambda column, _: pc.is_null(column),
+    "is not": lambda column, _: pc.is_valid(column),
+}  # of a condition, of which the last two are of None alone
 _ROWS = 200  # of a result that the page is given
 
 
@@ -66,30 +76,39 @@ class Selected:
         """
         rows = self.selection.steps.rows
         if conditions:
-            chosen = self.folder.answer(conditions_sql(conditions))
-            assert isinstance(chosen, ChosenSteps), "these queries select run and step"
-            rows = rows[self.folder.mask(chosen)[rows]]
+            rows = rows[steps_where(self.folder, conditions)[rows]]
         if not slowest:
             return rows
         values = self.folder.folder.steps[slowest].to_numpy()[rows]  # NaN where null, which sorts last
         return rows[np.argsort(-values, kind="stable")]
 
 
-def conditions_sql(conditions: Sequence[Condition]) -> str:
-    """Return the query for steps of which conditions hold; those on nodes must hold of one node together."""
-    of_steps, of_nodes = list[str](), list[str]()
-    ours, theirs = ("run, step, steps.accepted + 1", "run, step, depth") if LOST in conditions else ("run, step",) * 2
-    conditions = [condition for condition in conditions if condition != LOST]
-    for table, column, sign, value in conditions:
-        assert sign in _SIGNS and column.isidentifier(), "conditions are written by the metrics"
-        literal = "NULL" if value is None else quoted(value) if isinstance(value, str) else repr(value).upper()
-        if table == "nodes":
-            of_nodes.append(f"{column} {sign} {literal}")
+def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return of which steps conditions hold; those on nodes must hold of one node together.
+
+    They are the metrics' own, so they need none of a query's bounds, and a bar's steps are listed at once.
+    """
+    whole, tables = folder.selection, folder.folder
+    found = {RUNS: np.ones(len(tables.runs), bool), STEPS: np.ones(len(tables.steps), bool)}
+    nodes = np.ones(len(tables.nodes), bool)
+    for condition in conditions:
+        table, column, sign, value = condition
+        if condition == LOST:
+            paths = pc.add(tables.steps["accepted"], 1).take(pa.array(whole.step_of_node))
+            nodes &= _true(pc.equal(tables.nodes["depth"], paths))
+        elif table == NODES:
+            nodes &= _true(_SIGNS[sign](tables.nodes[column], value))
         else:
-            of_steps.append(f"{table}.{column} {sign} {literal}")
-    if of_nodes:
-        of_steps.append(f"({ours}) IN (SELECT {theirs} FROM nodes WHERE {' AND '.join(of_nodes)})")
-    return f"SELECT run, step FROM steps JOIN runs USING (run) WHERE {' AND '.join(of_steps)}"
+            found[table] &= _true(_SIGNS[sign]((tables.runs if table == RUNS else tables.steps)[column], value))
+    chosen = found[STEPS] & found[RUNS][whole.run_of_step]
+    if any(table == NODES for table, *_ in conditions):
+        chosen &= np.bincount(whole.step_of_node[nodes], minlength=len(chosen)) > 0
+    return chosen
+
+
+def _true(answers: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return where an answer is known and yes."""
+    return np.asarray(answers.fill_null(False))
 
 
 @dataclass(frozen=True, slots=True)
