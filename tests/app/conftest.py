@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.state import AppState
 from app.store.trace_store import TraceStore
+from tools.page import Page, serving
 
 TOY = CatalogEntry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}
+KEY = "a-key-of-this-server"
 TABLES = ("texts", "strings", "values")  # lines that other lines refer to
 
 
@@ -49,6 +52,26 @@ def app_state(models: ModelPool) -> AppState:
     made = AppState(CATALOG, "toy")
     made.jobs.models = models
     return made
+
+
+@pytest.fixture(scope="session")
+def replaying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Serve the page without a model, in a process of its own."""
+    with serving(tmp_path_factory.mktemp("replaying") / "log", "--replay-only") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Serve everything that programs can call, on the toy, in a process of its own; a file holds the key."""
+    for package in ("prometheus_client", "mcp"):
+        pytest.importorskip(package)
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "models.toml").write_text("[[model]]\nname = 'toy'\nmodel = 'toy'\n")
+    (folder / "keys").write_text(KEY)
+    flags = ("--api", "--mcp", "--metrics", "--api-key-file", str(folder / "keys"))
+    with serving(folder / "log", *flags, "--models", str(folder / "models.toml")) as running:
+        yield running
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -24,12 +24,13 @@ from app.server.run_queue import RunQueue
 from app.state import AppState
 from decoding.errors import ParamError
 from tests import ROOT
-from tools.page import Page, Reply, serving
+from tools.page import Page, Reply
+
+from .conftest import KEY
 
 PROMPT = "Monday: high tide at six"
 ASK = {"prompt": PROMPT, "method": "lookahead", "params": {"W": 4, "N": 4, "G": 4}, "max_new_tokens": 24}
 CHAT = {"messages": [{"role": "user", "content": PROMPT}], "method": "lookahead", "max_tokens": 24}
-KEY = "a-key-of-this-server"
 
 
 class Client:
@@ -309,14 +310,9 @@ def test_a_key_file_with_a_mistake_is_one_sentence(tmp_path: Path, content: str)
         Keys.of(str(tmp_path / "none"), {})
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    folder = tmp_path_factory.mktemp("api")
-    (folder / "models.toml").write_text("[[model]]\nname = 'toy'\nmodel = 'toy'\n")
-    (folder / "keys").write_text(KEY)
-    flags = ("--api", "--api-key-file", str(folder / "keys"), "--models", str(folder / "models.toml"))
-    with serving(folder / "log", *flags) as running:
-        yield running
+@pytest.fixture
+def page(programs: Page) -> Page:
+    return programs
 
 
 def posting(page: Page) -> Callable[..., Reply]:

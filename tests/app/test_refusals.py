@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tools.page import Page, Visitor, serving
+from tools.page import Page, Visitor
 
+from .conftest import KEY
 from .test_watched import scrape
 
-KEY = "a-key-of-this-server"
 WITH_KEY = {"Authorization": f"Bearer {KEY}"}
 ASK = {"prompt": "Monday: high tide at six", "max_new_tokens": 4}
 CHAT = "/v1/chat/completions"
@@ -25,15 +25,9 @@ def tool_call(name: str = "decode", **arguments: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    for package in ("prometheus_client", "mcp"):
-        pytest.importorskip(package)
-    folder = tmp_path_factory.mktemp("refusals")
-    (folder / "models.toml").write_text("[[model]]\nname = 'toy'\nmodel = 'toy'\n")
-    flags = ("--api", "--mcp", "--metrics", "--models", str(folder / "models.toml"))
-    with serving(folder / "log", *flags, SPECSCOPE_API_KEY=KEY) as running:
-        yield running
+@pytest.fixture
+def page(programs: Page) -> Page:
+    return programs
 
 
 @contextlib.contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -159,23 +159,43 @@ def test_health_is_only_read(page: Page) -> None:
         assert page.visitor().ask(method, "/healthz", b"{}").status == 405
 
 
-def test_what_came_through_the_proxy_cannot_scrape(tmp_path: Path) -> None:
-    """Also a page without a model has its health, and metrics only if they were asked for."""
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     pytest.importorskip("prometheus_client", reason="prometheus_client is not installed: pip install -e .[metrics]")
-    with serving(tmp_path / "log", "--replay-only", "--metrics", "--behind-proxy") as page:
-        visitor = page.visitor()
-        assert visitor.ask("GET", "/metrics").status == 200
-        assert visitor.ask("GET", "/metrics", X_Forwarded_For="1.1.1.1").status == 404
-        told = visitor.ask("GET", "/healthz", X_Forwarded_For="1.1.1.1").json()
-        assert told["models"] == {"loaded": 0, "loading": 0, "failed": 0}
+    log = tmp_path_factory.mktemp("proxied") / "log"
+    with serving(log, "--replay-only", "--metrics", "--behind-proxy") as running:
+        yield running
 
 
-def test_what_nobody_switched_on_is_not_there(tmp_path: Path) -> None:
-    with serving(tmp_path / "log", "--replay-only") as page:
-        ask = page.visitor().ask
-        assert ask("GET", "/healthz").status == 200
-        assert [ask("GET", path).status for path in ("/metrics", "/v1/models", "/mcp")] == [404] * 3
-        assert [ask("POST", path, b"{}").status for path in ("/v1/decode", "/v1/chat/completions", "/mcp")] == [404] * 3
+def test_what_came_through_the_proxy_cannot_scrape(proxied: Page) -> None:
+    """Also a page without a model has its health, and metrics only if they were asked for."""
+    visitor = proxied.visitor()
+    assert visitor.ask("GET", "/metrics").status == 200
+    assert visitor.ask("GET", "/metrics", X_Forwarded_For="1.1.1.1").status == 404
+    told = visitor.ask("GET", "/healthz", X_Forwarded_For="1.1.1.1").json()
+    assert told["models"] == {"loaded": 0, "loading": 0, "failed": 0}
+
+
+def test_lines_of_the_log_cannot_be_forged_nor_fill_a_disk(proxied: Page) -> None:
+    visitor = proxied.visitor()
+    visitor.ask("GET", "/a%0aforged%0d%1b[31mred")
+    with socket.create_connection(("127.0.0.1", proxied.port)) as raw:
+        raw.sendall(b"nonsense\r\n\r\n")
+        raw.recv(1_000)
+    for _ in range(300):
+        visitor.ask("GET", "/flood" + "x" * 500)
+    got = proxied.log.read_text()
+    assert "\\nforged\\r\\x1b[31mred" in got and "Traceback" not in got and "\x1b" not in got
+    assert "Invalid HTTP request" in got  # other lines are told beside those of refused requests
+    assert not any(line.startswith("forged") for line in got.splitlines())
+    assert max(map(len, got.splitlines())) < 600 and len(got.splitlines()) < 100
+
+
+def test_what_nobody_switched_on_is_not_there(replaying: Page) -> None:
+    ask = replaying.visitor().ask
+    assert ask("GET", "/healthz").status == 200
+    assert [ask("GET", path).status for path in ("/metrics", "/v1/models", "/mcp")] == [404] * 3
+    assert [ask("POST", path, b"{}").status for path in ("/v1/decode", "/v1/chat/completions", "/mcp")] == [404] * 3
 
 
 def test_metrics_without_their_package_are_one_sentence(
