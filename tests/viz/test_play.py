@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,13 @@ from viz.views import VIEWS
 from viz.views.mask_words import sentences
 
 from .records import METHODS, changed, expanded, hostile, parsed, record, strings_in
+
+
+@cache
+def sent(method: str) -> str:
+    """Write the stream of a recorded run, once for all tests that read it."""
+    return lines(record(method))
+
 
 EVERY = pytest.mark.parametrize("method", METHODS)
 
@@ -59,11 +67,11 @@ def named(value: Any, table: list[str]) -> Any:
 def test_the_stream_holds_the_record(method: str) -> None:
     """What the player shows as a node's parent, fate or choice must be the engine's."""
     trace = record(method)
-    got = parsed(lines(trace))
+    got = parsed(sent(method))
     assert [line["kind"] for line in got][0] == "play"
     assert got[-1]["kind"] == "end"
     strings = [string for line in got if line["kind"] == "strings" for string in line["strings"]]
-    for step, line in zip(trace.steps, steps(lines(trace)), strict=True):
+    for step, line in zip(trace.steps, steps(sent(method)), strict=True):
         nodes = line["nodes"]
         assert numbers(nodes["token"]) == list(step.tokens)
         assert numbers(nodes["parent"]) == list(step.parents)
@@ -96,10 +104,10 @@ def test_the_stream_says_which_guesses_the_target_helped_to_make() -> None:
 def test_a_run_has_its_views_and_no_other(method: str) -> None:
     """A view without anything to show would be an empty box; a missing one a gap."""
     trace = record(method)
-    got = parsed(lines(trace))
+    got = parsed(sent(method))
     expected = [name for name, view in VIEWS.items() if view.shows(trace.header)]
     assert [view["name"] for view in got[0]["views"]] == expected
-    assert all(set(line["views"]) <= set(expected) for line in steps(lines(trace)))
+    assert all(set(line["views"]) <= set(expected) for line in steps(sent(method)))
     plots = [view for view in got[0]["views"] if view["kind"] == "plot"]
     assert all({"data", "layout"} <= set(view["base"]) for view in plots)
 
@@ -109,7 +117,7 @@ def test_texts_and_strings_are_sent_before_they_are_used(method: str) -> None:
     """A live player draws a step as soon as its line is there."""
     texts, strings = set[int](), 0
     trace = record(method)
-    for line in expanded(parsed(lines(trace)))[1:]:
+    for line in expanded(parsed(sent(method)))[1:]:
         if line["kind"] == "texts":
             texts |= {int(token) for token in line["texts"]}
         elif line["kind"] == "strings":
@@ -130,7 +138,7 @@ def test_a_live_run_has_the_lines_of_a_recorded_one(method: str) -> None:
     got += live.end(trace.summary)
     # Only the file knows texts of tokens that come later; a line may tell them earlier.
     assert [line for line in parsed(got) if line["kind"] != "texts"] == [
-        line for line in parsed(lines(trace)) if line["kind"] != "texts"
+        line for line in parsed(sent(method)) if line["kind"] != "texts"
     ]
 
 
