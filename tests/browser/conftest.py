@@ -43,13 +43,23 @@ def files() -> dict[str, tuple[str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def site() -> Iterator[str]:
+def sent_runs() -> list[Sent]:
+    """What pages were sent of runs, by the number under which a page asks for more."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def site(sent_runs: list[Sent]) -> Iterator[str]:
     """The address of the bare page."""
     contents = files()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            kind, content = contents.get(urlsplit(self.path).path, ("text/plain", b""))
+            path = urlsplit(self.path).path
+            kind, content = contents.get(path, ("text/plain", b""))
+            if path.startswith("/answer/"):
+                number, question, step = path.removeprefix("/answer/").split("/")
+                content = sent_runs[int(number)].answer(question, int(step)).encode()
             self.send_response(200 if content else 404)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
@@ -253,19 +263,29 @@ class Shown:
         return str(self.page.inner_text(selector))
 
 
-# A page has settled when a frame was drawn and neither it nor what watches sizes and sights asks for another. What
-# these watchers see comes behind the frame, as tasks of their own: hence two tasks more.
+# A page has settled when a frame was drawn, neither it nor what watches sizes and sights asks for another, and nothing
+# that it asked for is on its way. What these watchers see comes behind the frame, as tasks of their own: hence two
+# tasks more.
 START = """(given) => {
   const frame = () => new Promise(requestAnimationFrame), task = () => new Promise((done) => setTimeout(done, 0));
+  let unanswered = 0;
   globalThis.settled = async () => {
     do {
       await frame();
       await task();
       await task();
-    } while (player.request !== undefined || player.cards.waiting);
+    } while (player.request !== undefined || player.cards.waiting || unanswered);
   };
   globalThis.asked = [];
-  const answer = (kind) => (k) => { asked.push(`${kind} ${k}`); return Promise.resolve(given[kind][k]); };
+  const answer = (kind) => async (k) => {
+    asked.push(`${kind} ${k}`);
+    unanswered += 1;
+    try {
+      return await (await fetch(`/answer/${given.number}/${kind}/${k}`)).text();
+    } finally {
+      unanswered -= 1;
+    }
+  };
   globalThis.player = new Specscope.Player(document.getElementById("player"), {
     source: { detail: answer("detail"), step: answer("step"), rows: answer("rows") },
     on: { link: (place) => `https://example.org/?${new URLSearchParams(place)}`, compare: () => asked.push("compare") },
@@ -276,16 +296,20 @@ START = """(given) => {
 
 @dataclass(frozen=True)
 class Sent:
-    """What a page is sent of a run: its lines, and the answers to what it may ask."""
+    """What a page is sent of a run: its lines, and the answers to what it asks, which cost more than all lines."""
 
     trace: Trace  # kept, so that no other trace gets its place in memory
     play: Play
     lines: str
-    answers: dict[str, list[str]]
+    number: int  # under which the page asks
+
+    def answer(self, kind: str, k: int) -> str:
+        """What a step has besides its line."""
+        return {"detail": self.play.detail, "step": self.play.full, "rows": self.play.rows}[kind](k)
 
 
 @pytest.fixture(scope="session")
-def send() -> Callable[[Trace, int | None], Sent]:
+def send(sent_runs: list[Sent]) -> Callable[[Trace, int | None], Sent]:
     """Writes the lines of a run, once for all tests that show it."""
     written = dict[tuple[int, int | None], Sent]()
 
@@ -293,9 +317,8 @@ def send() -> Callable[[Trace, int | None], Sent]:
         if (id(trace), cap) not in written:
             play = Play(trace.header, cap=cap)
             lines = play.begin(trace.texts) + "".join(play.step(each) for each in trace.steps) + play.end(trace.summary)
-            kinds = {"detail": play.detail, "step": play.full, "rows": play.rows}
-            answers = {kind: [write(k) for k in range(len(trace.steps))] for kind, write in kinds.items()}
-            written[id(trace), cap] = Sent(trace, play, lines, answers)
+            written[id(trace), cap] = Sent(trace, play, lines, len(sent_runs))
+            sent_runs.append(written[id(trace), cap])
         return written[id(trace), cap]
 
     return sent
@@ -317,7 +340,7 @@ def show(new_page: Callable[..., Any], site: str, send: Callable[..., Sent]) -> 
         page = new_page(**options)
         page.goto(site)
         sent = send(trace, cap)
-        page.evaluate(START, sent.answers | {"lines": sent.lines if feed else ""})
+        page.evaluate(START, {"number": sent.number, "lines": sent.lines if feed else ""})
         opened = Shown(page, trace, sent.play)
         if step is not None and feed:
             opened.do(f"player.goto({{ step: {step} }})")
