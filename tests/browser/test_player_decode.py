@@ -72,7 +72,7 @@ def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str)
             assert close(patch or {}, expected(story, k, VIEWS[name].frame(story, k))), f"{name} of step {k}"
 
 
-@pytest.mark.parametrize("method", ("lookahead", "medusa", "draft_model", "kangaroo", "ouroboros"))
+@pytest.mark.parametrize("method", ("lookahead", "medusa", "draft_model", "ouroboros"))
 def test_a_pinned_node_is_shown_as_python_describes_it(show: Callable[..., Shown], method: str) -> None:
     """Repeated parts of the details are put back: why a node sees what it sees, and the comparison at its position."""
     model = counted_text()

@@ -12,7 +12,7 @@ from tests.tiers import choose
 from tests.viz.records import METHODS, record
 
 Show = Callable[..., Shown]
-SCREENS = {"phone": (390, 844, 11), "projector": (1280, 720, 12), "desk": (1440, 900, 12)}
+SCREENS = {"phone": (390, 844, 11), "projector": (1280, 720, 12)}
 # Of every text: what it says, its size on the screen, and its contrast to the least favourable background below it.
 TEXTS = """(() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
