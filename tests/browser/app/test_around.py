@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,7 +15,6 @@ from tests import GOLDEN
 from tests.tiers import choose
 
 from .conftest import Served
-from .test_page import run_to_the_end
 from .test_visitors import begin, nobody_is_left, slow
 
 __all__ = ["slow"]
@@ -52,19 +52,6 @@ def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, w
     )
     assert top == 0 < legend < 200
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_a_run_that_was_started_with_the_mouse_has_the_keys(new_page: NewPage, served: Served) -> None:
-    """Once Space pressed Run again, and Home was for nobody."""
-    page = served.open(new_page())
-    page.fill("#run-length input", "24")
-    run_to_the_end(page)
-    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
-    page.keyboard.press("Home")
-    page.wait_for_function(f"{PLAYER}.state.step === 0")
-    page.keyboard.press("Space")
-    page.wait_for_function(f"{PLAYER}.state.step > 0")
-    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == run
 
 
 def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page: NewPage, served: Served) -> None:
@@ -127,14 +114,34 @@ def test_a_pressed_button_is_legible_under_the_pointer(new_page: NewPage, served
     assert button.evaluate(looks) == before and before[0] != before[1]
 
 
-@pytest.mark.parametrize("where", choose([".app-name", "#run-go", ".ss-text"], ["#run-go"]))  # the whole page listens
-def test_a_trace_can_be_dropped_anywhere_on_the_page(new_page: NewPage, served: Served, where: str) -> None:
+def test_traces_are_saved_and_can_be_dropped_anywhere_on_the_page(
+    new_page: NewPage, served: Served, tmp_path: Path
+) -> None:
+    """One that is damaged is told of, and leaves what is shown."""
     page = served.open(new_page())
-    page.wait_for_selector("#run-go")
-    assert page.evaluate(DROP, [where, (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
+    for form in ("trace", "csv"):
+        page.click(".app-menu summary")
+        with page.expect_download() as download:
+            page.click(f'[data-form="{form}"]')
+        assert Path(download.value.path()).stat().st_size > 1_000
+    place = f"[{PLAYER}.state.step, SpecscopeApp.shown.viewer.facts.run]"
+    before = page.evaluate(place)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"kind":"header","schema":1')
+    page.set_input_files(".app-bar input[type=file]", bad)
+    page.wait_for_selector(".app-notice:not([hidden])")
+    assert page.inner_text(".app-notice") == (
+        "The file is not a trace that can be shown (the file holds no whole line of a trace): choose another one."
+    )
+    assert page.evaluate(place) == before
+    page.set_input_files(".app-bar input[type=file]", GOLDEN / "jacobi.jsonl")
     page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
-    assert page.inner_text(".ss-title") == "Medusa"
-    page.evaluate(DROP, [where, "\0 no trace"])
+    assert page.locator(".app-notice").is_hidden()
+    assert page.inner_text(".ss-title") == "Jacobi"
+    for where, label in ((".app-name", "Medusa"), ("#run-go", "Kangaroo"), (".ss-text", "Medusa")):
+        assert page.evaluate(DROP, [where, (GOLDEN / f"{label.lower()}.jsonl").read_text()]) == [True] * 4
+        page.wait_for_function("(label) => document.querySelector('.ss-title').textContent === label", arg=label)
+    page.evaluate(DROP, ["#run-go", "\0 no trace"])
     page.wait_for_selector(".app-notice:not([hidden])")
     assert page.inner_text(".ss-title") == "Medusa"
 
@@ -215,18 +222,6 @@ def test_a_long_name_ends_before_the_arrow_of_its_menu(new_page: NewPage, served
     assert page.eval_on_selector("#run-model", room) >= -2
     page.hover("#run-model input")
     assert page.get_attribute("#run-model input", "title") == "toy"
-
-
-def test_a_phone_has_all_controls(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page(width=390, height=844))
-    jump = page.get_by_role("button", name="Next rejection")
-    assert not jump.is_visible()
-    page.get_by_role("button", name="More controls").click()
-    step = page.evaluate(f"{PLAYER}.state.step")
-    jump.click()
-    page.wait_for_function(f"{PLAYER}.state.step > {step}")
-    assert page.locator(".ss-find").is_visible() and page.get_by_text("Sub-steps").is_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(

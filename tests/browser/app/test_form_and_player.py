@@ -44,9 +44,16 @@ def open_trace(page: Any, trace: Path) -> None:
     page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
 
 
-def test_what_is_opened_fills_the_form(new_page: NewPage, served: Served, trace: Path) -> None:
+def test_what_is_opened_fills_the_form_and_runs_again_with_one_press(
+    new_page: NewPage, served: Served, trace: Path
+) -> None:
     page = served.open(new_page())
+    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
+    page.click("#run-again")
+    page.wait_for_selector("#run-form .app-said:has-text('does not have the run')")
+    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
     open_trace(page, trace)
+    recorded = page.evaluate(f"{PLAYER}.record.steps.map((step) => step.emitted)")
     has(page, "#run-prompt textarea", "Monday: high tide")
     has(page, WINDOW, "6")
     has(page, "#run-length input", "20")
@@ -63,26 +70,12 @@ def test_what_is_opened_fills_the_form(new_page: NewPage, served: Served, trace:
     page.wait_for_selector("#run .app-hint:has-text('does not have the run')")  # it is the toy's here
     page.go_back()
     has(page, "#run-prompt textarea", "Monday: high tide")
-
-
-def test_the_settings_of_a_record_run_again_with_one_press(new_page: NewPage, served: Served, trace: Path) -> None:
-    page = served.open(new_page())
-    open_trace(page, trace)
-    recorded = page.evaluate(f"{PLAYER}.record.steps.map((step) => step.emitted)")
     has(page, WINDOW, "6")
     page.fill(WINDOW, "9")  # which is no setting of the record
     page.click("#run-again")
     page.wait_for_function(f"SpecscopeApp.shown.viewer.facts.live && {PLAYER}.record.check")
     assert page.evaluate(f"{PLAYER}.record.steps.map((step) => step.emitted)") == recorded
     has(page, WINDOW, "6")
-
-
-def test_a_record_that_no_model_here_can_run_says_so(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page())
-    run = page.evaluate("SpecscopeApp.shown.viewer.facts.run")
-    page.click("#run-again")
-    page.wait_for_selector("#run-form .app-said:has-text('does not have the run')")
-    assert page.evaluate("SpecscopeApp.shown.viewer.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
 
 
 @pytest.mark.parametrize("width", choose([1440, 390], [390]))

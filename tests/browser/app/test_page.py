@@ -12,6 +12,7 @@ import pytest
 
 from app.store.recordings import Recordings
 from tests.tiers import choose, slow
+from tools.page import Visitor
 
 from .conftest import Served
 
@@ -73,16 +74,31 @@ def test_a_script_that_comes_after_the_page_fills_it_all_the_same(new_page: NewP
     page.wait_for_function("document.body.classList.contains('dark')")
 
 
-@pytest.mark.parametrize("theme", choose(["light", "dark"], ["dark"]))
-def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, theme: str) -> None:
-    page = served.open(new_page(width=390, height=844), f"?__theme={theme}")
-    assert page.evaluate("document.body.classList.contains('dark')") is (theme == "dark")
+def test_a_phone_needs_no_sideways_scrolling_and_has_all_controls(new_page: NewPage, served: Served) -> None:
+    """Its form stands below the player: with a run the page goes up to the text, though the player's foot was seen."""
+    page = served.open(new_page(width=390, height=844), "?__theme=dark")
+    assert page.evaluate("document.body.classList.contains('dark')")
     seen, form = page.locator(".app-root").bounding_box(), page.locator("#run-go").bounding_box()
     assert seen["y"] < form["y"]  # what there is to see stands above the form
+    jump = page.get_by_role("button", name="Next rejection")
+    assert not jump.is_visible()
+    page.get_by_role("button", name="More controls").click()
+    step = page.evaluate(f"{PLAYER}.state.step")
+    jump.click()
+    page.wait_for_function(f"{PLAYER}.state.step > {step}")
+    assert page.locator(".ss-find").is_visible() and page.get_by_text("Sub-steps").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("tab", name="Race").click()
     page.wait_for_selector("#race-go")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("tab", name="Run").click()
+    page.wait_for_selector("#run-go")
+    text = "document.querySelector('.ss-text').getBoundingClientRect()"
+    page.evaluate("scrollTo(0, scrollY + document.querySelector('.app-root').getBoundingClientRect().bottom - 300)")
+    assert page.evaluate(f"{text}.bottom < 0")
+    page.evaluate("document.querySelector('#run-go').focus({ preventScroll: true })")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"{text}.top >= 0 && {text}.bottom <= innerHeight")
 
 
 def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewPage, served: Served) -> None:
@@ -106,15 +122,6 @@ def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewP
     assert again.evaluate(f"JSON.stringify({PLAYER}.record.steps.map((step) => step.emitted))") == first
 
 
-def test_a_hostile_address_is_answered_with_sentences(new_page: NewPage, served: Served) -> None:
-    evil = "?screen=%3Cimg%20src=x%20onerror=alert(1)%3E&method=__import__&step=-1&view=$%7Balert(1)%7D&chat=%5B%5B"
-    page = served.open(new_page(), evil)
-    page.wait_for_function("document.body.innerText.includes('in the address')")
-    assert page.locator("img[src=x]").count() == 0
-    landing = Recordings().landing
-    assert landing is not None and shown(page)[1] == landing.id
-
-
 def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Served) -> None:
     page = new_page()
     page.goto(served.address + "?run=" + "x" * 22)
@@ -125,29 +132,28 @@ def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Se
     assert "run=prompt-lookup-defaults" in page.url
 
 
-def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
-    new_page: NewPage,
-    served: Served,
-    tmp_path: Path,
-) -> None:
+def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
-    before = shown(page)
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"kind":"header","schema":1')
-    page.set_input_files(".app-bar input[type=file]", bad)
-    page.wait_for_selector(".app-notice:not([hidden])")
-    assert page.inner_text(".app-notice") == (
-        "The file is not a trace that can be shown (the file holds no whole line of a trace): choose another one."
+    for _ in range(2):
+        page.fill("#run-prompt textarea", " ")
+        page.click("#run-go")
+        page.wait_for_selector("#run-form .app-said:has-text('The prompt is empty')")
+        page.click(".app-recorded")
+        page.click('.app-card[data-run="prompt-lookup-defaults"]')
+        page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'prompt-lookup-defaults'")
+        page.wait_for_function("document.querySelector('#run-prompt textarea').value.length > 1")  # the recording's
+
+
+def test_hostile_addresses_and_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Path) -> None:
+    """Tokens come from models and files: none may become markup, a template or a script. Nor may an address."""
+    page = served.open(
+        new_page(),
+        "?screen=%3Cimg%20src=x%20onerror=alert(1)%3E&method=__import__&step=-1&view=$%7Balert(1)%7D&chat=%5B%5B",
     )
-    assert shown(page) == before
-    page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")
-    page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
-    assert page.locator(".app-notice").is_hidden()
-    assert page.inner_text(".ss-title") == "Medusa"
-
-
-def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Path) -> None:
-    """Tokens come from models and files: none may become markup, a template or a script."""
+    page.wait_for_function("document.body.innerText.includes('in the address')")
+    assert page.locator("img[src=x]").count() == 0
+    landing = Recordings().landing
+    assert landing is not None and shown(page)[1] == landing.id
     evil = [
         "<img src=x onerror=alert(1)>", "${alert(2)}", "`", "</script><script>alert(3)</script>", "\u202eabc",
         "\u200b\u200d", "{{constructor.constructor('alert(4)')()}}", "a" * 10_000, "&lt;b&gt;", "<a href='http://x'>y</a>",
@@ -160,7 +166,6 @@ def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Pa
     golden[-1]["text"] = "".join(evil[token % len(evil)] for token in written)  # or it would contradict itself
     path = tmp_path / "evil.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in golden))
-    page = served.open(new_page())
     page.set_input_files(".app-bar input[type=file]", path)
     page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
     for step in range(6, 12):
@@ -169,15 +174,6 @@ def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Pa
     assert page.locator("img[src=x], .app-root script, .ss a[href='http://x']").count() == 0
     assert "<img src=x onerror=alert(1)>" in page.evaluate("document.querySelector('.ss').textContent")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_downloads_are_saved(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page())
-    for form in ("trace", "csv"):
-        page.click(".app-menu summary")
-        with page.expect_download() as download:
-            page.click(f'[data-form="{form}"]')
-        assert Path(download.value.path()).stat().st_size > 1_000
 
 
 def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> None:
@@ -197,29 +193,14 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     assert opened.inner_text(".ss-title") == "Lookahead"
 
 
-def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page())
-    for _ in range(2):
-        page.fill("#run-prompt textarea", " ")
-        page.click("#run-go")
-        page.wait_for_selector("#run-form .app-said:has-text('The prompt is empty')")
-        page.click(".app-recorded")
-        page.click('.app-card[data-run="prompt-lookup-defaults"]')
-        page.wait_for_function("SpecscopeApp.shown.viewer.facts.run === 'prompt-lookup-defaults'")
-        page.wait_for_function("document.querySelector('#run-prompt textarea').value.length > 1")  # the recording's
-
-
-def test_a_reference_is_copied_from_and_travels(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page(), "?method=prompt_lookup&length=24&prompt=Monday%3A&reference=A%20tide%20table.")
+def test_a_reference_is_copied_from_and_travels_and_the_race_takes_the_prompt_along(
+    new_page: NewPage, served: Served
+) -> None:
+    asked = "?method=prompt_lookup&length=24&prompt=Monday%3A+high+tide&reference=A%20tide%20table."
+    page = served.open(new_page(), asked)
     page.wait_for_function("document.querySelector('#p-prompt-lookup-reference textarea')?.value === 'A tide table.'")
     run_to_the_end(page)
     assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.shown.viewer.facts.address")
-
-
-def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A+high+tide")
-    page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
-    run_to_the_end(page)
     page.click(".app-title")
     page.keyboard.press("c")
     page.wait_for_function("document.querySelector('#race-prompt textarea')?.value === 'Monday: high tide'")
@@ -299,9 +280,9 @@ def test_only_the_chosen_methods_values_count(new_page: NewPage, served: Served)
     assert page.inner_text(".ss-title") == "Autoregressive"
 
 
-def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None:
+def test_no_component_hears_of_events(served: Served) -> None:
     """What Gradio tells of a run's progress, it tells to every input and output, and copies all of each for that."""
-    got = served.open(new_page()).evaluate("gradio_config.dependencies")
+    got = Visitor(int(urlsplit(served.address).port or 0)).read()["dependencies"]
     events = [event for event in got if event["backend_fn"] and event["targets"][0][1] != "unload"]
     assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
     assert max(len(event["inputs"]) for event in events) <= 2
@@ -345,22 +326,17 @@ def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, serve
     page.wait_for_function(seen, arg=False)
 
 
-def test_a_run_begins_in_sight(new_page: NewPage, served: Served) -> None:
-    """On a phone the form stands below the player: the page goes up to the text, though the player's foot was seen."""
-    page = served.open(new_page(width=390, height=844))
-    page.wait_for_selector("#run-go")  # the form comes behind the player
-    text = "document.querySelector('.ss-text').getBoundingClientRect()"
-    page.evaluate("scrollTo(0, scrollY + document.querySelector('.app-root').getBoundingClientRect().bottom - 300)")
-    assert page.evaluate(f"{text}.bottom < 0")
-    page.evaluate("document.querySelector('#run-go').focus({ preventScroll: true })")
-    page.keyboard.press("Enter")
-    page.wait_for_function(f"{text}.top >= 0 && {text}.bottom <= innerHeight")
-
-
-def test_a_run_moves_nothing_that_is_in_sight(new_page: NewPage, served: Served) -> None:
+def test_a_run_moves_nothing_that_is_in_sight_and_has_the_keys(new_page: NewPage, served: Served) -> None:
+    """Once Space pressed Run again after the mouse had, and Home was for nobody."""
     page = served.open(new_page(height=800))
-    page.fill("#run-length input", "8")  # the driver scrolls to what it writes into
+    page.fill("#run-length input", "24")  # the driver scrolls to what it writes into
     page.evaluate("scrollTo(0, 240)")
     before = page.evaluate("scrollY")
     run_to_the_end(page)
     assert page.evaluate("scrollY") == before > 0
+    run = shown(page)[1]
+    page.keyboard.press("Home")
+    page.wait_for_function(f"{PLAYER}.state.step === 0")
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{PLAYER}.state.step > 0")
+    assert shown(page)[1] == run
