@@ -311,7 +311,7 @@ def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.Monkey
 
 def test_a_prompt_is_a_turn_of_a_chat_unless_it_is_raw(command: Command) -> None:
     """A model that was made for chats ends at once after a plain text."""
-    flags = ("run", "--json", "--model", "pocket", "--max-new-tokens", "4", "--device", "cpu", "--prompt", "Hello")
+    flags = ("run", "--json", "--model", "smollm2", "--max-new-tokens", "4", "--device", "cpu", "--prompt", "Hello")
     turn, raw = command(*flags).json, command(*flags, "--raw").json
     assert turn["prompt_tokens"] > 20 and raw["prompt_tokens"] == 1
     assert command(*flags, "--chat").json["ids"] == turn["ids"]
