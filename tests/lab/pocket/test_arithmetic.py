@@ -11,7 +11,7 @@ import pytest
 from lab.pocket.language.arithmetic import AnswerMeaning, Operation, make, read_answer, right, write_answer
 from lab.pocket.language.sample import Turn
 
-SEEDS = range(1500)
+SEEDS = range(500)
 SUM = re.compile(r"[0-9]+(?: [-+*] [0-9]+)+ = [0-9]+")
 PROMPT = "Ada has 47 shells. First, Ada finds 38 shells. Then Ada sells 26 shells. How many shells does Ada have now?"
 ANSWER = (
@@ -92,7 +92,7 @@ def test_verbs_tell_the_operations() -> None:
 
 
 def test_another_number_is_wrong() -> None:
-    for seed in SEEDS[:300]:
+    for seed in SEEDS[:100]:
         one, rng = turn(seed), Random(seed)
         for found in re.finditer("[0-9]", one.answer):
             digit = str((int(found[0]) + rng.randint(1, 9)) % 10)
@@ -101,7 +101,7 @@ def test_another_number_is_wrong() -> None:
 
 
 def test_another_name_or_thing_is_wrong(everything: bool) -> None:
-    for seed in SEEDS if everything else SEEDS[:200]:
+    for seed in SEEDS if everything else SEEDS[:100]:
         one = turn(seed)
         meaning = meaning_of(one.answer)
         for word, other in ((meaning.owner, "Quentin"), (meaning.things, "melons")):
@@ -114,7 +114,7 @@ def test_another_name_or_thing_is_wrong(everything: bool) -> None:
 
 
 def test_a_lost_or_doubled_part_is_wrong(everything: bool) -> None:
-    for seed in SEEDS if everything else SEEDS[:200]:
+    for seed in SEEDS if everything else SEEDS[:100]:
         one = turn(seed)
         lines = one.answer.split("\n")
         steps = [place for place, line in enumerate(lines) if "=" in line]

@@ -14,7 +14,7 @@ from lab.pocket.language.phrases import write
 from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.language.words import PEOPLE
 
-SEEDS = 900
+SEEDS = 400
 RECALL = re.compile(r"what (?:is|was) my name")
 
 

@@ -14,7 +14,7 @@ from lab.pocket.language.summary import expected, make, right
 from lab.pocket.language.summary_phrases import DAYS, STORIES
 from lab.pocket.language.words import PEOPLE
 
-SEEDS = 600
+SEEDS = 300
 _OWN = ("role", "why", "result")
 
 

@@ -23,7 +23,7 @@ from lab.pocket.language.velan import (
     NounPhrase,
 )
 
-SEEDS = range(1200)
+SEEDS = range(500)
 PROMPT = "Say this in Velan: The sailor finds the stone. The cat runs every day."
 ANSWER = "yolna gromum tormis. mishu rastis todele."
 
@@ -155,7 +155,7 @@ def test_the_reference_and_every_other_wording_are_right() -> None:
 
 def test_another_meaning_is_wrong(everything: bool) -> None:
     rng = Random(5)
-    for seed in SEEDS if everything else SEEDS[:200]:
+    for seed in SEEDS if everything else SEEDS[:100]:
         clauses = parts(seed)[0]
         reference = answer_of(seed, seed)
         for other in (clauses[1:], clauses[:-1], [*clauses, clauses[-1]], clauses[::-1], parts(seed + 4)[0]):
