@@ -147,6 +147,14 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 @pytest.fixture
+def made_before() -> str:
+    """Return the file of the compiled code that all tests run."""
+    code = build.library()
+    assert code is not None
+    return code._name
+
+
+@pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Yield an empty cache of compiled code."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -163,11 +171,11 @@ def compiler(path: Path, script: str) -> str:
 
 
 @needs_compiler
-def test_it_is_compiled_once(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_compiled_once(made_before: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every start after the first takes the file; another compiler makes another one."""
-    real = build.find_compiler()
-    assert real is not None
-    monkeypatch.setenv("CXX", compiler(fresh / "c++", f'echo called >> {fresh}/calls; exec {" ".join(real)} "$@" -O0'))
+    # Calls take seconds: so the compiler is one that hands out what the real one has made before.
+    script = f'echo called >> {fresh}/calls; for last; do :; done; cp {made_before} "$last"'
+    monkeypatch.setenv("CXX", compiler(fresh / "c++", script))
     for _ in range(2):
         assert build.library() is not None
         build.library.cache_clear()
@@ -199,8 +207,7 @@ def test_it_can_be_done_without(fresh: Path, monkeypatch: pytest.MonkeyPatch, na
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("size", [1024, 1031, 5000])
-@pytest.mark.parametrize("count", [1, 5, 37])
+@pytest.mark.parametrize(("size", "count"), [(1024, 37), (1031, 1), (5000, 5)])
 def test_the_largest_numbers_of_rows_are_in_order_and_ties_by_id(
     dtype: torch.dtype, size: int, count: int, threads: int
 ) -> None:
