@@ -31,22 +31,23 @@ def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("length", [1, 15, 16, 17, 50])
-def test_one_pass(name: str, length: int) -> None:
+def test_one_pass(name: str) -> None:
     """A wrong weight layout, norm, bias, rotation, scale or window mask changes some logit."""
-    model, tokens = tiny(name), text(length)
-    session = decoder_of(model).open(64, 64)
-    session.reset(length)
-    torch.testing.assert_close(session.read(tokens, chain(length)).logits, reference(model, tokens), **CLOSE)
+    model = tiny(name)
+    decoder = decoder_of(model)
+    for length in (1, 15, 16, 17, 50):  # the longest last: dynamic scaling remembers it
+        session, tokens = decoder.open(64, 64), text(length)
+        session.reset(length)
+        torch.testing.assert_close(session.read(tokens, chain(length)).logits, reference(model, tokens), **CLOSE)
 
 
 @pytest.mark.parametrize("name", BY_PLACE)
-@pytest.mark.parametrize("chunk", [1, 7, WINDOW, WINDOW + 3])
-def test_chunks(name: str, chunk: int) -> None:
+def test_chunks(name: str) -> None:
     """A key lost between two chunks, or a window that starts anew with each, shows after the first chunk."""
     model, tokens = tiny(name), text(3 * WINDOW + 5)
-    session = decoder_of(model).open(64, chunk)
-    torch.testing.assert_close(feed(session, tokens, chunk), reference(model, tokens), **CLOSE)
+    decoder, wanted = decoder_of(model), reference(model, tokens)
+    for chunk in (1, 7, WINDOW, WINDOW + 3):
+        torch.testing.assert_close(feed(decoder.open(64, chunk), tokens, chunk), wanted, **CLOSE)
 
 
 @pytest.mark.parametrize("name", BY_LENGTH)
@@ -73,7 +74,7 @@ def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
     assert len(logits) == len(parents) - 3
     some = session.read(tokens, parents, only=[4, 5, 9])
     torch.testing.assert_close(some.logits, logits[[1, 2, 6]], **CLOSE)
-    for node in range(3, len(parents)):
+    for node in range(3, len(parents), 2):
         alone = before + [tokens[i] for i in path_to(parents, node)]
         theirs = reference(model, alone, prefix if name in BY_LENGTH else None)[-1]
         torch.testing.assert_close(logits[node - 3], theirs, **CLOSE)
