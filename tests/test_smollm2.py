@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from decoding.parts import CAPABILITIES
 from decoding.trace.file import write_trace
 from tests.optional import PARTS_OUT, left_out
 from tests.space import front_matter
-from tests.tiers import crossed, of_methods
 
 # Methods that have all that they need here.
 READY = [name for name in METHODS if METHODS[name].needs - CAPABILITIES <= {"draft_model", *PARTS["smollm2"]}]
@@ -84,23 +83,26 @@ def days(request: pytest.FixtureRequest) -> Callable[[str, str], tuple[int, ...]
     return written
 
 
-# What is trained for it, or copies; the others write their text on the toys and on pocket.
-QUICK = {"draft_model", "prompt_lookup", "suffix", "medusa", "kangaroo", "eagle3"}
+# What is trained for it, or copies; the others write their text on the toys and on pocket, and with --all in bfloat16.
+QUICK = {
+    "float32": ("draft_model", "suffix", "kangaroo"),
+    "bfloat16": ("prompt_lookup", "medusa", "eagle3"),
+}
 
 
-@pytest.mark.parametrize(
-    ("method", "dtype"),
-    of_methods(QUICK, crossed([(method,) for method in READY if method != "autoregressive"], ["float32", "bfloat16"])),
-)
-def test_methods_write_its_own_text(method: str, dtype: str, days: Callable[[str, str], tuple[int, ...]]) -> None:
+@pytest.mark.parametrize("dtype", QUICK)
+def test_methods_write_its_own_text(dtype: str, days: Callable[[str, str], tuple[int, ...]], everything: bool) -> None:
     """Greedy decoding is lossless on a real model as on the toys, with the parts that it has.
 
-    Without compiled code texts in bfloat16 part at near-ties.
+    Without compiled code texts in bfloat16 part at near-ties. All methods are in one test, since a process that loads
+    the model takes longer than they do.
     """
-    if left_out() and METHODS[method].needs - CAPABILITIES - {"tables"}:
-        pytest.skip(PARTS_OUT)
+    methods: Sequence[str] = QUICK[dtype] if dtype == "float32" or not everything else READY
+    if left_out():
+        methods = [name for name in methods if not METHODS[name].needs - CAPABILITIES - {"tables"}]
     dtype = dtype if library() is not None else "float32"
-    assert days(method, dtype) == days("autoregressive", dtype)
+    for method in methods:
+        assert days(method, dtype) == days("autoregressive", dtype), method
 
 
 @pytest.mark.skipif(left_out(), reason=PARTS_OUT)
@@ -113,26 +115,26 @@ def test_its_parts_are_small() -> None:
     assert max(path.stat().st_size for path in files) < 10_000_000  # hosts of git repositories refuse larger ones
 
 
-def test_its_record_is_checked_without_naming_the_model(
+def test_it_answers_as_an_assistant_and_its_record_is_checked_without_naming_it(
     engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A trace that names it may come from anybody: nothing is fetched for it."""
-    result = engine.generate(engine.as_turn(QUESTION), "prompt_lookup", max_new_tokens=12)
-    write_trace(result.trace, tmp_path / "run.jsonl")
-    assert main(["rescore", str(tmp_path / "run.jsonl"), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["model"] == "smollm2" and report["checked"] == len(result.ids) and report["violations"] == 0
+    """A plain text, which the model was not trained on, would end at once.
 
-
-def test_it_answers_as_an_assistant(engine: Engine) -> None:
-    """A plain text, which the model was not trained on, would end at once."""
-    result = engine.generate(engine.as_turn(QUESTION), max_new_tokens=24)
+    A trace that names the model may come from anybody: nothing is fetched for it.
+    """
+    result = engine.generate(engine.as_turn(QUESTION), "prompt_lookup", max_new_tokens=24)
     assert "Paris" in result.text and result.summary.finish == "end_of_text"
     assert conversation_of(engine.codec, engine.encode(engine.as_turn(QUESTION))) == [
         {"role": "user", "content": QUESTION}
     ]
     assert conversation_of(engine.codec, engine.encode(QUESTION)) is None
-    assert engine.model.card.name == "smollm2"
+    assert engine.model.card.name == "smollm2" and isinstance(engine.model, Decoder)
+    shape = engine.model.shape  # nine query heads share three key/value heads
+    assert (shape.family, shape.heads, shape.kv_heads) == ("llama", 9, 3)
+    write_trace(result.trace, tmp_path / "run.jsonl")
+    assert main(["rescore", str(tmp_path / "run.jsonl"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["model"] == "smollm2" and report["checked"] == len(result.ids) and report["violations"] == 0
 
 
 def test_without_the_package_and_the_hub_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,12 +157,6 @@ def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "smollm2").mkdir()
     assert find_folder("smollm2", lambda what, share: None) == Path("smollm2")
-
-
-def test_a_decoder_of_it_is_a_llama(engine: Engine) -> None:
-    """Nine query heads share three key/value heads."""
-    assert isinstance(engine.model, Decoder)
-    assert (engine.model.shape.family, engine.model.shape.heads, engine.model.shape.kv_heads) == ("llama", 9, 3)
 
 
 def test_a_space_is_built_with_the_very_weights_that_are_loaded() -> None:
