@@ -100,11 +100,11 @@ def test_the_adapter_holds_the_committed_text(params: Mapping[str, Any], mix: fl
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 def test_greedy_text_is_the_plain_one(params: Mapping[str, Any]) -> None:
     """A stale state in the entry, a wrong position or a lost bonus would change a token."""
-    for seed in range(20):
+    for seed in range(10):
         model = toy(seed, seed)
         machine, prompt = engine(model), prompt_for(model, seed)
         expected = plain(model, prompt, 24)
-        for budget in (1 + seed, 24):
+        for budget in (1 + 2 * seed, 24):
             assert machine.generate(prompt, Watched, params=params, max_new_tokens=budget).ids == expected[:budget]
         penalised = machine.generate(
             prompt, Watched, params=params, sampling={"repetition_penalty": 1.3}, max_new_tokens=24
@@ -436,8 +436,8 @@ def test_greedy_text_of_decoders_is_that_of_one_token_at_a_time(family: str, par
     """Rejected drafts must leave nothing in the shallow layers' cache, in the deep ones' or in the adapter's."""
     accepted, drafted = 0, 0
     for adapter in (*map(shallow, [family] * 4, ARCHITECTURES), perfect(family, 0.003), perfect(family, 0.02)):
-        result = machine(family, adapter).generate(PROMPT, Kangaroo, params=params, max_new_tokens=50)
-        assert result.ids == alone(family)
+        result = machine(family, adapter).generate(PROMPT, Kangaroo, params=params, max_new_tokens=30)
+        assert result.ids == alone(family)[:30]
         accepted += sum(step.accepted for step in result.trace.steps)
         drafted += sum(step.drafted for step in result.trace.steps)
     assert 0 < accepted < drafted

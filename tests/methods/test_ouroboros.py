@@ -188,11 +188,11 @@ def test_a_full_match_writes_gamma_and_n_tokens(drafting_by: str) -> None:
 @pytest.mark.parametrize("params", PARTS, ids=str)
 def test_no_part_changes_the_text(params: Mapping[str, Any]) -> None:
     """Every switch may cost time and nothing else; the pool, window and drafter are never trusted."""
-    for seed in range(10):
+    for seed in range(6):  # of every kind of toy, and twice of every drafter
         target = toy(seed, seed)
         machine, prompt = engine(target, correlated(target, (0.2, 0.8, 1.0)[seed % 3])), prompt_for(target, seed)
         for budget in (1, 2, 25):
-            result = machine.generate(prompt, Ouroboros, params=params, max_new_tokens=budget)
+            result = machine.generate(prompt, Ouroboros, params=params, max_new_tokens=budget, record="off")
             assert result.ids == plain(target, prompt, budget), f"seed {seed}"
 
 
@@ -349,7 +349,7 @@ def test_sampling_follows_the_targets_distribution(monkeypatch: pytest.MonkeyPat
     assert chance(counts, distribution) > FALSE_ALARM
     assert power(len(pooled(distribution * 1500, distribution * 1500)) - 1, 1500, 0.14) >= 0.99
     monkeypatch.setattr(drafting, "draw", lambda q, uniform: int(q.argmax()))
-    assert chance(block_counts(1500)[0], distribution) < FALSE_ALARM
+    assert chance(block_counts(500)[0], distribution) < FALSE_ALARM
 
 
 def test_warm_starts() -> None:
