@@ -63,8 +63,7 @@ def test_tokens_per_step_are_pinned(method: str) -> None:
     steps = tokens = 0
     for seed in range(10):
         sampling = {"temperature": 0.7, "seed": seed}
-        summary = machine.generate(
-            (1, 2, 3, seed), method, params=params, sampling=sampling, max_new_tokens=100
-        ).summary
+        options: dict[str, Any] = {"params": params, "sampling": sampling, "max_new_tokens": 100, "record": "off"}
+        summary = machine.generate((1, 2, 3, seed), method, **options).summary
         steps, tokens = steps + summary.steps, tokens + summary.new_tokens
     assert tokens / steps == pytest.approx(pinned, rel=0.02)

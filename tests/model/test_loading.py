@@ -215,12 +215,16 @@ ROPE_FIELDS = (
 
 
 @pytest.mark.parametrize("name", [*ROPES, "phi3-partial"])
-def test_hostile_rotary_settings_work_or_are_refused(name: str, tmp_path: Path) -> None:
-    """A factor of NaN or 1e308 must be named, not turn up as a library's error or as logits that are no numbers."""
+def test_hostile_rotary_settings_work_or_are_refused(name: str, tmp_path: Path, everything: bool) -> None:
+    """A factor of NaN or 1e308 must be named, not turn up as a library's error or as logits that are no numbers.
+
+    By default a field meets a third of the values, another one in each kind: in all six it meets every value twice.
+    """
+    turn = [*ROPES, "phi3-partial"].index(name)
     tiny(name).save_pretrained(tmp_path)
     good = json.loads((tmp_path / "config.json").read_text())
-    for field in ROPE_FIELDS:
-        for value in STRANGE:
+    for at, field in enumerate(ROPE_FIELDS):
+        for value in STRANGE if everything else STRANGE[(turn + at) % 3 :: 3]:
             change(tmp_path, rope_parameters={**good["rope_parameters"], field: value})
             try:
                 decoder = load_model(str(tmp_path), dtype="float32")
