@@ -67,7 +67,7 @@ SAMPLINGS: list[dict[str, Any]] = [{}, {"temperature": 0.8, "seed": 3}]
 )
 def test_every_method_writes_the_quantised_models_text(method: str, family: str, sampling: dict[str, Any]) -> None:
     """Lossless means: what this model writes token by token, and not what it wrote before it was rounded."""
-    for seed in range(3):
+    for seed in range(2):
         prompt = torch.randint(3, 60, (9,), generator=torch.Generator().manual_seed(seed)).tolist() * 2
         options: dict[str, Any] = {"sampling": sampling, "max_new_tokens": 30, "end_tokens": ()}
         plain = engine(family).generate(prompt, **options)
