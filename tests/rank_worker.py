@@ -45,7 +45,7 @@ class Case(NamedTuple):
 
     def run(self, **options: Any) -> Run:
         """Make it."""
-        options |= {"max_new_tokens": 32, "end_tokens": (), "memory": {}, "prefill_chunk": 3}
+        options |= {"max_new_tokens": 20, "end_tokens": (), "memory": {}, "prefill_chunk": 3}
         return machine(self.model).decode(PROMPT, self.method, self.params, self.sampling, **options)
 
 
