@@ -28,7 +28,7 @@ from tests.toys import CASES, title
 
 FAMILIES = ("llama", "mistral", "qwen2-mixed", "qwen3")
 WINDOWS = {"mistral": 300, "qwen2-mixed": 280}  # they begin to hide something while the text is written
-OPTIONS: dict[str, Any] = {"max_new_tokens": 48, "end_tokens": ()}
+OPTIONS: dict[str, Any] = {"max_new_tokens": 40, "end_tokens": ()}
 
 
 class Tape(TorchDispatchMode):
@@ -147,10 +147,10 @@ def test_what_is_replayed_is_what_was_written(
 
 
 DEVICE_CASES = [  # not of those whose chains are too long for a tape
-    *CASES,
-    ("medusa", {"acceptance": "typical", "epsilon": 0.05}),
     ("eagle3", {"m": 9, "k": 3, "depth": 3}),
     ("eagle3", {"m": 12, "k": 4, "depth": 2, "threshold": 0.02, "expand": 0.1}),
+    *CASES,
+    ("medusa", {"acceptance": "typical", "epsilon": 0.05}),
 ]
 REPLAYED = {"eagle3": 8, "draft_model": 8, "kangaroo": 8}  # work of drafters that is replayed at least so often
 
@@ -322,7 +322,7 @@ def test_one_graph_serves_every_length(plain: Callable[[str], Engine], own: Call
     for length in (225, 40):
         result = [each.generate(words(length), **OPTIONS) for each in (ours, plain("llama"))]
         assert result[0].ids == result[1].ids
-    assert len(recorder.tapes) == 1 and recorder.tapes[0].replays > 90
+    assert len(recorder.tapes) == 1 and recorder.tapes[0].replays > 2 * OPTIONS["max_new_tokens"] - 6
 
 
 def test_rows_are_filled_up_to_the_next_number() -> None:
