@@ -19,10 +19,8 @@ from ..tiers import nightly, slow
 from .planted import FAULTS, HEALTHY, HELD_OUT, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
 
 QUICK = {
-    "pocket-medusa-transposed",
-    "pocket-draft-attention_random",
+    "pocket-medusa-random",
     "pocket-medusa-noise_of_20%",
-    "pocket-kangaroo-as_it_is",
 }
 
 
