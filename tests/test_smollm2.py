@@ -83,21 +83,25 @@ def days(request: pytest.FixtureRequest) -> Callable[[str, str], tuple[int, ...]
     return written
 
 
-# What is trained for it, or copies; the others write their text on the toys and on pocket, and with --all in bfloat16.
-QUICK = {
-    "float32": ("draft_model", "suffix", "kangaroo"),
-    "bfloat16": ("prompt_lookup", "medusa", "eagle3"),
+# What is trained for it, or copies; the others write their text on the toys and on pocket, and here with --all.
+TRIED = {
+    "float32": ["draft_model", "suffix", "kangaroo"],
+    "bfloat16": ["prompt_lookup", "medusa", "eagle3"],
 }
+OTHERS = [name for name in READY if name not in {"autoregressive", *TRIED["float32"], *TRIED["bfloat16"]}]
 
 
-@pytest.mark.parametrize("dtype", QUICK)
-def test_methods_write_its_own_text(dtype: str, days: Callable[[str, str], tuple[int, ...]], everything: bool) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "methods"), [*TRIED.items(), pytest.param("bfloat16", OTHERS, marks=pytest.mark.slow)]
+)
+def test_methods_write_its_own_text(
+    dtype: str, methods: Sequence[str], days: Callable[[str, str], tuple[int, ...]]
+) -> None:
     """Greedy decoding is lossless on a real model as on the toys, with the parts that it has.
 
-    Without compiled code texts in bfloat16 part at near-ties. All methods are in one test, since a process that loads
-    the model takes longer than they do.
+    Without compiled code texts in bfloat16 part at near-ties. Methods are in one test, since a process that loads the
+    model takes longer than they do.
     """
-    methods: Sequence[str] = QUICK[dtype] if dtype == "float32" or not everything else READY
     if left_out():
         methods = [name for name in methods if not METHODS[name].needs - CAPABILITIES - {"tables"}]
     dtype = dtype if library() is not None else "float32"
