@@ -248,7 +248,7 @@ def test_blocks_follow_the_exact_distribution(
 ) -> None:
     """Any loss of the output distribution: a biased acceptance, a residual forgotten, randomness used twice."""
     method, params, setting, drafter, floor = configuration
-    samples = ALL_SAMPLES if everything else samples_of(method)
+    samples = samples_of(method)
     counts, accepted = count(method, params, setting, drafter, samples)
     assert accepted >= floor * samples, "too few guesses were accepted for this test to mean anything"
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))

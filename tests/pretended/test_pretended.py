@@ -199,7 +199,9 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         waits(device, engine, method, sampling, record="full")
 
 
-@pytest.mark.parametrize(("method", "sampling"), of_methods(SPLIT, crossed(EACH, SAMPLINGS[::-1])), ids=title)
+@pytest.mark.parametrize(
+    ("method", "sampling"), of_methods(SPLIT, few(1, crossed(EACH, SAMPLINGS[::-1]), more=0)), ids=title
+)
 def test_a_model_over_two_devices_and_a_drafter_on_a_third(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
