@@ -49,7 +49,7 @@ Params = Mapping[str, Any]
 
 WORDS, END = 5, 5  # tokens 0 to 4, and the separator
 BLOCKS = 50  # in a long run
-SAMPLES, ALL_SAMPLES = 1_500, 5_000  # short runs of one block each, and blocks of all long runs; more with --all
+SAMPLES, ALL_SAMPLES = 1_500, 5_000  # blocks of all long runs, and short runs of one block each
 MORE_SAMPLES = 2_500  # where a biased residual would be missed
 # samples: the distance that 0.99 of tests see, and the share that their rarest cells hold together, at most
 DETECTED = {

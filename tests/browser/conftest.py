@@ -103,9 +103,14 @@ class Watched:
     def attach(self, page: Any) -> None:
         """Listen to a page."""
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda got: self.errors.append(got.text) if got.type in ("error", "warning") else None)
+        page.on("console", self._console)
         page.on("dialog", self._dialog)
         page.on("request", self._request)
+
+    def _console(self, got: Any) -> None:
+        """Note errors and warnings, but not that a script that comes early was used late, as on a busy machine."""
+        if got.type in ("error", "warning") and "was preloaded using link preload but not used" not in got.text:
+            self.errors.append(got.text)
 
     def _dialog(self, dialog: Any) -> None:
         self.errors.append(f"dialog: {dialog.message}")
