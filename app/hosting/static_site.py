@@ -37,7 +37,7 @@ from ..server.limits import LIMITS
 from ..server.machine import elsewhere
 from ..state import AppState
 from ..store.pass_costs import shipped_costs
-from ..store.run_costs import OPEN, RunCosts
+from ..store.run_costs import OPEN, WINDOWS, RunCosts
 from ..store.trace_store import StoredRun
 from .folder import folder_bytes, renew
 from .forms import ROOT
@@ -100,10 +100,10 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         _give(data, f"debug/{folder}", cards)
         _give(data, f"steps/{folder}", steps)
         listed[folder] = steps["steps"]
-    costs = RunCosts(app_state.recordings)
+    costs = RunCosts(app_state.recordings, app_state.lessons)
     groups = costs.groups()
     cost = {"curves": shipped_costs(), "groups": groups}
-    for group in (OPEN, *(each["id"] for each in groups if wanted(each["id"]))):
+    for group in (OPEN, WINDOWS, *(each["id"] for each in groups if wanted(each["id"]))):
         _give(data, f"costs/{group}", costs.of(group))
     for each in lessons:
         lesson = app_state.lessons.lesson(each["id"])

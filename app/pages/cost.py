@@ -13,7 +13,7 @@ from .server_calls import ServerFunction, answering
 
 def build(app_state: AppState) -> gr.HTML:
     """Lay out the page."""
-    runs = RunCosts(app_state.recordings)
+    runs = RunCosts(app_state.recordings, app_state.lessons)
     return gr.HTML(
         html_template='<div class="app-cost-page"></div>',
         js_on_load=once_loaded("SpecscopeApp.cost(element, { props, server });"),

@@ -11,8 +11,10 @@ from decoding.errors import TraceError
 from decoding.trace.metrics import compression_rate, credible_speedup, written
 from decoding.types import Header, Step, Trace
 
+from .lessons import Lessons
 from .recordings import RecordedRun, Recordings, task
 
+WINDOWS = "windows"  # what is asked of Lookahead with several windows, which only lessons show
 OPEN = "open"  # what is asked of the run in the player, whose steps the page has
 _PLAIN = "autoregressive"
 
@@ -20,8 +22,8 @@ _PLAIN = "autoregressive"
 class RunCosts:
     """The recorded runs in the groups of the gallery; a group is read when it is first asked for."""
 
-    def __init__(self, recordings: Recordings) -> None:
-        self._recordings = recordings
+    def __init__(self, recordings: Recordings, lessons: Lessons) -> None:
+        self._recordings, self._lessons = recordings, lessons
         self._lock = threading.Lock()
         self._groups = dict[str, list[RecordedRun]]()  # by the id of their first run
         self._answers = dict[str, dict[str, Any]]()
@@ -41,10 +43,12 @@ class RunCosts:
         Drafting is given in passes over one token of the same model on the same machine: by that it is dear or cheap
         on other machines too. It is None where no such pass was recorded.
         """
-        if not isinstance(asked, str) or (asked != OPEN and asked not in self._groups):
+        if not isinstance(asked, str) or (asked not in (OPEN, WINDOWS) and asked not in self._groups):
             raise TraceError("there is no such group of recorded runs: choose another one")
         with self._lock:
-            if asked not in self._answers:
+            if asked == WINDOWS and asked not in self._answers:
+                self._answers[asked] = {"windows": self._windows()}
+            elif asked not in self._answers:
                 self._answers[asked] = {
                     "runs": [*filter(None, map(self._run, self._groups.get(asked, [])))],
                     "plain": [
@@ -53,6 +57,12 @@ class RunCosts:
                     ],
                 }
             return self._answers[asked]
+
+    def _windows(self) -> list[dict[str, Any]]:
+        """Return what Lookahead wrote with each window, on one prompt."""
+        names = [name for name in self._lessons.recordings() if name.startswith("lesson-lookahead-w")]
+        windows = [_window(name, self._lessons.trace(name)) for name in names]
+        return sorted(windows, key=lambda each: int(each["window"]))
 
     @cached_property
     def _plain(self) -> list[Trace]:
@@ -99,6 +109,12 @@ class RunCosts:
     def _drafting(self, trace: Trace, steps: Sequence[Step]) -> list[float] | None:
         plain = self._passes.get(_measured_as(trace.header))
         return [round(step.timing.draft_ms / plain, 4) for step in steps] if plain else None
+
+
+def _window(name: str, trace: Trace) -> dict[str, Any]:
+    params, model = trace.header.params, trace.header.model.name
+    wrote = [len(step.emitted) for step in trace.steps[1:]]
+    return {"id": name, "model": model, "window": params["W"], "n": params["N"], "wrote": wrote}
 
 
 def _pace(trace: Trace) -> float:

@@ -14,8 +14,9 @@ from app.pages.cost import functions
 from app.state import AppState
 from app.store.pass_costs import pass_costs, shipped_costs
 from app.store.recordings import FOLDER
-from app.store.run_costs import OPEN, RunCosts
+from app.store.run_costs import OPEN, WINDOWS, RunCosts
 from decoding.errors import TraceError
+from viz.lessons.lesson import FOLDER as LESSONS
 
 SHAPE = {"shape": "tiny", "context": 16, "rows": [1, 2, 4], "milliseconds": [1.0, 1.5, 2.0]}
 MACHINE = {"device": "A machine", "date": "2026-11-26", "dtype": "bfloat16", "versions": "torch 2"}
@@ -88,7 +89,8 @@ def test_names_of_a_file_are_one_plain_line(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def costs() -> RunCosts:
-    return RunCosts(AppState().recordings)
+    app_state = AppState()
+    return RunCosts(app_state.recordings, app_state.lessons)
 
 
 def test_a_run_gives_the_columns_of_its_steps(costs: RunCosts) -> None:
@@ -118,6 +120,14 @@ def test_every_speculative_recording_is_in_one_group(costs: RunCosts) -> None:
     listed = [each.id for each in AppState().recordings if each.method != "autoregressive"]
     assert {each["id"] for each in groups} <= set(listed) and len({each["id"] for each in groups}) == len(groups)
     assert costs.of(OPEN)["runs"] == [] and len(costs.of(OPEN)["plain"]) == 2
+
+
+def test_windows_are_those_that_the_lesson_recorded(costs: RunCosts) -> None:
+    windows = costs.of(WINDOWS)["windows"]
+    assert [each["window"] for each in windows] == [1, 2, 4, 8, 16, 32] and {each["n"] for each in windows} == {5}
+    with gzip.open(LESSONS / "lesson-lookahead-w8.jsonl.gz", "rt", encoding="utf-8") as lines:
+        steps = [line for line in map(json.loads, lines) if line["kind"] == "step"][1:]
+    assert windows[3]["id"] == "lesson-lookahead-w8" and windows[3]["wrote"] == [len(s["emitted"]) for s in steps]
 
 
 @pytest.mark.parametrize("asked", ["", "nothing", "../open", None, 3, ["open"], {"id": "open"}, "x" * 10_000])

@@ -5,9 +5,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 
-import { choicesIn, queryOf } from "../../assets/page/cost/choices.js";
+import { SPANS, choicesIn, queryOf } from "../../assets/page/cost/choices.js";
 import { cheapUpTo, curveSentence, passCost } from "../../assets/page/cost/curves.js";
 import { bestDraft, breakEven, expectedTokens, speedUp, verdict } from "../../assets/page/cost/drafting.js";
+import { bestWindow, fitted, recordedTokens, tokensPerStep, windowSpeedUp, worstError } from "../../assets/page/cost/lookahead.js";
 import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/replay.js";
 import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
 import { roundTicks } from "../../assets/page/cost/chart.js";
@@ -63,6 +64,28 @@ test("the acceptance to break even is where a step writes as many tokens as it c
   assert.equal(breakEven(passCost(H200), { draft: 4, share: 0, keep: 1 }), 0); // its passes over 5 tokens were no slower than over one
   assert.equal(breakEven(passCost(steep), { draft: 3, share: 0, keep: 1 }), null); // c(4) is 4.3, for 4 tokens at most
   assert.equal(breakEven(passCost(CPU), { draft: 4, share: 1, keep: 1 }), null);
+});
+
+test("Lookahead's step writes what all outcomes of its n-grams come to, if one step in some guesses well", () => {
+  near(tokensPerStep({ alpha: 1 / 2, every: 1, n: 3 }, 2), 35 / 16);
+  near(tokensPerStep({ alpha: 1 / 4, every: 1, n: 4 }, 4), 33087487 / 16777216);
+  near(tokensPerStep({ alpha: 1 / 4, every: 5, n: 4 }, 4), (4 + 33087487 / 16777216) / 5);
+});
+
+test("a window is as fast as its tokens over its pass, which reads window and n-grams", () => {
+  near(windowSpeedUp(passCost(steep), { alpha: 1 / 2, every: 1, n: 3 }, 2), 35 / 16 / 9);
+  assert.deepEqual(bestWindow(passCost(steep), { alpha: 0.9, every: 1, n: 3 }), { window: 0, speedup: 1 }); // never look ahead there
+  assert.ok(Number.isNaN(windowSpeedUp(passCost(CPU), { alpha: 0.9, every: 1, n: 5 }, 32)), "a pass over 256 tokens was not measured");
+  assert.ok(bestWindow(passCost(H200), { alpha: 0.9, every: 1, n: 5 }).speedup > 1.5);
+});
+
+test("the fit finds the numbers that made the runs, and the error is that of the worst of them", () => {
+  const planted = { alpha: 0.61, every: 2.7, n: 5 };
+  const runs = [1, 4, 16].map((window) => ({ id: `w${window}`, model: "m", window, n: 5, wrote: [tokensPerStep(planted, window)] }));
+  assert.deepEqual(fitted(runs, SPANS), { alpha: 0.61, every: 2.7 });
+  near(worstError(planted, runs), 0);
+  near(recordedTokens({ ...runs[0], wrote: [1, 4, 2, 1] }), 2);
+  near(worstError(planted, [...runs, { ...runs[0], wrote: [2 * tokensPerStep(planted, 1)] }]), 0.5);
 });
 
 test("the verdict says not to speculate where no draft is faster", () => {

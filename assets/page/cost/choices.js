@@ -4,20 +4,25 @@ import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
 
 /** @import { Choices, Curve, RunGroup } from "./types.d.ts" */
 
+export const WINDOW_RUNS = "windows"; // Lookahead with six windows, among groups of recorded runs
 export const OPEN = "open"; // the run in the Run tab, among groups of recorded runs
 export const MOST_CURVES = 4; // that are compared at once: as many as marks that can be told apart
 
 /** @type {Omit<Choices, "curve" | "with" | "runs">} */
 export const DEFAULTS = {
   draft: 4, share: 0.05, accept: 0.7, keep: 1, drafting: "recorded", gpu: "h200", model: "7B", bits: 16, context: 1024, batch: 1,
+  alpha: 0.43, every: 3.1, n: 5,
 };
 
-/** What the sliders span. @type {{ [name in "draft" | "share" | "accept" | "keep"]: { low: number, high: number, step: number, words: string } }} */
+/** What the sliders span. @type {{ [name in "draft" | "share" | "accept" | "keep" | "alpha" | "every" | "n"]: { low: number, high: number, step: number, words: string } }} */
 export const SPANS = {
   draft: { low: 1, high: MOST_DRAFT, step: 1, words: "the draft length" },
   share: { low: 0, high: 1, step: 0.01, words: "the drafter's cost" },
   accept: { low: 0, high: 1, step: 0.01, words: "the acceptance of the first guess" },
   keep: { low: 0, high: 1, step: 0.01, words: "the acceptance of further guesses" },
+  alpha: { low: 0.01, high: 0.99, step: 0.01, words: "the chance of a guessed token" },
+  every: { low: 1, high: 10, step: 0.1, words: "the steps for one good one" },
+  n: { low: 2, high: 8, step: 1, words: "the length of an n-gram" },
 };
 
 const LISTS = {

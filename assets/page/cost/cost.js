@@ -7,13 +7,14 @@ import { showInPlayer, untilSeen } from "../show_in_player.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
 import { turnTo } from "../tabs.js";
-import { MOST_CURVES, choicesIn, queryOf } from "./choices.js";
+import { MOST_CURVES, WINDOW_RUNS, choicesIn, queryOf } from "./choices.js";
 import { menu } from "./controls.js";
 import { curveName, machineName } from "./curves.js";
 import { DraftCard } from "./draft_card.js";
 import { PassesCard } from "./passes_card.js";
 import { RooflineCard } from "./roofline_card.js";
 import { RunsCard } from "./runs_card.js";
+import { WindowCard } from "./window_card.js";
 
 /** @import { RunLine } from "../types.d.ts" */
 /** @import { Choices, CostIo, Curve } from "./types.d.ts" */
@@ -40,7 +41,7 @@ export class Cost {
       this.chooseCurve((curve) => this.sameMachine(curve) && curve.model === this.curve.model && curve.context === Number(value)));
     this.with = el("div", {});
     this.withSummary = el("summary", {});
-    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new RooflineCard(this)];
+    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new RooflineCard(this)];
     this.on = { link: () => addressOf(this.address) };
     /** @type {HTMLElement} */
     this.copy = el("button", { type: "button", class: "ss-button ss-worded", onclick: () => copyLink(this) }, "Copy link");
@@ -102,6 +103,12 @@ export class Cost {
   async runs(group) {
     const costs = await answerOf(() => this.server.cost_runs(group), (sentence) => this.say(sentence));
     return costs && "runs" in costs ? costs : null;
+  }
+
+  /** Ask for the recorded runs of Lookahead with several windows. */
+  async windows() {
+    const answer = await answerOf(() => this.server.cost_runs(WINDOW_RUNS), (sentence) => this.say(sentence));
+    return answer && "windows" in answer ? answer.windows : null;
   }
 
   // What the address names, when the page opens, and when the visitor goes back or forward.

@@ -67,6 +67,22 @@ export interface RunCosts {
   plain: PlainPass[];
 }
 
+/** What Lookahead's paper expects of a step: equations 5 and 7. */
+export interface LookaheadModel {
+  alpha: number; // the chance of a guessed token
+  every: number; // steps, one of which guesses well
+  n: number; // tokens of an n-gram, the one that begins it included
+}
+
+/** A recorded run of Lookahead, its steps after the first. */
+export interface WindowRun {
+  id: string;
+  model: string;
+  window: number; // columns, and n-grams that are verified
+  n: number;
+  wrote: number[];
+}
+
 /** A run's steps on another machine. */
 export interface Replay {
   speedup: number; // over one token a pass; not a number where a step is beyond what was measured
@@ -76,7 +92,7 @@ export interface Replay {
 }
 
 /** What the page shows, all of it in the address. */
-export interface Choices extends Drafting {
+export interface Choices extends Drafting, LookaheadModel {
   curve: string;
   with: string[]; // ids of other curves
   runs: string; // a group of recorded runs, or "open"
@@ -89,7 +105,7 @@ export interface Choices extends Drafting {
 }
 
 export interface CostServer extends Server {
-  cost_runs(asked: string): Promise<(RunCosts & { fault?: string }) | { fault: string } | null>;
+  cost_runs(asked: string): Promise<(RunCosts & { fault?: string }) | { windows: WindowRun[]; fault?: string } | { fault: string } | null>;
 }
 
 export interface CostIo {

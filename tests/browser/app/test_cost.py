@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -12,7 +14,7 @@ from .conftest import Served
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 CURVES = "curve=cpu-2-cores:smollm2:128&with=nvidia-h200:7B:1024"
-CHARTS = 5
+CHARTS = 7
 MOST_MS = 50  # from a slider's move to its last mark
 
 
@@ -60,6 +62,24 @@ def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, serv
     page.go_back()
     page.wait_for_selector("#cost .app-cost-chart")
     assert page.evaluate("location.search").startswith("?screen=cost&curve=")
+
+
+def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served)
+    card = page.locator("#cost section[aria-label='Lookahead’s window']")
+    before = card.locator(".app-cost-says p").last.inner_text()
+    card.get_by_text("Fit to the recorded runs").click()
+    after = card.locator(".app-cost-says p").last.inner_text()
+    off = [int(re.findall(r"at most (\d+)%", each)[0]) for each in (before, after)]
+    assert off[1] < off[0] and off[1] <= 15
+    query = parse_qs(page.evaluate("location.search.slice(1)"))
+    assert {"alpha", "every"} <= query.keys()
+    card.locator(".app-cost-pressed").nth(2).click()
+    page.wait_for_function("SpecscopeApp.shown.viewer.player.record.head?.header.params.W === 4")
+    assert "run=lesson-lookahead-w4" in page.evaluate("location.search")
+    page.go_back()
+    page.wait_for_selector("#cost .app-cost-chart")
+    assert parse_qs(page.evaluate("location.search.slice(1)")) == query
 
 
 @pytest.mark.slow
