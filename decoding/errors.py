@@ -18,7 +18,7 @@ SpecscopeError (a ValueError)
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/tables.py
 ├── ExerciseError         a task of the lab is not solved yet               lab/exercise/checks.py
 ├── LessonError           a lesson file is wrong, with file and line         viz/lessons/lesson.py
-│   ├── FactError         a fact that it states cannot be computed           viz/lessons/facts.py
+│   ├── FactError         a fact that it states cannot be computed           viz/lessons/fact_types.py
 │   └── SourceError       a recording, cost or claim that it names is absent viz/lessons/sources.py
 ├── UnbegunError          a job was over before it began                   app/jobs/streaming.py
 ├── ClosingError          the server ends, so no job starts                app/jobs/runner.py

@@ -15,8 +15,8 @@ from typing import get_type_hints
 
 from decoding.types import Step, Trace
 
-from . import facts, formulas
-from .facts import At, FactError, NodeId, NodeRange, RunNames
+from . import formulas, run_facts, step_facts
+from .fact_types import At, FactError, NodeId, NodeRange, RunNames
 from .formulas import ClaimName, CountName
 from .sources import Claims, DeviceCost, RunCounts, RunLibrary
 
@@ -24,7 +24,7 @@ Value = int | float | str | bool | tuple[str, ...]
 
 FACTS: Mapping[str, Callable[..., Value]] = {
     name: function
-    for module in (facts, formulas)
+    for module in (run_facts, step_facts, formulas)
     for name, function in vars(module).items()
     if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
 }

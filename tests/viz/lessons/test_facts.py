@@ -9,7 +9,7 @@ import pytest
 
 from decoding import read_trace
 from viz.lessons.fact_reader import FACTS, FactReader
-from viz.lessons.facts import FactError
+from viz.lessons.fact_types import FactError
 from viz.lessons.sources import Claims, RunLibrary
 
 RUNS = {
