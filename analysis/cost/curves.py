@@ -19,8 +19,6 @@ from decoding.errors import TraceError
 from decoding.packed import ASSETS
 from decoding.trace.schema import from_json
 
-from ..metrics.columns import Array
-
 SHIPPED = ASSETS / "costs"
 _MOST_BYTES = 2**20
 _MOST_ROWS, _MOST_TOKENS, _MOST_MS = 64, 2**20, 1e7
@@ -47,7 +45,7 @@ class PassCurve:
     milliseconds: tuple[float, ...]
     noisy: tuple[int, ...]  # rows whose time was disturbed
 
-    def times(self, rows: Array) -> Array:
+    def times(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the times of passes, interpolated; NaN beyond the rows that were measured."""
         return np.interp(rows, self.rows, self.milliseconds, right=np.nan)
 
