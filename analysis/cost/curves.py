@@ -47,7 +47,7 @@ class PassCurve:
 
     def times(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the times of passes, interpolated; NaN beyond the rows that were measured."""
-        return np.interp(rows, self.rows, self.milliseconds, right=np.nan)
+        return np.asarray(np.interp(rows, self.rows, self.milliseconds, right=np.nan))
 
 
 def read_curves(path: Path, leave_out: Callable[[str], None]) -> Iterator[tuple[Machine, PassCurve]]:
