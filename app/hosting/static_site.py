@@ -21,6 +21,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from decoding.errors import SpecscopeError
+from decoding.trace.file import parse_trace
 from decoding.types import Trace
 from viz.lessons.plain_page import plain_lesson
 from viz.page import style
@@ -38,7 +39,7 @@ from ..server.machine import elsewhere
 from ..state import AppState
 from ..store.pass_costs import shipped_costs
 from ..store.run_costs import OPEN, WINDOWS, RunCosts
-from ..store.trace_store import StoredRun
+from ..store.trace_store import Proof
 from .folder import folder_bytes, renew
 from .forms import ROOT
 
@@ -110,8 +111,8 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         _give(data, f"lessons/{each['id']}", lesson)
         _write(out / "lessons" / f"{each['id']}.html", plain_lesson(lesson, app_state.lessons.trace))
     names = list[str]()
-    for name, stored, about in _runs(app_state, listed, wanted):
-        _give(data, f"runs/{name}", _whole(name, stored, about))
+    for name, trace, proof, about in _runs(app_state, listed, wanted):
+        _give(data, f"runs/{name}", _whole(name, trace, proof, about))
         names.append(name)
     props = {"viewer": viewer, "cost": cost, "learn": learn, "runs": names, "folders": [*listed]}
     _give(data, "page/props", props)
@@ -148,26 +149,29 @@ def debug_steps(calls: DebugCalls, cards: dict[str, Any]) -> dict[str, Any]:
 
 def _runs(
     app_state: AppState, listed: dict[str, list[dict[str, Any]]], wanted: Callable[[str], bool]
-) -> Iterator[tuple[str, StoredRun, dict[str, Any]]]:
+) -> Iterator[tuple[str, Trace, Proof, dict[str, Any]]]:
     """Yield the recordings of gallery, lessons and run folders' listed steps, with what the page says of each."""
-    for each in app_state.recordings:
-        if wanted(each.id):
-            yield each.id, app_state.store.find(each.id), {"title": each.title, "shows": each.shows, "step": each.step}
-    for name in filter(wanted, app_state.lessons.recordings()):
-        yield name, app_state.store.find(name), {"title": app_state.lessons.title_of(name)}
+    abouts: dict[str, dict[str, Any]] = {
+        each.id: {"title": each.title, "shows": each.shows, "step": each.step} for each in app_state.recordings
+    }
+    abouts |= {name: {"title": app_state.lessons.title_of(name)} for name in app_state.lessons.recordings()}
+    for name in filter(wanted, abouts):
+        packed = app_state.recordings.packed(name) or app_state.lessons.packed(name)
+        if packed is not None:
+            yield name, parse_trace(packed.data), packed.proof, abouts[name]
     for folder, steps in listed.items():
         for run in sorted({step["run"] for step in steps}):
             if wanted(f"debug-{folder}-{run}"):
                 trace, about = app_state.debug.recorded(folder, run)
-                yield f"debug-{folder}-{run}", StoredRun(trace, Play(trace.header)), about
+                yield f"debug-{folder}-{run}", trace, Proof(), about
 
 
-def _whole(name: str, stored: StoredRun, about: dict[str, Any]) -> dict[str, Any]:
+def _whole(name: str, trace: Trace, proof: Proof, about: dict[str, Any]) -> dict[str, Any]:
     """Return all lines of a run, with those that a server makes when a step is looked at."""
-    trace: Trace = stored.trace
     play = Play(trace.header, name, None, views_of(trace))
     lines = [page_line(run=name, address=f"run={name}", machine=elsewhere(trace.header), **about)]
-    lines += [play.begin(trace.texts), *(play.step(step) for step in trace.steps), stored.end()]
+    lines += [play.begin(trace.texts), *(play.step(step) for step in trace.steps)]
+    lines.append(play.end(trace.summary, proof.check, proof.speedup))
     steps = range(len(trace.steps))
     return {"lines": "".join(lines), "detail": [*map(play.detail, steps)], "rows": [*map(play.rows, steps)]}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from analysis.tuned import tuned_params
@@ -11,7 +13,7 @@ from decoding import load
 from decoding.engine import Engine
 from lab.pocket.language.code_checker import right
 from tests.optional import PARTS_OUT, left_out
-from tests.tiers import choose
+from tests.tiers import nightly, slow
 
 FUNCTION = '''Here is a short function for this:
 
@@ -51,7 +53,14 @@ def test_the_sum_comes_out() -> None:
 ENGLISH = examples_for("smollm2")
 
 
-@pytest.mark.parametrize("example", choose(ENGLISH, ENGLISH[:1]), ids=lambda example: example.id)
+def sampled() -> list[Any]:
+    """Return all: the first is in the default tier, one that is sampled in the long one."""
+    first, sampled = ENGLISH[0], next(each for each in ENGLISH if each.sampling)
+    marks = [() if each is first else slow if each is sampled else nightly for each in ENGLISH]
+    return [pytest.param(each, marks=mark, id=each.id) for each, mark in zip(ENGLISH, marks, strict=True)]
+
+
+@pytest.mark.parametrize("example", sampled())
 def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -> None:
     """The method that goes with it gains clearly, or hardly at all where the example says so."""
     prompt = example.messages or smol.as_turn(example.prompt)

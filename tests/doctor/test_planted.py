@@ -31,9 +31,9 @@ def examined(planted: Planted, folder: Path) -> ExaminationReport:
     return report_on(drafter, size_of(planted), model=planted.model)
 
 
-def cases(planted: list[Planted]) -> list[object]:
-    """All of them: few in the default tier, every third in the other one, and the rest for whoever tunes the doctor."""
-    marks = [() if each.id in QUICK else nightly if at % 3 else slow for at, each in enumerate(planted)]
+def cases(planted: list[Planted], each_of: int) -> list[object]:
+    """All of them: few in the default tier, one in so many in the other, and the rest for whoever tunes the doctor."""
+    marks = [() if each.id in QUICK else nightly if at % each_of else slow for at, each in enumerate(planted)]
     return [pytest.param(each, marks=mark, id=each.id) for each, mark in zip(planted, marks, strict=True)]
 
 
@@ -43,7 +43,7 @@ REPORTED = 14
 
 @pytest.mark.parametrize(
     "planted",
-    [*(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]), *cases([*FAULTS[REPORTED:], *HELD_OUT])],
+    [*(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]), *cases([*FAULTS[REPORTED:], *HELD_OUT], 6)],
 )
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:
     try:
@@ -59,7 +59,7 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
         assert any(not each.fine and each.sentence in report.verdict for each in report.evidence)
 
 
-@pytest.mark.parametrize("planted", cases(HEALTHY))
+@pytest.mark.parametrize("planted", cases(HEALTHY, 3))
 def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Path) -> None:
     report = examined(planted, tmp_path / "drafter")
     assert report.healthy, report.verdict
@@ -70,7 +70,7 @@ NAMED = [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 
 
 
 @pytest.mark.parametrize(
-    "trained", [pytest.param(each, marks=nightly if at % 3 else slow, id=each.id) for at, each in enumerate(NAMED)]
+    "trained", [pytest.param(each, marks=nightly if at else slow, id=each.id) for at, each in enumerate(NAMED)]
 )
 def test_a_drafter_that_learnt_little_is_healthy(trained: Trained, tmp_path: Path) -> None:
     few = ["--seed", str(trained.seed), "--steps", str(trained.steps), "--lines", "4", "--length", "128"]

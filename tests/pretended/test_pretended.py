@@ -213,7 +213,7 @@ def test_a_model_over_two_devices_and_a_drafter_on_a_third(
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", choose(METHODS, {"draft_model", "kangaroo"}))  # of both devices
+@pytest.mark.parametrize("method", choose(sorted(KINDS), {"draft_model", "kangaroo"}))  # of both devices
 def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layers see all of the text, the last device's only a window; tokens are penalised."""
     made = made_of("qwen2-mixed", torch.bfloat16)
@@ -227,7 +227,7 @@ def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.Monke
     ("method", "at"),
     [
         pytest.param(method, at, marks=() if (method, len(at)) in EIGHT_BITS else slow)
-        for method in METHODS
+        for method in sorted(KINDS)
         for at in ((0,), (0, 1))
     ],
     ids=title,
@@ -239,7 +239,7 @@ def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: py
         assert waits(device, made.engine(*at, int8=True), method, GREEDY) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", choose(METHODS, {"lookahead", "draft_model"}))
+@pytest.mark.parametrize("method", choose(sorted(KINDS), {"lookahead", "draft_model"}))
 def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some devices its first choice is cuDNN's attention, which takes long for every new length."""
 

@@ -139,7 +139,7 @@ def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served
         return 1000 * float(metrics["TaskDuration"])
 
     sliders = page.locator("#cost input[type=range]").count()
-    assert sliders == 8
+    assert sliders == 11
     for number in range(sliders):
         before = spent()
         page.evaluate(
