@@ -61,17 +61,11 @@ def _cache_bytes(device: torch.device) -> int:
 @torch.inference_mode()
 def _fastest_read(device: torch.device, size: int) -> float:
     """Time reading `size` bytes, as a maximum: it costs less arithmetic than any product."""
-    block = torch.ones(size // 4, device=device) if device.type == "cuda" else _host_block(size)
+    if device.type == "cuda":
+        block = torch.ones(size // 4, device=device)
+    else:  # numpy asks for large pages, which are allocated four times as fast
+        block = torch.from_numpy(np.empty(size // 4, np.float32)).fill_(1)
     return min(_seconds(device, block.amax) for _ in range(_READS))
-
-
-@cache
-def _host_block(size: int) -> torch.Tensor:
-    """Return memory of the host, which is kept: getting it takes six times as long as reading it, twice in every run.
-
-    numpy asks for large pages, which are allocated four times as fast.
-    """
-    return torch.from_numpy(np.empty(size // 4, np.float32)).fill_(1)
 
 
 def _seconds(device: torch.device, work: Callable[[], object]) -> float:
