@@ -26,7 +26,7 @@ _MOST_ROWS, _MOST_TOKENS, _MOST_MS = 64, 2**20, 1e7
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts of a file that hold for all its curves."""
+    """Where, when and how all curves of a file were measured."""
 
     device: str
     date: str
@@ -37,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class PassCurve:
-    """What passes of a model took after a text of one length, by the tokens that they read."""
+    """Times of a model's passes after a text of one length, by the tokens that a pass reads."""
 
     shape: str  # the model
     context: int
@@ -51,7 +51,7 @@ class PassCurve:
 
 
 def read_curves(path: Path, leave_out: Callable[[str], None]) -> Iterator[tuple[Machine, PassCurve]]:
-    """Yield the curves of a file; what is none is told in a sentence to `leave_out`."""
+    """Yield the curves of a file; `leave_out` is called with a sentence on each that is not whole."""
     try:
         with path.open("rb") as file:
             content = json.loads(file.read(_MOST_BYTES + 1))

@@ -12,13 +12,13 @@ from ..metrics.result import MetricResult, UnknownError, result
 from ..metrics.selection import Selection
 from ..metrics.step_costs import Pair, costs
 from ..metrics.times import later_steps
-from .costs import PassCosts
 from .prices import Prices
 from .report import best_rule, sentence_of, spelt
 from .rerun import FROM_TOKENS
 from .rules import RecordedRuns, RuleOutcome, replay_rules
 
 _SHOWN = 12  # rules beside the recorded one
+_FAR = 2**20  # guesses: more than any step has
 COLUMNS = ("rule", "tokens", "guesses", "speed-up", "how sure")
 _UNPRICED = (
     "Without autoregressive runs and split times in this folder no rule has a speed; "
@@ -46,27 +46,29 @@ def stop_rules(selection: Selection) -> MetricResult:
         unit="times",
         columns=COLUMNS,
         rows=rows,
-        advice=chosen.settings if best and chosen else None,
+        advice=recorded.run_settings(chosen.settings) if best and chosen and chosen.settings is not None else None,
     )
 
 
 def _own_prices(selection: Selection, recorded: RecordedRuns) -> Prices | None:
-    """Price drafting and verifying by the means of the record: a pass costs in proportion to what it reads.
+    """Price drafting and verifying by the means of the record, in autoregressive steps; a pass grows by its guesses.
 
     None where the record has no autoregressive runs beside it, or does not split its times.
     """
     try:
-        priced, later = costs(Pair.of(selection)), later_steps(selection)
+        pair = Pair.of(selection)
+        priced, later = costs(pair), later_steps(pair.drafting)
     except UnknownError:
         return None
-    drafted = selection.steps.maybe("drafted")[later]
-    mean, most = float(np.nanmean(drafted)), int(np.nanmax(drafted))
-    if not priced.split or mean <= 0:
+    drafted = pair.drafting.steps.maybe("drafted")[later]
+    counted = drafted[~np.isnan(drafted)]
+    guesses = float(counted.mean()) if len(counted) else 0.0
+    if not priced.split or guesses <= 0:
         return None
-    row = max(0.0, priced.verification) / mean
-    curve = PassCurve("the record", 0, (1, 1 + most), (1.0, 1.0 + row * most), ())
-    drafting = max(0.0, priced.draft) / (mean if recorded.per_guess else 1.0)
-    return Prices(PassCosts("the record", curve), drafting, recorded.per_guess)
+    row = max(0.0, priced.verification) / guesses
+    straight = PassCurve("the record", 0, (1, 1 + _FAR), (1.0, 1.0 + row * _FAR), ())
+    drafting = max(0.0, priced.draft) / (guesses if recorded.per_guess else 1.0)
+    return Prices(straight, drafting, recorded.per_guess)
 
 
 def _row(outcome: RuleOutcome, is_recorded: bool) -> list[JSON]:

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from decoding.errors import ParamError
 from decoding.trace.json_line import show
 
 from ..cost.curves import SHIPPED, Machine, PassCurve, read_curves
-from ..metrics.columns import Array
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
-_LARGEST_FILE = 2**22
-
-
-@dataclass(frozen=True, slots=True)
-class PassCosts:
-    """What a pass of one model over several rows costs on a device, after a text of one length."""
-
-    device: str
-    curve: PassCurve
-
-    def milliseconds(self, rows: Array) -> Array:
-        """Return the times of passes; NaN beyond the rows that were measured."""
-        return self.curve.times(rows)
 
 
 def devices() -> list[str]:
@@ -33,29 +18,28 @@ def devices() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.json"))
 
 
-def read_costs(named: str, context: float) -> PassCosts:
+def read_costs(named: str, context: float) -> tuple[Machine, PassCurve]:
     """Read DEVICE or DEVICE:MODEL of the measured ones, or of a file of `cost --out`; of the nearest text length."""
     device, _, shape = named.partition(":") if not named.endswith(".json") else (named, "", "")
     path = SHIPPED / f"{device}.json" if _NAME.fullmatch(device) else Path(device)
-    if not _is_small_file(path):
+    if not _is_file(path):
         raise ParamError(
             f"there are no costs of {show(device)}: name {', '.join(devices())}, or a file of `cost --out`"
         )
     faults = list[str]()
-    curves: list[tuple[Machine, PassCurve]] = [*read_curves(path, faults.append)]
+    curves = [*read_curves(path, faults.append)]
     if not curves:
-        why = faults[0] if faults else "it is empty"
+        why = faults[0] if faults else "its list is empty"
         raise ParamError(f"{show(device)} holds no costs ({why}): name a file that `cost --out` has written")
     shapes = list(dict.fromkeys(curve.shape for _, curve in curves))
     if shape and shape not in shapes or not shape and len(shapes) > 1:
         raise ParamError(f"{show(device)} has the costs of {', '.join(map(show, shapes))}: name one, as DEVICE:MODEL")
     chosen = [(machine, curve) for machine, curve in curves if curve.shape == (shape or shapes[0])]
-    machine, curve = min(chosen, key=lambda each: abs(each[1].context - context))
-    return PassCosts(machine.device, curve)
+    return min(chosen, key=lambda each: abs(each[1].context - context))
 
 
-def _is_small_file(path: Path) -> bool:
+def _is_file(path: Path) -> bool:
     try:
-        return path.is_file() and path.stat().st_size <= _LARGEST_FILE
+        return path.is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..cost.curves import PassCurve
 from ..metrics.result import UnknownError
 from ..metrics.selection import Selection
 from ..metrics.times import later_steps
-from .costs import PassCosts
 from .replay import MARGIN, Certainty, Replay
 
 UNMEASURED = "this record's passes read up to {} tokens, and passes over more than {} were not measured on this device"
@@ -20,17 +20,17 @@ UNTIMED = "the record does not time drafting beside the target's passes: give --
 class Prices:
     """Milliseconds of a step."""
 
-    costs: PassCosts
+    costs: PassCurve
     drafting: float
     per_guess: bool  # whether `drafting` is that of a drafted guess; else of a step
 
     @classmethod
-    def of(cls, selection: Selection, costs: PassCosts, draft_ms: float | None, *, per_guess: bool) -> Prices:
+    def of(cls, selection: Selection, costs: PassCurve, draft_ms: float | None, *, per_guess: bool) -> Prices:
         """Price drafting as `draft_ms` says, or in the proportion to the passes that the record has."""
         steps = selection.steps
         most = 1 + int(np.nan_to_num(steps.maybe("drafted")[steps.number("step") > 0]).max(initial=0))
-        if most > costs.curve.rows[-1]:
-            raise UnknownError(UNMEASURED.format(most, costs.curve.rows[-1]))
+        if most > costs.rows[-1]:
+            raise UnknownError(UNMEASURED.format(most, costs.rows[-1]))
         if draft_ms is not None:
             return cls(costs, draft_ms, per_guess)
         later = later_steps(selection)
@@ -40,16 +40,16 @@ class Prices:
         amount = guesses[timed].sum() if per_guess else timed.sum()
         if not (passes > 0 and amount > 0 and np.isfinite(spent)):
             raise UnknownError(UNTIMED)
-        scale = costs.milliseconds(1 + guesses[timed]).sum() / passes
+        scale = costs.times(1 + guesses[timed]).sum() / passes
         return cls(costs, float(spent * scale / amount), per_guess)
 
     def speedup(self, replay: Replay) -> float | None:
         """Divide the time of as many single tokens by that of the steps; None where a pass was not measured."""
         if not len(replay.slow):
             return None
-        verifying = replay.per_step(lambda guesses: self.costs.milliseconds(1 + guesses))
+        verifying = replay.per_step(lambda guesses: self.costs.times(1 + guesses))
         drafting = self.drafting * (replay.drafted_per_step if self.per_guess else 1.0)
-        single = float(self.costs.milliseconds(np.ones(1))[0])
+        single = self.costs.milliseconds[0]
         speedup = replay.tokens_per_step * single / (verifying + drafting)
         return None if np.isnan(speedup) else speedup
 

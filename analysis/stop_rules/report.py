@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from decoding.types import JSON
 
+from ..cost.curves import PassCurve
 from ..metrics.result import UnknownError, plain
 from ..metrics.selection import BASELINE, Selection
-from .costs import PassCosts, read_costs
+from .costs import read_costs
 from .prices import Prices
 from .replay import MARGIN, Certainty
 from .rules import RecordedRuns, RuleOutcome, replay_rules
@@ -29,20 +31,19 @@ def rules_report(folder: Selection, *, costs: str | None = None, draft_ms: float
 
     `costs` names a device as `read_costs` takes it; `draft_ms` is the time that a drafted guess takes there.
     """
-    table = None if costs is None else read_costs(costs, _context(folder))
+    machine, curve = (None, None) if costs is None else read_costs(costs, _context(folder))
     parts = [
-        _part(folder.where(method=method, setting=setting), table, draft_ms)
+        _part(folder.where(method=method, setting=setting), curve, draft_ms)
         for method, setting in folder.methods
         if method != BASELINE
     ]
     device: dict[str, JSON] | None = None
-    if table is not None:
-        curve = table.curve
-        device = {"device": table.device, "model": curve.shape, "context": curve.context, "rows": curve.rows[-1]}
+    if machine is not None and curve is not None:
+        device = {"device": machine.device, "model": curve.shape, "context": curve.context, "rows": curve.rows[-1]}
     return {"costs": device, "margin": MARGIN, "selections": parts}
 
 
-def _part(selection: Selection, costs: PassCosts | None, draft_ms: float | None) -> dict[str, JSON]:
+def _part(selection: Selection, costs: PassCurve | None, draft_ms: float | None) -> dict[str, JSON]:
     [(method, setting)] = selection.methods
     part: dict[str, JSON] = {"method": method, "setting": setting, "steps": len(selection.steps)}
     empty: dict[str, JSON] = {"reason": None, "params": None, "unpriced": None, "draft_ms": None, "best": None}
@@ -65,7 +66,7 @@ def _part(selection: Selection, costs: PassCosts | None, draft_ms: float | None)
         "draft_ms": None if prices is None else plain(prices.drafting),
         "best": best,
         "sentence": sentence_of(method, outcomes, best) if prices is not None else "",
-        "rows": [_row(method, outcome, place == 0) for place, outcome in enumerate(outcomes)],
+        "rows": [_row(recorded, outcome, place == 0) for place, outcome in enumerate(outcomes)],
         "unsaid": [{"rules": each.rules, "because": each.because} for each in unsaid],
     }
 
@@ -126,18 +127,19 @@ def spelt(settings: Mapping[str, JSON] | None) -> str:
     return ", ".join(f"{name}={_value(value)}" for name, value in settings.items()) or "as recorded"
 
 
-def flags(method: str, settings: Mapping[str, JSON] | None) -> str | None:
+def flags(recorded: RecordedRuns, rule: Mapping[str, JSON] | None) -> str | None:
     """Return the flags with which `run` takes a rule; None where it cannot."""
-    if settings is None:
+    if rule is None:
         return None
-    return " ".join([f"--method {method}", *(f"--param {name}={_value(value)}" for name, value in settings.items())])
+    settings = recorded.run_settings(rule).items()
+    return " ".join([f"--method {recorded.method}", *(f"--param {name}={_value(value)}" for name, value in settings)])
 
 
 def _value(value: JSON) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else json.dumps(value) if isinstance(value, bool) else str(value)
 
 
-def _row(method: str, outcome: RuleOutcome, recorded: bool) -> dict[str, JSON]:
+def _row(recorded: RecordedRuns, outcome: RuleOutcome, is_recorded: bool) -> dict[str, JSON]:
     replay = outcome.replay
     fewest, most = replay.bounds or (None, None)
     numbers = {
@@ -152,8 +154,8 @@ def _row(method: str, outcome: RuleOutcome, recorded: bool) -> dict[str, JSON]:
     }
     return {
         "rule": spelt(outcome.settings),
-        "recorded": recorded,
-        "flags": flags(method, outcome.settings),
+        "recorded": is_recorded,
+        "flags": flags(recorded, outcome.settings),
         "certainty": replay.certainty.value,
         "because": replay.because,
         **{name: plain(value) for name, value in numbers.items()},

@@ -83,6 +83,11 @@ class RecordedRuns:
         """Whether EAGLE's trees were drafted."""
         return is_tree(self.params)
 
+    def run_settings(self, rule: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Return all that a run by a rule must be told: the record's settings that are no defaults, and the rule's."""
+        defaults = METHODS[self.method].Params().to_json()
+        return {name: value for name, value in self.params.to_json().items() if value != defaults[name]} | {**rule}
+
     @property
     def per_guess(self) -> bool:
         """Whether drafting takes time for every guess."""
@@ -146,7 +151,7 @@ def _of_chains(recorded: RecordedRuns, unsaid: list[Unsaid], prices: Prices | No
         yield {names.length: most, names.least: above}, record.replay(ChainRule(most, above, names.product))
     if prices is not None and record.confidence is not None and least == 0:
         steps = np.arange(length + 1.0)
-        gain = prices.costs.milliseconds(1 + steps) + prices.drafting * length
+        gain = prices.costs.times(1 + steps) + prices.drafting * length
         yield None, record.replay(ChainRule(length, gain=gain))
 
 

@@ -46,6 +46,7 @@ class TreeRecord:
     tied: Array  # (N,) whether rounding may have exchanged it with the guess of the next rank
     pairs: _Pairs
     leaf: Array  # (S,) whether nothing was guessed after the accepted path
+    sizes: Array  # (S,) guesses of each step
     deepest: int  # guesses of the longest path
 
     @classmethod
@@ -55,7 +56,8 @@ class TreeRecord:
         count = len(at.start)
         step = selection.step_of_node[guesses]
         drafted = selection.steps.maybe("drafted")
-        if not (np.isnan(drafted) | (drafted == np.bincount(step, minlength=count))).all():
+        sizes = np.bincount(step, minlength=count)
+        if not (np.isnan(drafted) | (drafted == sizes)).all():
             raise UnknownError("this record lacks some of the guesses of its steps")
         hit = nodes.maybe("accepted")[guesses] > 0
         depth = nodes.maybe("depth")[guesses].astype(np.int64)
@@ -74,7 +76,7 @@ class TreeRecord:
         pairs = _pairs(at, step, depth, hit, product, reached, order, begins)
         goes_on = np.zeros(count, bool)  # whether something was guessed after the accepted path
         goes_on[step[~hit & (reached == at.accepted[step]) & (depth == reached + 1)]] = True
-        return cls(at, step, product, rank, tied, pairs, ~goes_on, int(depth.max(initial=0)))
+        return cls(at, step, product, rank, tied, pairs, ~goes_on, sizes, int(depth.max(initial=0)))
 
     def replay(self, size: int, least: float) -> Replay:
         """Replay trees of at most `size` guesses, none with a product below `least`."""
@@ -105,11 +107,10 @@ class TreeRecord:
         """Count the steps that begin at these positions; where the tree is unknown it has the average size."""
         at = self.at
         later = visited[~at.reads_prompt[visited]]
-        drafted = np.bincount(self.step, minlength=len(at.start))
         recorded_start = at.offset[later] == 0
         others = ~at.reads_prompt[at.start]
         counts = []
-        for each in (verified, drafted):
+        for each in (verified, self.sizes):
             mean = each[others].mean() if others.any() else 0.0
             counts.append(np.where(recorded_start, each[at.step[later]], mean))
         return RulePath(len(visited), int((after[later] - later).sum()), counts[0], counts[1])

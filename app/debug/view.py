@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -89,7 +90,7 @@ def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarr
     They are the metrics' own, so they need none of a query's bounds, and a bar's steps are listed at once.
     """
     whole, tables = folder.selection, folder.folder
-    found = {RUNS: np.ones(len(tables.runs), bool), STEPS: np.ones(len(tables.steps), bool)}
+    holds = {RUNS: np.ones(len(tables.runs), bool), STEPS: np.ones(len(tables.steps), bool)}
     nodes = np.ones(len(tables.nodes), bool)
     for condition in conditions:
         table, column, sign, value = condition
@@ -99,8 +100,8 @@ def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarr
         elif table == NODES:
             nodes &= _true(_SIGNS[sign](tables.nodes[column], value))
         else:
-            found[table] &= _true(_SIGNS[sign]((tables.runs if table == RUNS else tables.steps)[column], value))
-    chosen = found[STEPS] & found[RUNS][whole.run_of_step]
+            holds[table] &= _true(_SIGNS[sign]((tables.runs if table == RUNS else tables.steps)[column], value))
+    chosen = holds[STEPS] & holds[RUNS][whole.run_of_step]
     if any(table == NODES for table, *_ in conditions):
         chosen &= np.bincount(whole.step_of_node[nodes], minlength=len(chosen)) > 0
     return chosen
@@ -193,7 +194,8 @@ class DebugView:
         facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest", "advice")}
         if advice is not None:
             [(method, _)] = side.selection.methods
-            facts["run"] = urlencode({"method": method} | {f"p.{name}": value for name, value in advice.items()})
+            settings = {name: json.dumps(each) if isinstance(each, bool) else each for name, each in advice.items()}
+            facts["run"] = urlencode({"method": method} | {f"p.{name}": each for name, each in settings.items()})
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
+import pyarrow as pa
 import pytest
 
 from analysis.metrics import METRICS, MetricResult, Selection
@@ -11,6 +13,7 @@ from analysis.stop_rules.card import CARD
 from analysis.store.folder import read_folder
 from decoding.methods import METHODS
 from tests import ROOT
+from tests.metrics.test_hostile import nonsense
 
 from .drafted import ChainStep, PureDrafter, recorded
 
@@ -35,6 +38,32 @@ def test_a_faster_rule_is_advised_as_settings_that_a_run_takes() -> None:
     assert result["value"] == pytest.approx(3 / 1.5) and result["sentence"].startswith(
         "Take gamma=2, threshold=0: 2.00"
     )
+
+
+def test_what_is_advised_holds_all_settings_that_the_record_changed() -> None:
+    chains = [ChainStep(3 * place, (0.9, 0.9, *[0.2] * 8), 2) for place in range(40)]
+    params = {"form": "chain", "gamma": 10}
+    both = recorded([chains], "eagle3", params, times=(2.5, 10.0), finish="end_of_text", beside=True)
+    advice = CARD.measure(both.where(method="eagle3", setting="default")).get("advice", {})
+    assert advice["form"] == "chain" and advice["gamma"] < 10
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nonsense_is_answered(seed: int) -> None:
+    """The server replays what visitors bring."""
+    record = nonsense(seed)
+    for method, setting in record.methods:
+        assert len(json.dumps(CARD.measure(record.where(method=method, setting=setting)), allow_nan=False)) < 100_000
+
+
+def test_unknown_drafts_have_no_price() -> None:
+    """A record of another engine times its steps and may not count its guesses."""
+    tables = recorded([PureDrafter.random(1, 60, 0.7).steps(4, 0.0)], params={"gamma": 4}, beside=True)
+    steps = tables.steps.columns.table
+    unknown = steps.set_column(steps.schema.get_field_index("drafted"), "drafted", pa.nulls(len(steps), pa.int32()))
+    record = Selection.of(tables.runs.columns.table, unknown, tables.nodes.columns.table)
+    result = CARD.measure(record.where(method="draft_model", setting="default"))
+    assert result["value"] is None and (result["reason"] or "no rule has a speed" in result["sentence"])
 
 
 def test_its_tokens_and_its_cost_are_those_of_the_other_cards() -> None:

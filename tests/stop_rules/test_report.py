@@ -49,6 +49,18 @@ def test_the_fastest_rule_is_offered_with_flags_that_run_takes(costs: str) -> No
     METHODS["draft_model"].Params.parse(dict(word.strip().split("=") for word in words))
 
 
+def test_the_flags_name_all_settings_that_the_record_changed(costs: str) -> None:
+    """Without its form, EAGLE's chain would become a tree, which the draft length says nothing of."""
+    chain = PureDrafter.random(3, 200, 0.7).steps(5, 0.0)
+    record = recorded([chain], "eagle3", {"form": "chain", "gamma": 5, "k": 7})
+    part = rules_report(record, costs=costs, draft_ms=0.6)["selections"][0]
+    for row in part["rows"]:
+        if row["flags"]:
+            words = row["flags"].removeprefix("--method eagle3 --param ").split(" --param ")
+            params = METHODS["eagle3"].Params.parse(dict(word.split("=") for word in words))
+            assert (params.form, params.k) == ("chain", 7), row["flags"]
+
+
 def test_no_rule_is_better_than_the_recorded_one(costs: str) -> None:
     """A drafter that is always right drafts as much as it may."""
     sure = PureDrafter([True] * 90, [0.99] * 90, [[]] * 90)

@@ -16,7 +16,6 @@ from analysis.bench.methods import as_prompt
 from analysis.cost.curves import PassCurve
 from analysis.metrics import Selection
 from analysis.prompts.tasks import read_tasks
-from analysis.stop_rules.costs import PassCosts
 from analysis.stop_rules.prices import Prices
 from analysis.stop_rules.replay import MARGIN, Certainty
 from analysis.stop_rules.rules import RecordedRuns, RuleOutcome, replay_rules
@@ -114,7 +113,7 @@ class AdaptiveDraftModel(DraftModel):
         """Leave out what is not worth its row."""
         draft = super().propose()
         assert isinstance(draft, Draft)
-        costs = self.prices.costs.milliseconds(np.arange(1.0, len(draft.tokens) + 1)) + self.prices.drafting * GAMMA
+        costs = self.prices.costs.times(np.arange(1.0, len(draft.tokens) + 1)) + self.prices.drafting * GAMMA
         survival, tokens, best = 1.0, 1.0, 0
         rate = tokens / costs[0]
         for place, share in enumerate(self._chain.confidence, start=1):
@@ -132,7 +131,7 @@ def test_adaptive_verification_is_estimated_within_its_margin(engine: Engine, ev
     """No method of ours verifies so: the test's own does."""
     prompts = 12 if everything else 4
     before = record(engine, "draft_model", {"gamma": GAMMA}, prompts, "full")
-    costs = PassCosts("a device", PassCurve("pocket", 64, (1, 2, 16), (11.0, 14.0, 56.0), ()))
+    costs = PassCurve("pocket", 64, (1, 2, 16), (11.0, 14.0, 56.0), ())
     AdaptiveDraftModel.prices = prices = Prices(costs, 0.5, per_guess=True)
     [outcome] = [each for each in replay_rules(RecordedRuns.of(before), prices)[0] if each.settings is None]
     after = record(engine, AdaptiveDraftModel, {"gamma": GAMMA, "threshold": 1e-9}, prompts)
