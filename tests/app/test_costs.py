@@ -12,6 +12,7 @@ import pytest
 from analysis.cost.curves import SHIPPED
 from app.pages.cost import functions
 from app.state import AppState
+from app.store.lessons import Lessons
 from app.store.pass_costs import pass_costs, shipped_costs
 from app.store.recordings import FOLDER
 from app.store.run_costs import OPEN, WINDOWS, RunCosts
@@ -127,6 +128,9 @@ def test_windows_are_those_that_the_lesson_recorded(costs: RunCosts) -> None:
     assert [each["window"] for each in windows] == [1, 2, 4, 8, 16, 32] and {each["n"] for each in windows} == {5}
     with gzip.open(LESSONS / "lesson-lookahead-w8.jsonl.gz", "rt", encoding="utf-8") as lines:
         steps = [line for line in map(json.loads, lines) if line["kind"] == "step"][1:]
+    assert len({Lessons().trace(each["id"]).header.prompt for each in windows}) == 1, (
+        "they are called runs of one prompt"
+    )
     assert windows[3]["id"] == "lesson-lookahead-w8" and windows[3]["wrote"] == [len(s["emitted"]) for s in steps]
 
 

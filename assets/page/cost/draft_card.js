@@ -15,7 +15,7 @@ import { LOOKS } from "./passes_card.js";
 const HEIGHT = 300;
 const LENGTHS = Array.from({ length: MOST_DRAFT }, (_, at) => at + 1);
 
-const whole = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
+export const whole = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
 
 /** @type {{ [name in keyof Drafting]: { label: string, words: (value: number) => string } }} */
 const SLIDERS = {

@@ -5,20 +5,17 @@ import { roundTicks } from "./chart.js";
 import { SPANS } from "./choices.js";
 import { slider } from "./controls.js";
 import { curveName, isMeasured, passCost } from "./curves.js";
-import { known } from "./draft_card.js";
+import { known, whole } from "./draft_card.js";
 import { WINDOWS, bestWindow, fitted, recordedTokens, rowsOf, tokensPerStep, windowSpeedUp, worstError } from "./lookahead.js";
-import { LOOKS } from "./passes_card.js";
+import { LOOKS, RECORDED_LOOK } from "./passes_card.js";
 
 /** @import { Cost } from "./cost.js" */
 /** @import { Control } from "./controls.js" */
 /** @import { Curve, LookaheadModel, PassCost, WindowRun } from "./types.d.ts" */
 
 const HEIGHT = 280;
-const RECORDED = 4; // the look of the recorded runs, which no machine has
 const AXIS = { label: "columns of the window (W = G)", low: 0.9, high: 72, log: true,
   ticks: /** @type {[number, string][]} */ (WINDOWS.map((window) => [window, String(window)])) };
-
-const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
 
 /**
  * @param {PassCost} cost
@@ -26,14 +23,14 @@ const percent = (/** @type {number} */ share) => `${Math.round(100 * share)}%`;
  */
 const verdict = (cost, model) => {
   const { window, speedup } = bestWindow(cost, model);
-  if (!window) return "do not look ahead here: no window is faster than one token a pass.";
+  if (!window) return "no window whose pass was measured is faster than one token a pass, so do not look ahead here.";
   const isLast = Number.isNaN(windowSpeedUp(cost, model, 2 * window)) ? ", the widest whose pass was measured," : "";
   return `W = ${window}${isLast} is fastest: ${speedup.toFixed(2)} times as fast as one token a pass.`;
 };
 
 /** @type {{ [name in keyof LookaheadModel]: { label: string, words: (value: number) => string } }} */
 const SLIDERS = {
-  alpha: { label: "A guessed token is right (α)", words: percent },
+  alpha: { label: "A guessed token is right (α)", words: whole },
   every: { label: "One step guesses well in (f)", words: (value) => `${value.toFixed(1)} steps` },
   n: { label: "Length of an n-gram (N)", words: (value) => `${value} tokens` },
 };
@@ -46,7 +43,7 @@ export class WindowCard extends Card {
     this.page = page;
     /** @type {WindowRun[]} */
     this.runs = [];
-    this.isAsked = false;
+    this.isAsked = false; // for the recorded runs; if no answer comes, the next choice asks again
     /** @type {Map<keyof LookaheadModel, Control>} */
     this.sliders = new Map();
     for (const name of /** @type {(keyof LookaheadModel)[]} */ (Object.keys(SLIDERS))) {
@@ -59,11 +56,10 @@ export class WindowCard extends Card {
 
   async ask() {
     this.isAsked = true;
-    const answer = await this.page.windows();
-    if (!answer?.length) return;
-    this.runs = answer;
-    this.fit.hidden = false;
-    this.show(this.page);
+    this.runs = await this.page.windows() ?? [];
+    this.isAsked = this.runs.length > 0;
+    this.fit.hidden = !this.isAsked;
+    if (this.isAsked) this.page.draw();
   }
 
   /** @param {Cost} page */
@@ -85,7 +81,7 @@ export class WindowCard extends Card {
   comparison(model) {
     const [{ model: name, n }] = this.runs;
     if (model.n !== n) return `The recorded runs (${name}) have N = ${n}.`;
-    return `For the ${this.runs.length} recorded runs (${name}, one prompt) the formula is off by at most ${percent(worstError(model, this.runs))}.`;
+    return `For the ${this.runs.length} recorded runs (${name}, one prompt) the formula is off by at most ${whole(worstError(model, this.runs))}.`;
   }
 
   /** @param {LookaheadModel} model */
@@ -99,10 +95,10 @@ export class WindowCard extends Card {
       figure: {
         says: "Tokens per step by the columns of the window, by the formula and as recorded.", height: HEIGHT, x: AXIS,
         y: { label: "tokens per step", low: 0, high: high * 1.04, ticks: roundTicks(0, high) },
-        series: [{ name: "formula", look: LOOKS[0], line: true, points: formula }, { name: "recorded", look: RECORDED, points: recorded }],
+        series: [{ name: "formula", look: LOOKS[0], line: true, points: formula }, { name: "recorded", look: RECORDED_LOOK, points: recorded }],
       },
       entries: [{ name: "the formula", look: LOOKS[0], measured: false, line: true },
-        ...recorded.length ? [{ name: "recorded runs: press one to see it", look: RECORDED, measured: true }] : []],
+        ...recorded.length ? [{ name: "recorded runs: press one to see it", look: RECORDED_LOOK, measured: true }] : []],
     };
   }
 
@@ -134,8 +130,9 @@ export class WindowCard extends Card {
    * @param {PassCost[]} costs
    */
   table(model, compared, costs) {
-    const windows = [...new Set([...this.runs.map(({ window }) => window), ...WINDOWS])]; // a row opens the run of its place
+    const windows = [...new Set([...this.runs.map(({ window }) => window), ...WINDOWS])];
     return {
+      opens: this.runs.length, // whose rows come first
       columns: ["W", "recorded", "formula", "tokens a pass reads", ...compared.map((curve) => `${curveName(curve)}: speed-up`)],
       more: false,
       rows: windows.map((window) => {

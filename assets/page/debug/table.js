@@ -31,14 +31,14 @@ const LONG = 60; // characters of a cell; all of it is its title
  * @param {string} label
  * @param {((row: number) => void) | null} [open] shows the steps behind a row
  */
-export const plainTable = ({ columns, rows, more }, label, open = null) => {
+export const plainTable = ({ columns, rows, more, opens = rows.length }, label, open = null) => {
   const right = columns.map((_, place) => rows.some((cells) => typeof cells[place] === "number"));
   const look = (/** @type {number} */ place) => (right[place] ? "app-debug-number" : null);
   const line = (/** @type {Cell[]} */ cells, /** @type {number} */ row) => el("tr", {
-    onclick: open ? () => String(getSelection() ?? "") || open(row) : undefined, // unless a text was marked
+    onclick: open && row < opens ? () => String(getSelection() ?? "") || open(row) : undefined, // unless a text was marked
   }, ...cells.map((value, place) => {
     const text = cellText(value);
-    const leads = open && place === 0;
+    const leads = open && row < opens && place === 0;
     const cut = text.length > LONG ? `${text.slice(0, LONG)}…` : text;
     return el("td", { class: look(place), title: cut === text ? null : text }, leads ?
       el("button", { type: "button", class: "ss-button ss-worded", title: "Show the steps behind this row" }, cut) : cut);

@@ -29,6 +29,7 @@ export interface TableFacts {
   columns: string[];
   rows: Cell[][];
   more: boolean;
+  opens?: number; // how many of the first rows open something; all unless given
 }
 
 export interface Opened {

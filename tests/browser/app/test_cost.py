@@ -74,6 +74,10 @@ def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPa
     assert off[1] < off[0] and off[1] <= 15
     query = parse_qs(page.evaluate("location.search.slice(1)"))
     assert {"alpha", "every"} <= query.keys()
+    card.locator("summary").click()
+    assert card.locator("tbody tr").count() == card.locator("tbody button").count() + 1  # no run has the widest window
+    card.locator("tbody tr").last.click()
+    assert parse_qs(page.evaluate("location.search.slice(1)")) == query
     card.locator(".app-cost-pressed").nth(2).click()
     page.wait_for_function("SpecscopeApp.shown.viewer.player.record.head?.header.params.W === 4")
     assert "run=lesson-lookahead-w4" in page.evaluate("location.search")
