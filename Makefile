@@ -24,7 +24,7 @@ test test-rest test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/dev-ready  ## every promise, in under twenty minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
-test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and all samples where test takes some
+test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and more samples where test takes few
 	$(PY) -m pytest --numprocesses auto --durations 20 --rest
 
 test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations

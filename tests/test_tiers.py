@@ -27,7 +27,7 @@ def test_both(everything): assert not everything
 def test_slow(): pass
 
 @pytest.mark.nightly
-def test_hours(): pass
+def test_whole_list(): pass
 """
 
 
@@ -59,12 +59,12 @@ def test_all_runs_everything(tmp_path: Path) -> None:
     assert "1 failed, 2 passed" in printed and "left out" not in printed
 
 
-def test_what_takes_hours_is_run_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_whole_lists_are_run_where_they_are_asked_for(tmp_path: Path) -> None:
     assert "1 failed, 3 passed" in run(tmp_path, "--nightly")
 
 
 def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
-    """Slow tests, and anew, with all of their samples, those that take fewer in the default tier."""
+    """Slow tests, and anew, with more samples, those that take few in the default tier."""
     printed = run(tmp_path, "--rest")
     assert "1 failed, 1 passed, 2 deselected" in printed and "test_three.py::test_both" in printed
 

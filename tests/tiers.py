@@ -1,10 +1,11 @@
-"""Two tiers of tests, and what is left for nights.
+"""Two tiers of tests, and the whole lists of which these take samples.
 
 `pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
 marked `slow`, and gives those that take the fixture `everything` more samples. `pytest --rest` runs only the tests of
 these two kinds: what is left to do after `pytest`. Either tier is a sample: not every setting meets every model.
 
-Whoever changes what a test marked `nightly` judges, as the thresholds of the doctor, runs it with `pytest --nightly`.
+What is left of these lists is marked `nightly`. Whoever changes what such a test judges, as the doctor's thresholds,
+runs `pytest --nightly`.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flags that ask for the second tier, with the first or alone."""
-    parser.addoption("--all", action="store_true", help="run slow tests too, and every test with all of its samples")
+    parser.addoption("--all", action="store_true", help="run slow tests too, and give some tests more samples")
     parser.addoption("--rest", action="store_true", help="run only what --all adds to a run without it")
-    parser.addoption("--nightly", action="store_true", help="run what --all runs, and what takes hours")
+    parser.addoption("--nightly", action="store_true", help="run what --all runs, with the whole of every list")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -121,5 +122,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture(scope="session")
 def everything(request: pytest.FixtureRequest) -> bool:
-    """Return whether a test shall take all of its samples and combinations."""
+    """Return whether a test shall take more samples than by default."""
     return any(request.config.getoption(flag) for flag in ("all", "rest", "nightly"))

@@ -54,9 +54,9 @@ ENGLISH = examples_for("smollm2")
 
 
 def sampled() -> list[Any]:
-    """Return all: the first is in the default tier, one that is sampled in the long one."""
-    first, sampled = ENGLISH[0], next(each for each in ENGLISH if each.sampling)
-    marks = [() if each is first else slow if each is sampled else nightly for each in ENGLISH]
+    """Return all examples: the first by default, and with --all one whose tokens are drawn."""
+    first, drawn = ENGLISH[0], next(each for each in ENGLISH if each.sampling)
+    marks = [() if each is first else slow if each is drawn else nightly for each in ENGLISH]
     return [pytest.param(each, marks=mark, id=each.id) for each, mark in zip(ENGLISH, marks, strict=True)]
 
 

@@ -44,7 +44,7 @@ def files() -> dict[str, tuple[str, bytes]]:
 
 @pytest.fixture(scope="session")
 def sent_runs() -> list[Sent]:
-    """What pages were sent of runs, by the number under which a page asks for more."""
+    """Collect the runs that pages were sent; a page asks for more by a run's place in this list."""
     return []
 
 
@@ -301,7 +301,7 @@ START = """(given) => {
 
 @dataclass(frozen=True)
 class Sent:
-    """What a page is sent of a run: its lines, and the answers to what it asks, which cost more than all lines."""
+    """A run as a page gets it: its lines at once, and answers when it asks, which cost more than all lines."""
 
     trace: Trace  # kept, so that no other trace gets its place in memory
     play: Play
@@ -309,7 +309,7 @@ class Sent:
     number: int  # under which the page asks
 
     def answer(self, kind: str, k: int) -> str:
-        """What a step has besides its line."""
+        """Return what the page asks of a step."""
         return {"detail": self.play.detail, "step": self.play.full, "rows": self.play.rows}[kind](k)
 
 
