@@ -24,10 +24,10 @@ test test-rest test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/dev-ready  ## every promise, in under twenty minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
-test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and more samples where test takes few
+test-rest: $(VENV)/dev-ready node_modules/ready  ## what test-all adds to test: slow tests, and more samples where test takes few
 	$(PY) -m pytest --numprocesses auto --durations 20 --rest
 
-test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
+test-all: $(VENV)/dev-ready node_modules/ready  ## every test with all of its samples and combinations
 	$(PY) -m pytest --numprocesses auto --durations 20 --all
 
 lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts; advisories on dependencies
