@@ -125,8 +125,17 @@ def changed(**facts: Any) -> Callable[[bytes], bytes]:
     return change
 
 
-BOMB, XZ_BOMB = zlib.compress(bytes(2**24)), lzma.compress(bytes(2**24))
-HUGE = lzma.compress(b"x" * 64, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**28}])
+def with_part(codec: str, part: bytes) -> Callable[[bytes], bytes]:
+    """Return what puts one part in the place of all."""
+    change = changed(parts=[[codec, 0, len(part)]])
+    return lambda packed: change(packed.split(b"\n")[0] + b"\n" + part)
+
+
+def greedy(content: bytes) -> bytes:
+    """Return what takes 256 MiB of memory to read."""
+    return lzma.compress(content, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**28}])
+
+
 HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda packed: b"",
     "no JSON": lambda packed: b"{" + packed,
@@ -144,9 +153,9 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "parts elsewhere": changed(parts=[["zlib", 10**9, 10**12]]),
     "parts before": changed(parts=[["zlib", -5, 10**30]]),
     "another codec": changed(parts=[["pickle", 0, 20]]),
-    "a bomb": lambda packed: changed(parts=[["zlib", 0, len(BOMB)]])(packed.split(b"\n")[0] + b"\n" + BOMB),
-    "an xz bomb": lambda packed: changed(parts=[["xz", 0, len(XZ_BOMB)]])(packed.split(b"\n")[0] + b"\n" + XZ_BOMB),
-    "xz with much memory": lambda packed: changed(parts=[["xz", 0, len(HUGE)]])(packed.split(b"\n")[0] + b"\n" + HUGE),
+    "a bomb": lambda packed: with_part("zlib", zlib.compress(bytes(2**24)))(packed),
+    "an xz bomb": lambda packed: with_part("xz", lzma.compress(bytes(2**24)))(packed),
+    "xz with much memory": lambda packed: with_part("xz", greedy(b"x" * 64))(packed),
     "another hash": changed(sha256="0" * 64),
     "a base outside": changed(base="../README.md"),
     "an absolute base": changed(base="/etc/hostname"),

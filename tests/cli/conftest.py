@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from cli.main import main
-from decoding import METHODS, load
+from decoding import METHODS
 
-ON_THE_TOY = [name for name in METHODS if load("toy").lacks(name) is None]
+# The toy has no parts from files. It is not asked: this would load it whenever any test is looked for.
+ON_THE_TOY = [name for name in METHODS if name not in {"medusa", "kangaroo", "eagle3", "rest"}]
 
 
 @dataclass(frozen=True)

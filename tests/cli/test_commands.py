@@ -10,7 +10,7 @@ import pytest
 
 from cli import paint
 from cli.paint import Paint, visible
-from decoding import METHODS
+from decoding import METHODS, load
 from tests.test_load import save
 
 from .conftest import ON_THE_TOY, Command
@@ -77,6 +77,7 @@ def test_tuned_settings_give_way_to_named_ones(command: Command) -> None:
 def test_bench_runs_all_it_can_and_shows_a_table(command: Command) -> None:
     """The default must not fail on an engine without a drafter, nor leave a method out."""
     out = command("bench", "--max-new-tokens", "6", "--limit", "1", "--param", "lookahead.W=4").out
+    assert [name for name in METHODS if load("toy").lacks(name) is None] == ON_THE_TOY
     assert all(re.search(rf"^{name}\s+[\d.]+ .*yes$", out, flags=re.MULTILINE) for name in ON_THE_TOY)
     assert "not a neural network" in out
     assert "1 thread; 1 task (built-in)" in out
