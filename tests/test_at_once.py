@@ -19,7 +19,7 @@ from decoding.engine import Engine, Result
 from decoding.types import Step
 from tests.families import machine
 from tests.test_lossless_models import prompt_for
-from tests.tiers import choose, crossed, few
+from tests.tiers import choose, crossed, few, sampled, slow
 from tests.toys import CASES, title
 
 Params = Mapping[str, Any]
@@ -64,6 +64,7 @@ def said(result: Result, rounded: bool = False) -> list[Any]:
     return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, panel(step)) for step in steps]
 
 
+@sampled
 @pytest.mark.parametrize(
     ("method", "params", "family"), few(1, crossed(CASES, ["llama", "mistral", "qwen3"])), ids=title
 )
@@ -101,6 +102,7 @@ def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, mon
     assert len(lengths) > 2
 
 
+@slow
 @pytest.mark.parametrize(
     "bounds",
     choose([{}, {"threshold": 0.04}, {"expand": 0.05}, BOTH], [{}, BOTH]),

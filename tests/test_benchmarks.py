@@ -65,6 +65,7 @@ def test_flags_of_the_benchmark_for_devices(flags: list[str], capsys: pytest.Cap
     assert flags[0] in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_first_minutes_on_a_device_are_rehearsed(tmp_path: Path) -> None:
     """Each stage is a process; one that hangs or fails costs the others nothing."""
     assert gpu_first.run("good", 20, ["-c", "print(1)"], tmp_path).startswith("good: ended well")

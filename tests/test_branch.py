@@ -35,6 +35,7 @@ def finish(run: Any) -> Trace:
     return trace
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 def test_a_rejected_guess_goes_on_as_one_at_a_time(method: str, params: Mapping[str, Any]) -> None:
     """A branch whose text was not that of its forced prefix; a node whose way there was not written."""
@@ -51,6 +52,7 @@ def test_a_rejected_guess_goes_on_as_one_at_a_time(method: str, params: Mapping[
             assert (branch.header.method, branch.header.params) == (method, trace.header.params)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 def test_the_chosen_token_writes_the_same_text_again(method: str, params: Mapping[str, Any]) -> None:
     """A branch that begins a place too early or too late, or ends elsewhere than the run that it comes from."""
@@ -67,6 +69,7 @@ def test_the_chosen_token_writes_the_same_text_again(method: str, params: Mappin
         assert (*trace.ids[: about.at + 1], *branch.ids) == trace.ids
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
 def test_draws_go_on_at_their_place_in_the_seed(method: str, params: Mapping[str, Any]) -> None:
     """A branch that draws the first numbers of the seed again; and a branch of a branch that does."""

@@ -19,7 +19,7 @@ from decoding.parts.base import TAPPING
 from decoding.run import Run
 
 from . import families, toys
-from .tiers import few
+from .tiers import few, sampled
 
 Turn = tuple[list[int], int, int]  # new tokens, steps, and prompt tokens that were in the cache already
 
@@ -48,6 +48,7 @@ def turns(engine: Engine, method: str, params: Mapping[str, Any], chat: Chat | N
     return written
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, toys.CASES), ids=toys.title)
 def test_a_kept_cache_changes_nothing(method: str, params: Mapping[str, Any]) -> None:
     """Neither the text nor, where nothing is remembered across, the steps: a drafter's cache is as right as ours."""

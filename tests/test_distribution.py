@@ -322,6 +322,7 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 SEEN = ("argmax_draft_with_softmax_q", "biased_residual_on_trees", "discarded_misses")
 
 
+@slow
 @pytest.mark.parametrize("control", choose(CONTROLS, SEEN))
 def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of the distribution that lets a known mistake pass has no power."""

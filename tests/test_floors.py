@@ -55,6 +55,7 @@ PINNED: Mapping[str, tuple[Mapping[str, Any], float]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", METHODS)
 def test_tokens_per_step_are_pinned(method: str) -> None:
     """A change that loses acceptance cannot be seen in the text; one that gains it should be noted here."""

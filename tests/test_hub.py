@@ -155,6 +155,7 @@ def test_an_id_may_name_its_revision() -> None:
         assert parse_id(text) is None, text
 
 
+@pytest.mark.slow  # a process of its own
 def test_models_and_parts_are_found_by_their_revision(hub: str, tmp_path: Path) -> None:
     """An id without its revision would bring other weights next month; offline, only what was fetched is found."""
     missing, model, heads, store, other = ask(hub, tmp_path / "home", f"org/model@{COMMIT}", PLACES)

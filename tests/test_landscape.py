@@ -19,7 +19,7 @@ from decoding.model.table import TableSession
 from decoding.parts.base import TAPPING
 from tests import families
 from tests.noise import noise
-from tests.tiers import choose, few
+from tests.tiers import choose, few, sampled, slow
 from tests.toys import CASES, counted_text, engine, hashed, plain, title
 
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -50,6 +50,7 @@ def stepped(engine: Engine, text: Sequence[int], place: int, method: str, params
     return step.accepted, [*step.emitted]
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_every_place_is_what_a_step_does_there(method: str, params: Mapping[str, Any]) -> None:
     """A guess judged by the text where the target would say something else, or beyond the text's end."""
@@ -77,6 +78,7 @@ def test_a_text_that_the_target_would_not_write(method: str) -> None:
         assert (one["accepted"][place - 1], one["written"][place - 1]) == stepped(other, text, place, method, {}), place
 
 
+@slow
 @pytest.mark.parametrize("family", choose(["mistral", "qwen2-mixed"], ["qwen2-mixed"]))  # of both kinds of layers
 def test_real_decoders_too(family: str) -> None:
     """A rolling window of 16 tokens, shorter than the text, and layers that see all of it; all methods together."""

@@ -15,6 +15,7 @@ from decoding.native.large_pages import in_large_pages
 pytestmark = pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="this system has no large pages to ask for")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(1,), (3, 5, 7), (2**23, 3)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_copy_has_the_same_numbers_however_the_original_lies(shape: tuple[int, ...], dtype: torch.dtype) -> None:

@@ -20,7 +20,7 @@ from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.tree import Builder
 from decoding.types import Draft, Role
-from tests.tiers import few
+from tests.tiers import few, sampled
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
 SEEDS, ENDS, LONGEST, TOYS = 10, 5, 40, 25
@@ -66,6 +66,7 @@ def test_greedy_text_is_the_plain_one_for_every_budget(method: str, params: Para
     assert len(met) == LONGEST and min(met.values()) >= SEEDS // 10
 
 
+@sampled
 @every_method
 def test_the_text_ends_at_the_end_token_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
     """Tokens accepted together with an end of text, but after it, must not be written."""
@@ -79,6 +80,7 @@ def test_the_text_ends_at_the_end_token_wherever_it_stands(method: str, params: 
             assert result.summary.finish == "end_of_text"
 
 
+@sampled
 @every_method
 def test_the_text_ends_at_a_stop_string_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
     """A stop string completed inside an accepted run must end the run there, not at the step's end."""
@@ -106,6 +108,7 @@ def test_stops_really_fall_inside_accepted_runs() -> None:
         assert [step.accepted for step in result.trace.steps] == [3 if "max_new_tokens" in options else 4]
 
 
+@sampled
 @every_method
 def test_ties_go_to_the_lowest_id(method: str, params: Params) -> None:
     """Two places that break ties differently make methods diverge on models with coarse numbers."""
@@ -115,6 +118,7 @@ def test_ties_go_to_the_lowest_id(method: str, params: Params) -> None:
         assert result.ids == plain(machine.model, (1, 2, 1), 30)
 
 
+@sampled
 @every_method
 def test_greedy_text_under_a_repetition_penalty(method: str, params: Params, engines: list[Engine]) -> None:
     """A penalty that counts the committed text only, and not a node's own path, accepts wrong tokens."""
@@ -138,6 +142,7 @@ def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Pa
         assert machine.generate(prompt, method, params=params, **options).ids == expected.ids, f"seed {seed}"
 
 
+@sampled
 @every_method
 def test_feeding_the_prompt_in_chunks_changes_nothing(method: str, params: Params) -> None:
     """A pending chain in front of a tree must not shift the tree's rows, parents or cache."""

@@ -16,7 +16,7 @@ import torch
 from decoding.engine import Engine
 from tests.families import YARN, needs_compiler, tiny
 from tests.families import machine as with_parts
-from tests.tiers import crossed, few
+from tests.tiers import crossed, few, sampled
 from tests.toys import CASES, COPYING, title
 
 Params = Mapping[str, Any]
@@ -67,6 +67,7 @@ def generated(
     return tuple(out[len(prompt) :])
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
 def test_greedy_text_is_what_transformers_writes(method: str, params: Params, family: str) -> None:
     """A rejected draft left in the cache, a wrong mask or position, a penalty that forgets the path."""
@@ -85,6 +86,7 @@ def words(length: int) -> tuple[int, ...]:
     return tuple(ids[: length - length // 3] + ids[: length // 3])
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params", "family"), few(1, crossed(CASES, ["longrope", "dynamic"])), ids=title)
 def test_text_that_outgrows_its_rotation(method: str, params: Params, family: str) -> None:
     """Where the rotation depends on the text's length, a guess must not see it from another length than its own."""
@@ -103,6 +105,7 @@ def test_the_stretched_context_can_be_used(family: str) -> None:
     assert result.ids == generated(family, words(5), count=45)
 
 
+@sampled
 @pytest.mark.parametrize(
     ("method", "params", "family"), few(1, crossed(CASES, ["qwen3", "phi3", "qwen2-mixed"])), ids=title
 )
@@ -119,6 +122,7 @@ def test_text_ends_where_transformers_ends_it(method: str, params: Params, famil
             assert result.summary.finish == "end_of_text"
 
 
+@sampled
 @needs_compiler
 @pytest.mark.parametrize(("method", "params", "family"), few(1, crossed(CASES, FAMILIES)), ids=title)
 def test_bfloat16_text_is_the_autoregressive_one(method: str, params: Params, family: str) -> None:
@@ -146,6 +150,7 @@ def in_bfloat16(family: str) -> Engine:
 SAMPLED: dict[tuple[str, int], tuple[int, ...]] = {}  # autoregressive texts, by family and seed
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, COPYING), ids=title)
 def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Params) -> None:
     """The numbers of a real forward pass differ in the last bits between step shapes; the draws must not."""

@@ -23,7 +23,7 @@ from decoding.types import Role, Step, Timing, Trace
 from tests import ROOT
 from tests.cli.conftest import Command, command
 from tests.rank_worker import ON_DECODERS, ON_TOYS, run_all, run_and_die
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from viz.cache_slots import cache_state
 
 __all__ = ["command"]
@@ -84,6 +84,7 @@ def common(steps: Sequence[Step]) -> list[Step]:
     return [replace(step, timing=Timing(), pending=0, fed=0, ranks=(), exchanged=0) for step in steps]
 
 
+@slow  # processes of its own
 def test_ranks_write_what_one_process_writes(world: World) -> None:
     """A wrong share, a choice of the wrong rank, a token that was never read, a draw at the wrong place."""
     for number, case in enumerate(world.cases):

@@ -26,7 +26,7 @@ from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.plans import FULL
 from lab.pocket.quality import measure, total
 from lab.pocket.suite import write_store, write_tasks
-from tests.tiers import choose
+from tests.tiers import choose, sampled, slow
 
 # The share of right answers that the family promises, by kind.
 PROMISED = {
@@ -134,6 +134,7 @@ def test_the_suite_is_the_seeds_and_held_out(tasks: tuple[Task, ...], tmp_path: 
         assert held_out(Sample(task.category, turns))
 
 
+@slow
 def test_some_answers_of_every_kind_are_right(engine: Engine, tasks: tuple[Task, ...]) -> None:
     """Wrong weights, a wrong template or a broken model show in a few answers: four in five are promised."""
     qualities = measure(engine, some(tasks, 2), lambda what, share: None)
@@ -167,6 +168,7 @@ def answer(engine: Engine) -> Callable[[str, str], Result]:
 QUICK = {"draft_model", "medusa", "kangaroo", "eagle3", "suffix"}
 
 
+@sampled
 @pytest.mark.parametrize("method", choose(FASTER, QUICK))
 def test_every_method_writes_its_text_in_fewer_steps(
     engine: Engine, tasks: tuple[Task, ...], answer: Callable[[str, str], Result], method: str

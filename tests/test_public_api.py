@@ -69,6 +69,7 @@ def test_a_notebook_completes_the_names() -> None:
     assert dir(decoding) == sorted(decoding.__all__)
 
 
+@pytest.mark.slow
 def test_modules_that_moved_are_found_by_their_old_names() -> None:
     """Scripts of strangers name them, and a second copy of a module would have classes of its own."""
     code = (

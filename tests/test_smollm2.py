@@ -92,7 +92,12 @@ OTHERS = [name for name in READY if name not in {"autoregressive", *TRIED["float
 
 
 @pytest.mark.parametrize(
-    ("dtype", "methods"), [*TRIED.items(), pytest.param("bfloat16", OTHERS, marks=pytest.mark.slow)]
+    ("dtype", "methods"),
+    [
+        ("bfloat16", TRIED["bfloat16"]),
+        pytest.param("float32", TRIED["float32"], marks=pytest.mark.slow),
+        pytest.param("bfloat16", OTHERS, marks=pytest.mark.slow),
+    ],
 )
 def test_methods_write_its_own_text(
     dtype: str, methods: Sequence[str], days: Callable[[str, str], tuple[int, ...]]

@@ -27,16 +27,26 @@ def test_slow(): pass
 @pytest.mark.nightly
 def test_whole_list(): pass
 """
+MANY = """
+import pytest
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("case", range(11))
+def test_many(case): pass
+
+@pytest.mark.parametrize("case", range(11))
+def test_each(case): pass
+"""
 
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def run(folder: Path, *flags: str) -> str:
-    """Run pytest on a quick test, a slow one, a nightly one, and one that takes more samples in the second tier."""
-    (folder / "test_three.py").write_text(THREE)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  nightly\n")
+def run(folder: Path, *flags: str, tests: str = THREE) -> str:
+    """Run pytest: by default on a test of each tier, and one that takes more samples in the rest."""
+    (folder / "test_three.py").write_text(tests)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  nightly\n  sampled\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -65,6 +75,13 @@ def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
     """Slow tests, and anew, with more samples, those that take few in the default tier."""
     printed = run(tmp_path, "--rest")
     assert "1 failed, 1 passed, 2 deselected" in printed and "test_three.py::test_both" in printed
+
+
+def test_a_sampled_test_has_four_cases_by_default(tmp_path: Path) -> None:
+    """And the others in the rest."""
+    assert "15 passed, 7 deselected" in run(tmp_path, tests=MANY)
+    assert "7 passed, 15 deselected" in run(tmp_path, "--rest", tests=MANY)
+    assert "22 passed" in run(tmp_path, "--all", tests=MANY)
 
 
 def test_every_case_meets_two_others() -> None:

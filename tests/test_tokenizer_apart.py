@@ -13,7 +13,7 @@ from app.models.tokenizer_apart import try_tokenizer
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
 from decoding.loader import load_tokenizer
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 MEMORY = 8 * 2**30
 VOCABULARY = {"<unk>": 0, **{chr(code): code for code in range(32, 127)}}
@@ -32,6 +32,7 @@ def folder(place: Path, pattern: str | None = None, added: int = 0) -> Path:
     return place
 
 
+@slow  # a process of its own
 def test_an_honest_one_passes(tmp_path: Path) -> None:
     try_tokenizer(folder(tmp_path, r"\p{L}+|\p{N}{1,3}|\s+", 20), 5, MEMORY, 8_000)
 
@@ -49,6 +50,7 @@ def test_one_that_loads_for_long_is_refused(tmp_path: Path) -> None:
         try_tokenizer(folder(tmp_path, added=300_000), 1, MEMORY, 8_000)
 
 
+@slow  # a process of its own
 def test_one_that_takes_much_memory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="takes more than"):
         try_tokenizer(folder(tmp_path), 5, 2**20, 8_000)

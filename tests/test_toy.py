@@ -31,6 +31,7 @@ def test_prompts_that_the_text_does_not_hold_still_work(prompt: str) -> None:
     assert torch.isfinite(logits).all()
 
 
+@pytest.mark.slow
 def test_guesses_are_sometimes_right_and_sometimes_wrong() -> None:
     """A toy on which a method never or always succeeds shows nothing."""
     engine = load("toy")

@@ -1,8 +1,9 @@
 """Two tiers of tests, and the whole lists of which these take samples.
 
-`pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
-marked `slow`, and gives those that take the fixture `everything` more samples. `pytest --rest` runs only the tests of
-these two kinds: what is left to do after `pytest`. Either tier is a sample: not every setting meets every model.
+`pytest` runs the default tier: every promise, in as many samples as show a break of it. Nothing in it is marked `slow`,
+as what starts a server of its own is, and of a test that is marked `sampled` it takes four cases. `pytest --all` adds
+the others, and gives tests that take the fixture `everything` more samples. `pytest --rest` runs only what `--all`
+adds. Both tiers are samples: not every setting meets every model.
 
 What is left of these lists is marked `nightly`. Whoever changes what such a test judges, as the doctor's thresholds,
 runs `pytest --nightly`.
@@ -14,10 +15,12 @@ import os
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
+from zlib import crc32
 
 import pytest
 
-slow, nightly = pytest.mark.slow, pytest.mark.nightly
+slow, nightly, sampled = pytest.mark.slow, pytest.mark.nightly, pytest.mark.sampled
+MOST = 4  # cases of a sampled test in the default tier
 _LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -83,6 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what only the whole suite runs, unless it is asked for: by a flag, by -m, or by a test's full name."""
     named = "slow" in config.getoption("markexpr") or any("::" in name for name in config.args)
     daily = [item for item in items if item.get_closest_marker("nightly") is None]
+    _thin([item for item in daily if not _is_slow(item)])
     if config.getoption("rest"):
         selected = [item for item in daily if _is_slow(item) or "everything" in getattr(item, "fixturenames", ())]
     elif named or config.getoption("nightly"):
@@ -95,6 +99,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     deselected = set(items).difference(selected)
     config.hook.pytest_deselected(items=list(deselected))
     items[:] = selected
+
+
+def _thin(items: list[pytest.Item]) -> None:
+    """Mark as slow what a sampled test has beyond four cases.
+
+    Those that stay lie evenly in their list. Where they begin differs from test to test, so that each method, model and
+    setting is met by some test of the default tier.
+    """
+    tests = dict[str, list[pytest.Item]]()
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, cases in tests.items():
+        first, count = crc32(test.encode()), len(cases)
+        chosen = {(first + at * count // MOST) % count for at in range(MOST)}
+        for at, item in enumerate(cases):
+            if at not in chosen:
+                item.add_marker(slow)
 
 
 def _is_slow(item: pytest.Item) -> bool:

@@ -157,6 +157,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(damaged)
 
 
+@pytest.mark.slow
 def test_five_hundred_damaged_files_cost_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback, no wait, no memory; what is read all the same can be measured.
 

@@ -101,6 +101,7 @@ def wait_for(page: Page, what: str) -> None:
         time.sleep(0.02)
 
 
+@slow  # a server of its own
 @pytest.mark.parametrize("jump", [FORWARD, BACK], ids=["forward", "back"])
 def test_a_wall_clock_that_is_set_changes_nothing(page: Page, clocks: Clocks, jump: float) -> None:
     """A race goes on to its end, who waits for it gets a turn after a wait that is no hour, and stored runs open."""
@@ -120,6 +121,7 @@ def test_a_wall_clock_that_is_set_changes_nothing(page: Page, clocks: Clocks, ju
     assert turns == 2 and 0 < waited <= time.monotonic() - begin
 
 
+@slow  # a server of its own
 def test_after_a_sleep_the_next_visitor_is_served(page: Page, clocks: Clocks) -> None:
     """The time of what went on is up; who waited for it is served, and so is everybody after that."""
     race = Race(page.visitor())

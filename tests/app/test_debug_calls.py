@@ -81,6 +81,7 @@ def test_filters_narrow_what_all_charts_are_of(calls: Calls) -> None:
     assert [row[0] for row in result["rows"] if row[1]] == [3, 4]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("key", CARDS)
 def test_the_steps_behind_each_row_are_those_that_it_counts(calls: Calls, key: str) -> None:
     """A bar that opened other steps than it is made of would send its reader astray."""

@@ -52,6 +52,7 @@ def test_what_is_no_text_is_ignored(query: object) -> None:
     assert DebugState.parse(query).problems
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.dictionaries(

@@ -14,7 +14,7 @@ import pytest
 
 from app.server.limits import LIMITS
 from tests import ROOT
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .test_server_calls import GOLDEN, nodes
 
@@ -89,6 +89,7 @@ def longest_strings() -> Lines:
 MOST = [largest_steps, most_alternatives, most_panels, most_texts, longest_strings]
 
 
+@slow  # a process of its own
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read where Linux tells it")
 @pytest.mark.parametrize(
     "make", choose(MOST, [most_panels, longest_strings])

@@ -48,6 +48,7 @@ def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str)
     assert len(doctor_jobs.queue) == 0 and doctor_jobs.active == 0
 
 
+@pytest.mark.slow
 def test_a_broken_one_has_both_curves_and_no_folder_is_named(tmp_path: Path) -> None:
     """A visitor must not see where the host keeps its files."""
     folder = plant(Planted(P, "eagle", "", entry(norm_before_residual=False)), tmp_path / "drafter")

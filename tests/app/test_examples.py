@@ -60,6 +60,7 @@ def sampled() -> list[Any]:
     return [pytest.param(each, marks=mark, id=each.id) for each, mark in zip(ENGLISH, marks, strict=True)]
 
 
+@slow
 @pytest.mark.parametrize("example", sampled())
 def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -> None:
     """The method that goes with it gains clearly, or hardly at all where the example says so."""
@@ -76,6 +77,7 @@ def test_the_first_english_answer_is_right(smol: Engine) -> None:
     assert answer == first.prompt.split(": ")[1].replace("swiming", "swimming")
 
 
+@slow
 def test_the_methods_of_a_race_gain_on_its_first_example(smol: Engine) -> None:
     """A newcomer's first race is not to be won by autoregressive decoding because of the prompt."""
     prompt = smol.as_turn(EXAMPLES[RACED].prompt)

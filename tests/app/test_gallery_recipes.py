@@ -69,6 +69,7 @@ def test_a_setting_for_another_model_does_not_pass_for_a_run_of_it() -> None:
         assert f"the paper's setting for {recipe.preset}, run here on pocket" in recipe.title
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_made_and_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where only the file, or only the entry of the index, is there."""
     for name in ("lookahead-names", QUICK):

@@ -76,6 +76,7 @@ def visit(port: int, count: int) -> None:
             next(visitor.stream())
 
 
+@pytest.mark.slow
 def test_nothing_grows_with_visitors(served: tuple[server.Running, AppState, int]) -> None:
     running, app_state, port = served
     visit(port, 4)

@@ -10,7 +10,7 @@ import gradio as gr
 import pytest
 
 from app.server.control_values import check_of
-from tests.tiers import choose
+from tests.tiers import choose, sampled, slow
 from tools.fuzz import errors_in, forms_of, serving_fuzz
 from tools.page import Page, Visitor
 
@@ -67,6 +67,7 @@ def send(visitor: Visitor, dependency: dict[str, Any], data: list[Any]) -> str:
     return json.dumps([*visitor.stream()]) if reply.status == 200 else reply.text
 
 
+@slow
 @pytest.mark.parametrize("value", choose([*QUICK, *LONG], QUICK), ids=lambda value: repr(value)[:20])
 def test_no_value_makes_a_handler_fail(page: Page, value: Any) -> None:
     """Such values reached the handlers, and cost a line in the log of the owner's for each."""
@@ -78,6 +79,7 @@ def test_no_value_makes_a_handler_fail(page: Page, value: Any) -> None:
     assert not errors_in(page.log.read_text())
 
 
+@sampled
 @pytest.mark.parametrize("value", choose([*QUICK, *LONG], QUICK), ids=lambda value: repr(value)[:20])
 def test_no_value_in_a_form_makes_a_handler_fail(page: Page, value: Any) -> None:
     """The values of a form come as one text, which the request filter does not read."""

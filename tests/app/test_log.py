@@ -95,6 +95,7 @@ running.stop()
 """
 
 
+@pytest.mark.slow  # a server of its own
 def test_no_error_that_gradio_or_python_catches_is_told_with_a_stack_trace() -> None:
     """A failing event printed three kilobytes past the limits of the log."""
     done = subprocess.run([sys.executable, "-c", FAILING], cwd=ROOT, capture_output=True, text=True, timeout=60)

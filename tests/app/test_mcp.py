@@ -13,6 +13,7 @@ from tools.page import Page, Reply, serving
 
 mcp = pytest.importorskip("mcp.client.client", reason="the package mcp is not installed")
 
+pytestmark = pytest.mark.slow  # they share a server of their own
 PROMPT = "Monday: high tide at six"
 ASK = {"prompt": PROMPT, "method": "lookahead", "params": {"W": 4, "N": 4, "G": 4}, "max_new_tokens": 24}
 

@@ -23,7 +23,7 @@ from app.store.trace_store import StoredRun
 from decoding import load
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
 from decoding.errors import ModelError, ParamError
-from tests.tiers import choose
+from tests.tiers import choose, sampled, slow
 
 from .conftest import lines
 
@@ -78,6 +78,7 @@ def answers(app_state: AppState, run: str) -> str:
     return "\n".join(texts)
 
 
+@slow
 @pytest.mark.parametrize(
     "method", choose(["autoregressive", "draft_model", "medusa", "kangaroo", "rest"], {"draft_model", "medusa", "rest"})
 )
@@ -165,6 +166,7 @@ BROKEN: dict[str, Callable[[Path], CatalogEntry]] = {
 }
 
 
+@sampled
 @pytest.mark.parametrize("make", BROKEN.values(), ids=BROKEN)
 def test_a_model_that_cannot_be_loaded_is_a_sentence(
     cellar: Path, make: Callable[[Path], CatalogEntry], caplog: pytest.LogCaptureFixture

@@ -27,7 +27,7 @@ from decoding.trace.file import parse_trace
 from decoding.trace.metrics import credible_speedup
 from decoding.types import Timing, Trace
 from tests.event_loops import discard_event_loops
-from tests.tiers import choose, nightly, slow
+from tests.tiers import choose, nightly, sampled, slow
 from tools import record_gallery
 from tools.gallery_recipes import recipes
 
@@ -86,13 +86,14 @@ def test_every_method_and_preset_has_one() -> None:
             assert (name, preset) in made or (values == plain and (name, "defaults") in made), f"{name}, {preset}"
 
 
-def sampled() -> list[Any]:
+def recordings() -> list[Any]:
     """Return all recordings: the first of every method by default, and every third of the others with --all."""
     marks = [() if each.id in FIRST else nightly if at % 3 else slow for at, each in enumerate(ALL)]
     return [pytest.param(each.id, marks=mark) for each, mark in zip(ALL, marks, strict=True)]
 
 
-@pytest.mark.parametrize("run", sampled())
+@sampled
+@pytest.mark.parametrize("run", recordings())
 def test_each_is_whole_proven_and_small_enough(run: str) -> None:
     recording, text = RECORDINGS.get(run), RECORDINGS.lines(run)
     assert recording is not None
@@ -114,6 +115,7 @@ def traces() -> list[Trace]:
     return [trace for trace in parsed if trace is not None]
 
 
+@slow
 def test_the_index_opens_each_at_the_step_that_the_rule_says(traces: list[Trace]) -> None:
     """A rule that was changed without the index would describe other steps than those that are shown."""
     assert [each.step for each in ALL] == [opening_step(trace) for trace in traces]
@@ -275,6 +277,7 @@ BAD_FILES: dict[str, Callable[[Path], None]] = {
 }
 
 
+@sampled
 @pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)
 def test_the_page_comes_up_without_a_landing_run_that_is_broken(folder: Folder, spoil: Callable[[Path], None]) -> None:
     spoil(folder.file(LANDING))
@@ -292,6 +295,7 @@ def test_the_page_comes_up_without_a_landing_run_that_is_broken(folder: Folder, 
     assert str(folder.path) not in str(caught.value)
 
 
+@slow
 @pytest.mark.parametrize("spoil", [Path.unlink, cut], ids=["gone", "cut off"])
 def test_without_the_real_models_landing_the_page_opens_on_the_embedded_familys(
     folder: Folder, spoil: Callable[[Path], None]
@@ -363,6 +367,7 @@ def test_an_index_that_cannot_be_read_is_told(folder: Folder, text: str | None, 
     assert sentence in warning and str(index) in warning and "make traces" in warning and "\n" not in warning
 
 
+@sampled
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

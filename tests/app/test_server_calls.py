@@ -22,7 +22,7 @@ from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from tests import GOLDEN
 from tests.recheck.test_tampered import OURS, Change, tampered
-from tests.tiers import crossed, slow
+from tests.tiers import crossed, sampled, slow
 
 from .conftest import asked, kinds, lines
 from .test_controls import ANYTHING
@@ -85,6 +85,7 @@ def test_anything_is_answered_with_a_sentence(app_state: AppState, name: str, ar
     assert answer.keys() == {"fault"} and "Traceback" not in answer["fault"] and len(answer["fault"]) <= 500
 
 
+@sampled
 @pytest.mark.parametrize("k", [-1, 10_000, True, 1.0, "1", None, 2**70, [1]])
 def test_only_steps_of_the_run_are_answered(functions: dict[str, ServerFunction], run: str, k: object) -> None:
     assert functions["run_step"]([run, k]).keys() == {"fault"}
@@ -95,6 +96,7 @@ def test_another_visitors_run_needs_its_id(functions: dict[str, ServerFunction],
         assert "no longer stores" in functions["run_step"]([guess, 0])["fault"]
 
 
+@sampled
 @pytest.mark.parametrize(
     ("form", "recorded"), crossed([(form,) for form in ("trace", "html", "perfetto", "csv", "vllm")], [False, True])
 )
@@ -244,6 +246,7 @@ def test_the_largest_run_of_the_page_itself_can_be_dropped(
     )
 
 
+@slow
 def test_a_recording_waits_for_no_visitors_file(
     functions: dict[str, ServerFunction], app_state: AppState, monkeypatch: Any
 ) -> None:

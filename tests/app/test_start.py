@@ -123,6 +123,7 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
     assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
 
 
+@pytest.mark.slow  # a process of its own
 def test_replaying_needs_no_torch() -> None:
     """A small machine shows recordings without the weight of an engine, and the form is not there to be used.
 

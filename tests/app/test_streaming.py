@@ -13,7 +13,7 @@ import pytest
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from tests.families import machine
-from tests.tiers import few
+from tests.tiers import few, sampled
 from tests.toys import CASES, title
 from tests.viz.records import expanded, parsed
 from viz.stream.lines import ids_in
@@ -28,6 +28,7 @@ def _engine() -> Engine:
     return machine("llama", vocab_size=997)
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_a_stream_names_no_token_without_its_text(method: str, params: Mapping[str, Any]) -> None:
     """Pools and tables hold tokens that are no node of the step, some of them from earlier runs."""

@@ -51,6 +51,7 @@ def summary(stream: str) -> dict[str, int]:
     return dict(end)
 
 
+@pytest.mark.slow  # a server of its own
 def test_what_is_scraped_is_what_was_run(page: Page) -> None:
     before = scrape(page)
     runs = {"lookahead": 2, "autoregressive": 1}
@@ -83,6 +84,7 @@ def test_what_is_scraped_is_what_was_run(page: Page) -> None:
     assert not any(name.startswith("specscope_errors") for name in after)
 
 
+@pytest.mark.slow  # a server of its own
 def test_refusals_are_counted_by_reason(page: Page) -> None:
     before, visitor = scrape(page), page.visitor()
     assert visitor.ask("GET", "/nothing").status == 404
@@ -106,6 +108,7 @@ def test_verdicts_of_the_guardrails_are_counted(app_state: AppState, monkeypatch
         assert f'specscope_guardrail_verdicts_total{{category="{category}",what="answer"}} {count}.0' in shown
 
 
+@pytest.mark.slow  # a server of its own
 def test_neither_metrics_nor_log_tell_a_prompt_or_an_answer(page: Page) -> None:
     visitor = page.visitor()
     visitor.run(run_method="lookahead", run_length=12, run_prompt=SECRET)
@@ -117,6 +120,7 @@ def test_neither_metrics_nor_log_tell_a_prompt_or_an_answer(page: Page) -> None:
     assert not [word for word in SECRET.split() if word in told]
 
 
+@pytest.mark.slow  # a server of its own
 def test_every_line_of_the_log_is_an_object_with_its_facts(page: Page) -> None:
     page.visitor().run(run_method="lookahead", run_length=12)
     logged = [json.loads(line) for line in page.log.read_text().splitlines()]
@@ -126,6 +130,7 @@ def test_every_line_of_the_log_is_an_object_with_its_facts(page: Page) -> None:
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", run["time"])
 
 
+@pytest.mark.slow  # a server of its own
 def test_health_is_answered_while_a_run_goes_on(page: Page) -> None:
     runner = page.visitor()
     assert runner.join(run_method="ngrammys", run_length=256).status == 200
@@ -136,6 +141,7 @@ def test_health_is_answered_while_a_run_goes_on(page: Page) -> None:
     list(stream)
 
 
+@pytest.mark.slow  # a server of its own
 @pytest.mark.parametrize("host", ["10.0.0.7:7860", "specscope.internal", "evil.example", "", "a b"])
 def test_health_is_told_under_every_host_name(page: Page, host: str) -> None:
     answer = page.visitor().ask("GET", "/healthz", Host=host)
@@ -146,12 +152,14 @@ def test_health_is_told_under_every_host_name(page: Page, host: str) -> None:
     assert "/" not in answer.text and "pocket" not in answer.text
 
 
+@pytest.mark.slow  # a server of its own
 def test_only_health_is_told_under_every_host_name(page: Page) -> None:
     """The metrics tell how much a private page is used."""
     for path in ("/metrics", "/", "/healthz/", f"{API}/heartbeat/a"):
         assert page.visitor().ask("GET", path, Host="evil.example").status == 421
 
 
+@pytest.mark.slow  # a server of its own
 def test_health_is_only_read(page: Page) -> None:
     head = page.visitor().ask("HEAD", "/healthz")
     assert head.status == 200 and head.text == ""
@@ -167,6 +175,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield running
 
 
+@pytest.mark.slow  # a server of its own
 def test_what_came_through_the_proxy_cannot_scrape(proxied: Page) -> None:
     """Also a page without a model has its health, and metrics only if they were asked for."""
     visitor = proxied.visitor()
@@ -176,6 +185,7 @@ def test_what_came_through_the_proxy_cannot_scrape(proxied: Page) -> None:
     assert told["models"] == {"loaded": 0, "loading": 0, "failed": 0}
 
 
+@pytest.mark.slow  # a server of its own
 def test_lines_of_the_log_cannot_be_forged_nor_fill_a_disk(proxied: Page) -> None:
     visitor = proxied.visitor()
     visitor.ask("GET", "/a%0aforged%0d%1b[31mred")

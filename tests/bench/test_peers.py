@@ -24,6 +24,7 @@ from tests.gguf_writer import write
 from tests.test_load import save
 
 
+@pytest.mark.slow
 def test_assisted_modes_write_the_same_text(tmp_path: Path) -> None:
     """In float32 a peer that writes another text decodes something else than what it is compared with."""
     folder, drafter = save(tmp_path / "model"), save(tmp_path / "drafter", num_hidden_layers=1)

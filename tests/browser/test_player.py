@@ -10,7 +10,7 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.tiers import choose, slow
+from tests.tiers import choose, sampled, slow
 from tests.viz.records import METHODS, QUICK, parsed, record
 from viz.fates import emitted_fates, node_fates
 from viz.palette import DARK, LIGHT, Fate
@@ -24,6 +24,7 @@ SEEN = """Object.fromEntries([...document.querySelectorAll(".ss-card .ss-marks[d
 OPEN = '[...document.querySelectorAll(".ss-grid .ss-card")].map((card) => card.dataset.view)'
 
 
+@sampled
 @pytest.mark.parametrize("method", choose(METHODS, QUICK))
 def test_every_view_of_every_method_draws(show: Show, method: str) -> None:
     """A view that fails in the browser would be an empty card, at any step and in any phase."""

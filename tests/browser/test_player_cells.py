@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from tests.viz.records import METHODS, record
 from viz.cells import SYMBOLS
 from viz.notebook import _Drawing
@@ -76,6 +76,7 @@ PLACES = """(() => {
 })()"""
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("method", choose(METHODS, BOTH))
 def test_cells_are_where_and_what_plotly_draws(show: Show, method: str) -> None:
     """Squares by place, size, colour and strength, words by place and colour, signs by outline."""
@@ -174,6 +175,7 @@ def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
         shown.wait("!player.state.hover")
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("method", choose(METHODS, BOTH))
 def test_every_node_of_every_chart_can_be_pointed_at(show: Show, method: str) -> None:
     """At the middle of each trace's first node, whoever drew it: a bar beside squares as well as the squares."""

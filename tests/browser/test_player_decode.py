@@ -10,7 +10,7 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.tiers import choose
+from tests.tiers import choose, sampled
 from tests.toys import correlated, counted_text, engine
 from tests.viz.records import METHODS, QUICK, record
 from viz import token_text, tree_layout
@@ -58,6 +58,7 @@ def close(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@sampled
 @pytest.mark.parametrize("method", choose(METHODS, QUICK))
 def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str) -> None:
     """A decoder that is off by one in a mask or a text would lie in every view."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.tiers import crossed
+from tests.tiers import crossed, slow
 from tests.viz.records import record
 
 Show = Callable[..., Shown]
@@ -42,6 +42,7 @@ def filled(
     return shown, home
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(("native", "width"), crossed([(True,), (False,)], [1280, 390]))
 def test_a_view_on_the_full_screen_is_read_with_tooltip_chip_and_legend(show: Show, native: bool, width: int) -> None:
     """They lie outside of the card, and what lies outside of a full screen is not seen."""
@@ -65,6 +66,7 @@ def test_a_view_on_the_full_screen_is_read_with_tooltip_chip_and_legend(show: Sh
     assert shown.run(HOME) == home
 
 
+@slow  # some seconds in a browser
 def test_a_view_that_is_closed_on_the_full_screen_gives_back_what_it_was_lent(show: Show) -> None:
     shown, home = filled(show, native=False)
     shown.open("timeline")
@@ -78,6 +80,7 @@ def test_a_view_that_is_closed_on_the_full_screen_gives_back_what_it_was_lent(sh
     assert shown.run(HOME) == home
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("native", [True, False])
 def test_a_cell_is_pinned_by_one_press_on_the_full_screen(show: Show, native: bool) -> None:
     """Plotly sends a press of its own behind the browser's, which released at once what the first had pinned."""

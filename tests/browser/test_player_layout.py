@@ -77,6 +77,7 @@ def test_text_and_stage_are_seen_at_once(show: Show, name: str, size: tuple[int,
     assert shown.run(f"Math.floor({lines})") == 3
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(("method", "size"), crossed([("lookahead",), ("ouroboros",)], [(1280, 720), (390, 844)]))
 def test_nothing_moves_from_step_to_step(show: Show, method: str, size: tuple[int, int]) -> None:
     """The narration wrapped to as many lines as it had: all below it jumped by 21 pixels, on a phone by 67."""
@@ -278,6 +279,7 @@ def test_a_view_takes_the_stages_place_on_the_full_screen(show: Show) -> None:
 # Three people's tasks, by presses
 
 
+@slow  # some seconds in a browser
 def test_why_a_guess_was_rejected_takes_four_presses(show: Show) -> None:
     """From the recording at that step: by keys alone, or by one press on the stage."""
     for name in ("medusa-best-guesses-only", "smollm2-rain-medusa"):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.browser.conftest import Shown
+from tests.tiers import slow
 from tests.viz.records import record
 from viz.palette import MEANINGS, Fate
 
@@ -16,6 +17,7 @@ def legend(shown: Shown) -> list[str]:
     return [str(words) for words in shown.run("[...player.legend.node.children].map((item) => item.textContent)")]
 
 
+@slow  # some seconds in a browser
 def test_the_legend_explains_what_the_open_views_draw(show: Show) -> None:
     """Jacobi's answers and Ouroboros's sparks are no node's fate, and stood in no legend."""
     for method, view, fate in (("jacobi", "window", Fate.EXPLORED), ("ouroboros", "tree", Fate.INSPIRED)):

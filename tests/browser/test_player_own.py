@@ -33,6 +33,7 @@ def _at(trace: Trace, k: int) -> int:
     return sum(len(step.emitted) for step in trace.steps[: k + 1]) - 1
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize(("method", "fate"), [("lookahead", Fate.CORRECTION), ("draft_model", Fate.BONUS)])
 def test_an_own_token_is_linked_between_text_and_tree(show: Show, method: str, fate: Fate) -> None:
     """Whoever points at it in the text must see it in the tree, and the other way round, not the guess before it."""

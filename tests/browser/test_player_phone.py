@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.tiers import crossed
+from tests.tiers import crossed, slow
 from tests.viz.records import recorded
 from viz.lessons.sources import RunLibrary
 
@@ -25,6 +25,7 @@ BOXES = """(() => {
 })()"""
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(("step", "name"), crossed([(11,), (40,)], ["mask", "window"]))
 def test_words_neither_meet_nor_leave_the_picture(show: Show, name: str, step: int) -> None:
     shown = show(recorded(RUN), step=step, width=390, height=900)
@@ -35,6 +36,7 @@ def test_words_neither_meet_nor_leave_the_picture(show: Show, name: str, step: i
     assert all(left >= 0 and right <= width for left, right in notes)
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_ring_of_slots_is_whole_and_its_words_are_in_it(show: Show, width: int) -> None:
     """At the step that writes the last slots and the first ones, in all phases."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.tiers import choose, crossed
+from tests.tiers import choose, crossed, slow
 from tests.viz.records import recorded
 
 from .conftest import Shown
@@ -42,6 +42,7 @@ def opened(show: Show, run: str, view: str, step: int, **size: int) -> Shown:
     return shown
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(("run", "view", "step", "size"), crossed(BOARDS, [(1280, 720), (390, 844)]))
 def test_a_board_has_room_for_its_cells_and_words(
     show: Show, run: str, view: str, step: int, size: tuple[int, int]
@@ -56,6 +57,7 @@ def test_a_board_has_room_for_its_cells_and_words(
     assert hidden <= 0 or (width == 390 and shown.run(f"getComputedStyle({card}).overflowX") == "auto")
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("board", choose(BOARDS, THREE))
 def test_a_board_fills_the_full_screen_as_a_whole(show: Show, board: tuple[str, str, int]) -> None:
     """Places grew and cells did not: signs floated above the cells that they belong to."""

@@ -13,7 +13,7 @@ import pytest
 from decoding import tree
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
-from tests.tiers import choose
+from tests.tiers import choose, sampled
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed
 from viz.cache_slots import Use, cache_state, chunks
 from viz.fates import node_fates
@@ -334,6 +334,7 @@ CHECKS = {
 POOLED = {"lookahead", "draft_model", "prompt_lookup", "ngrammys", "suffix", "token_recycling", "medusa", "eagle3"}
 
 
+@sampled
 @pytest.mark.parametrize("method", choose(METHODS, POOLED))
 def test_tables_hold_what_the_record_holds(show: Show, method: str, everything: bool) -> None:
     """Whoever cannot see a picture gets all that it shows, a row for each thing."""

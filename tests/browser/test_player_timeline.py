@@ -28,6 +28,7 @@ def test_the_time_of_every_step_is_drawn_equally_wide(show: Show) -> None:
     assert shown.run(EDGES) == [k + 0.5 for k in range(len(trace.steps))]
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("resized", [False, True])
 def test_pressing_a_step_leads_to_it(show: Show, resized: bool) -> None:
     """The point of a step's time stands where the next step begins: on either side of it is another step.

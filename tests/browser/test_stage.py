@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.tiers import choose
+from tests.tiers import choose, sampled, slow
 from tests.viz.records import METHODS, QUICK, hostile, record
 from viz import token_text
 from viz.methods import label_of
@@ -22,6 +22,7 @@ def accepting(shown: Shown) -> int:
     return next(step.index for step in shown.trace.steps if step.accepted > 1 and step.index > 2)
 
 
+@sampled
 @pytest.mark.parametrize("method", choose(METHODS, QUICK))
 def test_every_phase_of_every_method_is_on_the_stage(show: Show, method: str) -> None:
     """A scene that cannot be drawn would leave the last one standing."""
@@ -83,6 +84,7 @@ def test_guesses_made_on_each_other_come_one_by_one(show: Show) -> None:
     assert not any(shown.run(f"(player.sub(1), player.flush(), {waits})"))
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("how", ["scrub", "back", "far", "calm"])
 def test_nothing_moves_where_it_should_not(show: Show, how: str) -> None:
     """Who scrubs, goes back or jumps wants to be there; who asks for no motion gets none."""
@@ -122,6 +124,7 @@ def test_texts_of_tokens_are_texts(show: Show) -> None:
     )
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_six_small_stages_have_room_side_by_side(show: Show, width: int) -> None:
     """Each is a name and a stage, whose words are as large as those of a whole player; keys are the first player's."""

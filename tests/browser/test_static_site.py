@@ -38,6 +38,7 @@ def address(site: Path) -> Iterator[str]:
         yield f"{address}some/path/index.html"
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: str) -> None:
     page = new_page()
     page.goto(address)

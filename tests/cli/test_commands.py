@@ -64,6 +64,7 @@ def test_bench_keeps_its_contract(command: Command, tmp_path: Path) -> None:
     assert lookahead["speedup_vs_autoregressive"] == pytest.approx(expected, rel=0.35)  # first steps count in one only
 
 
+@pytest.mark.slow
 def test_tuned_settings_give_way_to_named_ones(command: Command) -> None:
     flags = ["--methods", "jacobi,lookahead", "--max-new-tokens", "6", "--limit", "1"]
     data = command("bench", "--json", "--tuned", *flags, "--param", "lookahead.W=4").json
@@ -120,6 +121,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
     assert "Mask" in out and "█" in out and "Window" in out
 
 
+@pytest.mark.slow
 def test_the_demo_is_painted_for_a_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.demo._TOKENS", 24)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -131,6 +133,7 @@ def test_the_demo_is_painted_for_a_terminal(command: Command, monkeypatch: pytes
     assert len(note) > 1 and all(line.startswith("\x1b[2m") for line in note)
 
 
+@pytest.mark.slow
 def test_demo_works_without_unicode(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal in the C locale must not end the demo with an encoding error."""
     monkeypatch.setattr("cli.demo._TOKENS", 24)

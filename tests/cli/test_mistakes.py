@@ -173,6 +173,7 @@ def test_other_errors_are_not_hidden(command: Command, monkeypatch: pytest.Monke
         command("run")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error() -> None:
     """`... | head -1` must not end in a traceback of a broken pipe."""
     argv = [sys.executable, "-m", "decoding", "run", "--model", "toy", "--max-new-tokens", "20"]

@@ -44,6 +44,7 @@ QUICK = ("--max-new-tokens", "24")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", ON_THE_TOY)
 def test_json_keeps_its_contract(command: Command, method: str) -> None:
     """Scripts break when a key goes missing or changes its type."""
@@ -109,6 +110,7 @@ def test_a_stop_string_ends_text_and_stream(command: Command) -> None:
     assert data["text"] in shown and "low tide" not in shown
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", ON_THE_TOY)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_stream_is_the_text(command: Command, method: str, seed: int) -> None:
@@ -309,6 +311,7 @@ def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.Monkey
     assert lengths == sorted(lengths) and lengths[0] > 0 and len(set(lengths)) == len(lengths)
 
 
+@pytest.mark.slow
 def test_a_prompt_is_a_turn_of_a_chat_unless_it_is_raw(command: Command) -> None:
     """A model that was made for chats ends at once after a plain text."""
     flags = ("run", "--json", "--model", "smollm2", "--max-new-tokens", "4", "--device", "cpu", "--prompt", "Hello")

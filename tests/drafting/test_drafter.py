@@ -108,6 +108,7 @@ class Bench:
         assert self.session.length < len(self.context.text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("W", "N", "G"), [*SHAPES, (0, 4, 3)])
 @pytest.mark.parametrize("guess", [True, False])
 def test_a_greedy_draft_is_the_drafters_own_text(W: int, N: int, G: int, guess: bool) -> None:
@@ -124,6 +125,7 @@ def test_a_greedy_draft_is_the_drafters_own_text(W: int, N: int, G: int, guess: 
             bench.accept([*written.tokens[:kept], (turn + seed) % model.card.vocabulary])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("W", "N", "G"), [*SHAPES, (0, 4, 3)])
 def test_sampled_drafts_are_the_same_draws_with_and_without_phrases(W: int, N: int, G: int) -> None:
     """Every token must take one number of the fresh stream and its own distribution, wherever the walk found it."""

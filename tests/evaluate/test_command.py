@@ -45,6 +45,7 @@ def test_a_folder_of_texts_is_evaluated_and_a_second_call_goes_on(command: Comma
     assert changed.code == 2 and "begun with other sampling" in changed.err and changed.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_tuned_settings_are_named_for_it(command: Command, tmp_path: Path) -> None:
     """They were called "default" beside runs with the defaults; those that --param sets are not tuned."""
     flags = ("--methods", "lookahead,jacobi,kangaroo", "--tuned", "--param", "jacobi.n=4", "--limit", "1")

@@ -155,6 +155,7 @@ def interrupted_after(call: Callable[[Path], None]) -> Callable[[Path], None]:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [3, 7, 13])
 def test_a_full_disk_ends_in_a_sentence_and_loses_no_finished_question(
     engine: Engine,

@@ -176,6 +176,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("kind", "written", "cell"), VALUES)
 def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> None:
     """An infinite timestamp ended in a Python error, and UHUGEINT's largest value was shown as -1."""
@@ -184,6 +185,7 @@ def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> 
     assert cells(result.table) == (["x", "x"], [[cell, None]])
 
 
+@pytest.mark.slow
 def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
     """Also to those that a later version of DuckDB adds."""
     kinds = [

@@ -65,6 +65,7 @@ def test_what_a_worker_lacks_is_a_sentence_here(cluster: Cluster, tmp_path: Path
         evaluate(plan, tmp_path / "lacking", on_ray(cluster, "toy", {}), ABOUT)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
     """Ray goes on trying for minutes, and writes a page of warnings."""
     pytest.importorskip("ray", reason="the extra [scale] is not installed")

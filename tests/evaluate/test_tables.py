@@ -12,7 +12,7 @@ from analysis.store.folder import read_folder, write_folder
 from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
 from analysis.store.tables import RunIdentity, by_name, failed, joined, tables_of
 from decoding.types import Role, Step, Timing, Trace
-from tests.tiers import few
+from tests.tiers import few, sampled
 from tests.toys import CASES, engine, hashed, plain, title
 
 MODEL = hashed(31, 3, 3, sharpness=4.0)
@@ -24,6 +24,7 @@ def trace_of(method: str, params: Any = None, record: str = "full", **sampling: 
     return engine(MODEL).generate(PROMPT, method, params, sampling, 24, record=record).trace  # type: ignore[arg-type]
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_the_rows_of_every_method_pass_the_readers_checks(method: str, params: Any, tmp_path: Path) -> None:
     """A method whose rows a reader refuses would make a folder that nobody can open."""

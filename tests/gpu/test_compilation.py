@@ -14,6 +14,7 @@ from tests import ROOT
 _SLOW = [pytest.param("odd", dtype, "8", marks=pytest.mark.slow) for dtype in ("float32", "float16")]
 
 
+@pytest.mark.slow  # it compiles every kernel
 @pytest.mark.parametrize(("shape", "dtype", "rows"), [("135M", "bfloat16", "1 8"), *_SLOW])
 def test_gpus_could_run_every_kernel(shape: str, dtype: str, rows: str) -> None:
     """Two generations, within what a program can have of shared memory and, on the newer one, of registers."""

@@ -19,7 +19,7 @@ from decoding.model.graphs import Recorder
 from tests import families
 from tests.gpu import DEVICE
 from tests.model.texts import random_tree
-from tests.tiers import slow
+from tests.tiers import sampled, slow
 
 NAMES = ("norm", "rotary", "rotary, qk-norm", "swiglu", "merge")
 # Sizes that fill no block: the second has one key for all heads, the third halves of heads that are no power of two.
@@ -37,6 +37,7 @@ def case(name: str) -> Any:
     return next(each for each in import_module("benchmarks.kernel_cases.pointwise").CASES if each.name == name)
 
 
+@sampled
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 @pytest.mark.parametrize("name", NAMES)

@@ -17,7 +17,7 @@ from decoding.model.quantised import rounded
 from decoding.native import products as native_products
 from tests import families
 from tests.gpu import DEVICE
-from tests.tiers import crossed, slow
+from tests.tiers import crossed, sampled, slow
 
 ROW, BLOCK16, BLOCK64 = products.Tiling(0, 16, 128), products.Tiling(16, 64, 128), products.Tiling(64, 64, 64)
 BULK = replace(BLOCK16, bulk=True)
@@ -35,6 +35,7 @@ def close(y: torch.Tensor, expected: torch.Tensor, steps: float = 0.6) -> None:
     assert ((y.double() - expected).abs() <= steps * STEP[y.dtype] * expected.abs().clamp(min=0.5)).all()
 
 
+@sampled
 @pytest.mark.parametrize(("rows", "by", "dtype"), crossed(PLANS, [*STEP]))
 @pytest.mark.parametrize(("outputs", "inputs", "split"), [(320, 600, 3), pytest.param(576, 192, 1, marks=slow)])
 def test_products_are_those_of_float64(
@@ -114,6 +115,7 @@ def answers(model: Decoder) -> list[torch.Tensor]:
     return made
 
 
+@slow  # a model in the interpreter of kernels
 @pytest.mark.parametrize(("family", "precision"), [("qwen3", "float32"), ("llama-biased", "int8+float32")])
 def test_a_model_answers_the_same(family: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A product that norms, gates or adds where another should would still give numbers of the right shape."""

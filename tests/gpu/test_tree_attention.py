@@ -14,7 +14,7 @@ from decoding.model.queued_tree import closure_on
 from tests.gpu import DEVICE
 from tests.model.test_attention import differs
 from tests.model.texts import random_tree
-from tests.tiers import crossed
+from tests.tiers import crossed, sampled
 
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
@@ -50,6 +50,7 @@ def error(got: torch.Tensor, given: Inputs) -> float:
     return float(((got.double() - wanted) / (1.0 + wanted.abs())).nan_to_num(nan=torch.inf).abs().max())
 
 
+@sampled
 @pytest.mark.parametrize(("rows", "first", "repeats", "kv_heads", "size", "dtype"), crossed(CASES, [*BOUNDS]), ids=str)
 def test_against_the_definition(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype

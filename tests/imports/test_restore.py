@@ -59,6 +59,7 @@ def nodes(table: Any) -> list[dict[str, Any]]:
     return [{**row, "run": 0} for row in table.to_pylist()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), CASES)
 def test_restored_guesses_are_those_of_the_run(engine: Engine, method: str, params: Mapping[str, JSON]) -> None:
     """Every node with its place, fate, source, p and q: the record has lost nothing that cannot be made again."""

@@ -34,7 +34,7 @@ from decoding.sampling import Sampler, Sampling
 from decoding.types import Draft, Verdict
 from tests.distributions import FALSE_ALARM, power
 from tests.families import tiny
-from tests.tiers import crossed
+from tests.tiers import crossed, sampled, slow
 from tests.toy_adapter import ToyAdapter, ToySession, make
 from tests.toys import cycle, hashed, plain, prompt_for, toy
 
@@ -78,6 +78,7 @@ class Watched(Kangaroo):
 # On toys
 
 
+@sampled
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 @pytest.mark.parametrize("mix", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -363,6 +364,7 @@ def fit(biased: bool, monkeypatch: pytest.MonkeyPatch) -> float:
     return float(chi2.sf(((counts - due) ** 2 / due).sum(), 12))
 
 
+@slow
 def test_sampled_text_follows_the_targets_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stop rule, the distribution in the record or the acceptance could each bend it.
 

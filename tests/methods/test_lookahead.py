@@ -15,7 +15,7 @@ from decoding.methods.lookahead import Lookahead, LookaheadParams
 from decoding.sampling import Sampling
 from decoding.tree import closure, depths
 from decoding.types import JSON, Role, Verdict
-from tests.tiers import choose
+from tests.tiers import choose, sampled
 
 from .loop import Drive, Rows, Turn, hashed, new_context, random_prompt
 
@@ -74,6 +74,7 @@ def check_shape(method: Lookahead, root: int) -> tuple[int, int]:
     return len(draft.tokens), len(guesses)
 
 
+@sampled
 @pytest.mark.parametrize("G", choose(range(21), (0, 1, 2, 7, 20)))  # between them, all are alike
 @pytest.mark.parametrize("N", range(3, 8))
 def test_every_step_has_the_described_shape(N: int, G: int) -> None:

@@ -121,6 +121,7 @@ def test_perfect_heads_write_one_token_more_than_there_are_heads() -> None:
         assert [len(step.emitted) for step in result.trace.steps] == [1, *[3] * 10]
 
 
+@pytest.mark.sampled
 @every_setting
 def test_greedy_text_is_the_plain_one(params: Mapping[str, Any]) -> None:
     """No tree, no budget, no vocabulary and no acceptance rule may change a greedy token."""

@@ -109,6 +109,7 @@ def random_texts() -> list[list[int]]:
     return [[chance.randrange(chance.choice((2, 4, WORDS))) for _ in range(chance.randint(1, 40))] for _ in range(200)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("tail", ["bigram", "full"])
 @pytest.mark.parametrize(("q", "w"), [(1, 1), (1, 4), (2, 3), (3, 10)])
 def test_context_rows_are_those_of_a_plain_scan(q: int, w: int, tail: str) -> None:
@@ -298,6 +299,7 @@ class Fresh(NGrammys):
         type(self).accepted[len(verdict.path) - 1] += 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 def test_the_text_is_the_targets_own_and_the_method_keeps_up(params: Mapping[str, Any]) -> None:
     """Greedy text is the plain one, and the index of places follows the text after every kind of acceptance."""
@@ -314,6 +316,7 @@ def test_the_text_is_the_targets_own_and_the_method_keeps_up(params: Mapping[str
     assert {0, 1} <= set(Fresh.accepted)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 def test_sampled_text_is_that_of_one_token_at_a_time(params: Mapping[str, Any]) -> None:
     """Rows are no samples: with the same seed the very same tokens must come out, with or without them."""

@@ -185,6 +185,7 @@ def test_a_full_match_writes_gamma_and_n_tokens(drafting_by: str) -> None:
     assert [len(short.turn().verdict.emitted) for _ in range(20)] == [4 + 1] * 20
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("params", PARTS, ids=str)
 def test_no_part_changes_the_text(params: Mapping[str, Any]) -> None:
     """Every switch may cost time and nothing else; the pool, window and drafter are never trusted."""
@@ -232,6 +233,7 @@ class Watched(Ouroboros):
         type(self).turns += 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("mix", [0.0, 0.7, 1.0])
 def test_drafter_and_pool_hold_what_they_may(mix: float, temperature: float) -> None:
@@ -336,6 +338,7 @@ def block_counts(samples: int) -> tuple[Counts, int]:
     return counts, suffixes
 
 
+@pytest.mark.slow
 def test_sampling_follows_the_targets_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a drafter whose tokens are not drawn from the distribution they carry is found out by the same test.
 

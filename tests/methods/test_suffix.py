@@ -166,6 +166,7 @@ def texts_of(seed: int) -> tuple[list[list[int]], list[int]]:
     return answers, text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 def test_the_draft_is_the_one_that_scans_find(params: dict[str, Any]) -> None:
     """Wrong counts or shares, the wrong ending, the wrong tree of the two, or a limit missed by one."""

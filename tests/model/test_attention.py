@@ -18,7 +18,7 @@ from decoding.model.attention import BLOCK, Attention, merge, pack
 from decoding.model.cache import Cache
 from decoding.model.kernels import PREFIXES, Kernels, agrees, choose, plain
 from tests.model.texts import random_tree
-from tests.tiers import crossed
+from tests.tiers import crossed, sampled
 
 KV_HEADS, SIZE = 2, 16
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
@@ -93,6 +93,7 @@ def test_one_call_against_the_definition(rows: int, prefix: int, repeats: int, w
     assert made.prefix is None and differs(made, rows, prefix, repeats, torch.float32, window) < 1.4e-6
 
 
+@sampled
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
 @pytest.mark.parametrize(("name", "repeats"), crossed([(name,) for name in ON_CPU], [1, 4, 7]))
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")  # which lacks logarithms on a CPU
@@ -168,6 +169,7 @@ def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnCuda]:
     library._destroy()
 
 
+@sampled
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
 @pytest.mark.parametrize("repeats", [1, 4, 7])
 @pytest.mark.parametrize("name", ON_CUDA)

@@ -23,7 +23,7 @@ from decoding.model.decoder import Decoder
 from decoding.model.replays import Replays
 from tests.families import machine
 from tests.test_at_once import far_away, said
-from tests.tiers import crossed, few, of_methods
+from tests.tiers import crossed, few, of_methods, sampled, slow
 from tests.toys import CASES, title
 
 FAMILIES = ("llama", "mistral", "qwen2-mixed", "qwen3")
@@ -155,6 +155,7 @@ DEVICE_CASES = [  # not of those whose chains are too long for a tape
 REPLAYED = {"eagle3": 8, "draft_model": 8, "kangaroo": 8}  # work of drafters that is replayed at least so often
 
 
+@slow
 @pytest.mark.parametrize(
     ("method", "params", "family"), of_methods(QUICK, few(1, crossed(DEVICE_CASES, ["llama", "qwen3"]))), ids=title
 )
@@ -193,6 +194,7 @@ def test_what_a_device_replays_is_what_it_would_have_done(
     assert all(recorder.failed is None for recorder in recorders)
 
 
+@slow
 @pytest.mark.parametrize("method", ["eagle3", "kangaroo", "draft_model"])
 def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
     method: str, made: Callable[[str], Engine], plain: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
@@ -219,6 +221,7 @@ def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
     assert sum(tape.replays for tape in recorder.tapes) > len(recorder.tapes)
 
 
+@sampled
 @pytest.mark.parametrize("maker", ["made", "own"])
 @pytest.mark.parametrize("family", ["llama", "qwen3", "phi3-partial"])
 def test_rows_that_fill_up_change_nothing(

@@ -27,6 +27,7 @@ def store(one: ExitSession, tokens: tuple[int, ...]) -> None:
         one.commit(range(len(part)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen2-mixed", "table", "llama split", "qwen2-mixed split"])
 @pytest.mark.parametrize("layer", [1, 2, 3])  # the second section begins with layer 2
 def test_a_chain_that_enters_token_by_token_and_goes_on_is_read_as_a_whole(family: str, layer: int) -> None:

@@ -77,6 +77,7 @@ def test_a_file_holds_the_model_that_was_written(name: str, tmp_path: Path) -> N
     assert (loaded.card.family, loaded.card.name) == (model.config.model_type, "model")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "kind", [Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_1], ids=lambda k: k.name
 )
@@ -190,6 +191,7 @@ find_folder(sys.argv[1], lambda what, share: None)
 """
 
 
+@pytest.mark.slow  # processes of its own
 @pytest.mark.skipif(sys.platform == "win32", reason="who writes is known by locks that Unix has")
 def test_what_a_killed_process_has_left_is_removed_and_a_living_ones_is_not(tmp_path: Path, cache: Path) -> None:
     """Two servers may share a cache, and each kill would leave gigabytes."""

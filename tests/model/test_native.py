@@ -24,7 +24,7 @@ from decoding.tree import path_to
 from tests.families import ALL, needs_compiler, tiny
 from tests.model.test_parity import BY_LENGTH
 from tests.model.texts import chain, feed, random_tree, text
-from tests.tiers import slow
+from tests.tiers import sampled, slow
 
 SUITED = [name for name in ALL if name not in ("llama-wide-heads", *BY_LENGTH)]  # its heads have 24 numbers
 DTYPES = [torch.float32, torch.bfloat16]
@@ -59,6 +59,7 @@ def models() -> Iterator[Any]:
             yield pytest.param(name, dtype, threads, marks=() if quick else slow)
 
 
+@sampled
 @needs_compiler
 @pytest.mark.parametrize(("name", "dtype", "threads"), [*models()], indirect=["threads"], ids=str)
 def test_a_row_is_the_same_bit_by_bit_however_it_is_fed(
@@ -100,6 +101,7 @@ def test_a_product_row_by_row(dtype: torch.dtype, outputs: int, inputs: int, thr
         assert torch.equal(product(x[:rows]), alone[:rows])
 
 
+@slow
 @needs_compiler
 def test_a_member_that_comes_late_runs_nothing_that_is_over() -> None:
     """Members look out for work while others are called alone: between two sizes of a team they must see either."""
@@ -130,6 +132,7 @@ def test_texts_of_one_model_side_by_side() -> None:
             assert torch.equal(got, wanted)
 
 
+@slow  # a process of its own
 @needs_compiler
 def test_a_forked_process_has_threads_of_its_own() -> None:
     """A child that waits for its parent's threads waits for ever."""

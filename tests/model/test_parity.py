@@ -13,7 +13,7 @@ from decoding.native import products
 from decoding.tree import path_to
 from tests.families import ALL, tiny
 from tests.model.texts import chain, feed, random_tree, reference, text
-from tests.tiers import choose, crossed
+from tests.tiers import choose, crossed, sampled
 
 WINDOW = 16
 BY_LENGTH = ("dynamic", "longrope")  # rotated by the length of the text; both change over at 32 tokens
@@ -30,6 +30,7 @@ def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         pytest.skip("needs a C++ compiler and a processor with AVX2")
 
 
+@sampled
 @pytest.mark.parametrize("name", ALL)
 def test_one_pass(name: str) -> None:
     """A wrong weight layout, norm, bias, rotation, scale or window mask changes some logit."""
@@ -41,6 +42,7 @@ def test_one_pass(name: str) -> None:
         torch.testing.assert_close(session.read(tokens, chain(length)).logits, reference(model, tokens), **CLOSE)
 
 
+@sampled
 @pytest.mark.parametrize("name", BY_PLACE)
 def test_chunks(name: str) -> None:
     """A key lost between two chunks, or a window that starts anew with each, shows after the first chunk."""
@@ -50,6 +52,7 @@ def test_chunks(name: str) -> None:
         torch.testing.assert_close(feed(decoder.open(64, chunk), tokens, chunk), wanted, **CLOSE)
 
 
+@sampled
 @pytest.mark.parametrize("name", BY_LENGTH)
 @pytest.mark.parametrize(("prompt", "chunk"), crossed([(1,), (20,), (31,), (32,), (33,), (45,)], [1, 7]))
 def test_rotation_by_length(name: str, prompt: int, chunk: int) -> None:
@@ -60,6 +63,7 @@ def test_rotation_by_length(name: str, prompt: int, chunk: int) -> None:
     torch.testing.assert_close(feed(session, tokens, chunk), reference(model, tokens, prompt), **CLOSE)
 
 
+@sampled
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", choose(range(2), [0]))
 def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:

@@ -17,7 +17,7 @@ from decoding.model.quantised import FEW, quantised, rounded
 from tests.families import machine, tiny
 from tests.pretended.test_pretended import PARAMS
 from tests.test_load import save
-from tests.tiers import crossed, few
+from tests.tiers import crossed, few, sampled
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
 
@@ -60,6 +60,7 @@ def engine(family: str) -> Engine:
 SAMPLINGS: list[dict[str, Any]] = [{}, {"temperature": 0.8, "seed": 3}]
 
 
+@sampled
 @pytest.mark.parametrize(
     ("method", "family", "sampling"),
     few(1, crossed(product(METHODS, ["llama-biased", "mistral"]), SAMPLINGS), more=0),

@@ -57,6 +57,7 @@ def test_zeros_are_torchs(dtype: torch.dtype) -> None:
     assert made.dtype == dtype and torch.equal(made, torch.zeros(3, 2, quiet.MOST, dtype=dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted by Linux's process files")
 def test_no_thread_is_woken() -> None:
     """torch makes its second thread when it is first needed; its own selection of so many rows needs it."""

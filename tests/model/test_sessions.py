@@ -39,6 +39,7 @@ def assert_stored(session: DecoderSession, tokens: list[int], decoder: Decoder) 
         )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_after_every_step_the_cache_is_that_of_a_fresh_pass(name: str, seed: int) -> None:

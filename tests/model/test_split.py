@@ -23,7 +23,7 @@ from decoding.types import Step, Timing
 from tests.families import ALL, machine, tiny
 from tests.pretended.test_pretended import PARAMS
 from tests.test_load import save
-from tests.tiers import crossed
+from tests.tiers import crossed, sampled
 
 CPU = torch.device("cpu")
 BFLOAT16 = Precision(torch.bfloat16)
@@ -36,6 +36,7 @@ def split(family: str, count: int, dtype: torch.dtype | None = None) -> SplitDec
     return model
 
 
+@sampled
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)  # the first is compiled where it can be
 @pytest.mark.parametrize(("family", "count"), crossed([(family,) for family in ALL], [2, 3]))
 def test_every_reading_is_the_same(family: str, dtype: torch.dtype, count: int) -> None:
@@ -78,6 +79,7 @@ KINDS = [("mistral", SINGLE), ("mistral", DOUBLE), ("qwen2-mixed", DOUBLE), ("qw
 EACH = [(method, SAMPLINGS[(at + at // 4) % 2]) for at, method in enumerate(METHODS)]
 
 
+@sampled
 @pytest.mark.parametrize(("method", "sampling", "kind"), crossed(EACH, KINDS), ids=str)
 def test_every_record_is_the_same(method: str, sampling: Mapping[str, Any], kind: tuple[str, torch.dtype]) -> None:
     """Whatever a method does with a session, it is asked for in both parts: every number of the record agrees."""

@@ -15,7 +15,7 @@ from decoding.model import captured, decoder, graphs
 from decoding.model.loading import decoder_of
 from tests.families import machine, tiny
 from tests.test_lossless_models import prompt_for
-from tests.tiers import few, of_methods
+from tests.tiers import few, of_methods, sampled
 from tests.toys import CASES, title
 
 ROWS, FAMILIES, NEW = 128, ("llama", "qwen3", "phi3-partial"), 20
@@ -53,6 +53,7 @@ EACH = [(*case, FAMILIES[at % len(FAMILIES)]) for at, case in enumerate(CASES)]
 KINDS = {"lookahead", "draft_model", "medusa", "kangaroo", "eagle3"}
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params", "family"), of_methods(KINDS, few(1, EACH, more=0)), ids=title)
 def test_every_method_writes_the_autoregressive_text(method: str, params: Any, family: str) -> None:
     """Eight bits leave many near-ties, which the rounding of another shape would decide otherwise."""

@@ -8,11 +8,13 @@ from pathlib import Path
 import decoding.native
 from decoding.native.build import find_compiler
 from tests.families import needs_compiler
+from tests.tiers import slow
 
 SOURCE = Path(__file__).with_name("team.cpp")
 CALLS = 200_000
 
 
+@slow
 @needs_compiler
 def test_every_piece_is_done_once_and_in_its_phase(tmp_path: Path) -> None:
     """On fewer cores than members, some of them come when the others are done."""

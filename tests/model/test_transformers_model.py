@@ -106,6 +106,7 @@ def test_logits_are_those_of_transformers(kind: str) -> None:
         torch.testing.assert_close(feed(ours(kind).open(64, chunk), tokens, chunk), wanted, **CLOSE)  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tree_says_what_its_paths_say(kind: str) -> None:
     """A node that sees a sibling, a rejected row left in the cache, a position by row instead of depth."""
@@ -155,6 +156,7 @@ METHODS = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_text_is_what_transformers_writes(kind: str) -> None:
     """No method may change the text, whether the prompt is read in one pass or in chunks."""

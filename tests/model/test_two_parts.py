@@ -11,7 +11,7 @@ from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.model import attention, kernels
 from tests.families import machine
-from tests.tiers import crossed, of_methods
+from tests.tiers import crossed, of_methods, slow
 
 PARAMS: dict[str, dict[str, Any]] = {"lookahead": {"W": 5, "N": 4, "G": 5}}
 # Every layer sees all, none repeats heads; some layers have windows; many query heads share one of keys.
@@ -26,6 +26,7 @@ def made(family: str) -> Engine:
 KINDS = {"lookahead", "kangaroo", "eagle3"}  # a window, layers read apart, and trees of features
 
 
+@slow
 @pytest.mark.parametrize(("method", "family"), of_methods(KINDS, crossed([(method,) for method in METHODS], FAMILIES)))
 def test_texts_are_those_of_one_call(method: str, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prompt, a tree or a commit that crosses a block's border reads keys of another place, or none."""

@@ -91,6 +91,7 @@ def test_an_adapter_says_the_same_of_the_common_tokens(model: Decoder, tmp_path:
     assert narrow.about != whole.about
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_rare_tokens_are_written_but_never_drafted(model: Decoder, temperature: float, tmp_path: Path) -> None:
     """A sampled draft must be judged by the distribution that it was drawn from, in which rare tokens have no share."""

@@ -56,6 +56,7 @@ def written_on(one: Eagle, tokens: list[int], states: torch.Tensor, row: int, st
     return logits
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])  # torch, and compiled code where it is there
 @pytest.mark.parametrize("case", CASES)
 def test_it_says_what_the_library_says_step_by_step(case: str, dtype: torch.dtype) -> None:

@@ -31,7 +31,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import choose, crossed, few, of_methods, slow
+from tests.tiers import choose, crossed, few, of_methods, sampled, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -146,6 +146,7 @@ def waits(
     return max(counts)
 
 
+@sampled
 @pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
 def test_a_step_waits_once_and_launches_little(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -166,6 +167,7 @@ def test_a_step_waits_once_and_launches_little(
     assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.launches[-max(later) :]
 
 
+@slow
 @pytest.mark.parametrize(
     ("family", "dtype"),
     of_methods(
@@ -189,6 +191,7 @@ def test_a_repetition_penalty_adds_no_wait(monkeypatch: pytest.MonkeyPatch) -> N
     assert got == 1
 
 
+@slow  # a model on pretended devices
 @pytest.mark.parametrize(("method", "penalty"), crossed([("draft_model",), ("ouroboros",)], [1.0, 1.2]))
 def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its distributions meet the target's where a guess is rejected, where tokens are penalised, and in the record."""
@@ -199,6 +202,7 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         waits(device, engine, method, sampling, record="full")
 
 
+@slow
 @pytest.mark.parametrize(
     ("method", "sampling"), of_methods(SPLIT, few(1, crossed(EACH, SAMPLINGS[::-1]), more=0)), ids=title
 )
@@ -213,6 +217,7 @@ def test_a_model_over_two_devices_and_a_drafter_on_a_third(
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
+@slow  # a model on pretended devices
 @pytest.mark.parametrize("method", choose(sorted(KINDS), {"draft_model", "kangaroo"}))  # of both devices
 def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layers see all of the text, the last device's only a window; tokens are penalised."""
@@ -239,6 +244,7 @@ def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: py
         assert waits(device, made.engine(*at, int8=True), method, GREEDY) <= PASSES.get(method, 1)
 
 
+@slow  # a model on pretended devices
 @pytest.mark.parametrize("method", choose(sorted(KINDS), {"lookahead", "draft_model"}))
 def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some devices its first choice is cuDNN's attention, which takes long for every new length."""

@@ -21,7 +21,7 @@ from decoding.trace import read_trace
 from decoding.types import Role, Step, Timing, Trace
 from tests import ROOT
 from tests.families import machine as with_parts
-from tests.tiers import choose, few
+from tests.tiers import choose, few, sampled
 from tests.toys import CASES, engine, prompt_for, title, toy
 
 SETTINGS: tuple[Mapping[str, Any], ...] = (
@@ -38,6 +38,7 @@ RECORDS = [
 ]
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_a_runs_own_record_has_no_contradiction(method: str, params: Mapping[str, Any], everything: bool) -> None:
     """By default each method has two of five settings in turn: each of these is met by five methods."""

@@ -20,6 +20,7 @@ def outcomes(
     return replay_rules(RecordedRuns.of(recorded(runs, method, {"gamma": gamma, name: threshold})), None)[0]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("rate", "threshold"), [(0.4, 0.0), (0.7, 0.0), (0.9, 0.0), (0.8, 0.4), (1.0, 0.0), (0.0, 0.0)]
 )

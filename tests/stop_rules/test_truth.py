@@ -68,6 +68,7 @@ def record(
     return Selection.of(*joined(runs))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "base", "others"), CHAINS)
 def test_replays_are_what_a_run_with_these_settings_does(
     engine: Engine, everything: bool, method: str, base: Mapping[str, Any], others: Sequence[Mapping[str, Any]]

@@ -26,6 +26,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 PLAIN = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), PLAIN), st.sampled_from([(",", ":"), (" , ", " : ")]))
 def test_values_are_counted_without_being_built(value: dict[str, Any], separators: tuple[str, str]) -> None:
     """Whatever is inside of strings, the count of a line is that of what the parser builds from it."""
@@ -118,6 +119,7 @@ def test_what_would_make_a_view_or_an_export_endless(damage: Callable[[list[Any]
         parse_trace(spelled(lines))
 
 
+@pytest.mark.slow
 def test_the_panel_names_that_are_known_are_those_that_methods_write() -> None:
     """An unknown one would refuse a good file; one that nothing writes any more lets a hostile file through.
 

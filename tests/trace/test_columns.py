@@ -60,6 +60,7 @@ def test_the_number_of_every_test_is_recorded_and_decides_it(method: str) -> Non
     assert outcomes == {False, True}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str, sampling: dict[str, Any]) -> None:
@@ -91,6 +92,7 @@ def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str,
     assert distributions > 30 and bare > 5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", ["autoregressive", "lookahead", "ouroboros"])
 def test_the_entropy_is_that_of_the_targets_distribution_at_every_node(method: str, sampling: dict[str, Any]) -> None:
@@ -106,6 +108,7 @@ def test_the_entropy_is_that_of_the_targets_distribution_at_every_node(method: s
     assert len(seen) > 10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]) -> None:

@@ -260,6 +260,7 @@ def test_a_text_file_object_is_refused() -> None:
         read_trace(io.StringIO("{}"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_file_cut_at_any_byte() -> None:
     """A torn file must never pass for a shorter run, and what is before the tear must not be lost."""
     whole = replace(make(5, 2, "light", nodes=2), texts={6: "\u2028"})

@@ -247,6 +247,7 @@ def test_a_line_without_end_is_refused_at_the_limit(tmp_path: Path) -> None:
     assert endless.given < 9 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"0", b'{"kind":"texts","texts":{}}\n'])
 def test_a_gzip_bomb_is_refused_at_the_limit(line: bytes) -> None:
     """A few kilobytes that unpack to gigabytes, as one line or as many good ones."""

@@ -14,7 +14,7 @@ from decoding.errors import ParamError
 from decoding.model.table import TableModel
 from decoding.types import Trace
 from tests.families import machine as with_parts
-from tests.tiers import few
+from tests.tiers import few, sampled
 from tests.toys import CASES, engine, hashed, prompt_for, title, toy
 
 SETTINGS: tuple[Mapping[str, Any], ...] = (
@@ -25,6 +25,7 @@ SETTINGS: tuple[Mapping[str, Any], ...] = (
 )
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_real_runs_pass(method: str, params: Mapping[str, Any]) -> None:
     """An oracle that cries wolf is switched off."""
@@ -116,6 +117,7 @@ def test_a_run_without_tokens_has_nothing_to_check() -> None:
     assert list(run) == [] and machine.rescore(run.trace).checked == 0
 
 
+@sampled
 @pytest.mark.parametrize(("method", "params"), few(1, CASES), ids=title)
 def test_roundings_of_bf16_are_no_violations(method: str, params: Mapping[str, Any]) -> None:
     """A probe that happens to agree to the last bit must not make the next rounding a violation."""

@@ -36,6 +36,7 @@ def twins(**fields: object) -> Step:
     return replace(step, **fields)  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), GUESSING, ids=title)
 def test_a_rejected_guess_is_not_what_the_target_chose(method: str, params: dict[str, object]) -> None:
     """Rows of equal beginnings lie side by side: the same right token must not be struck in all rows but one."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decoding.types import Role, Step, Timing, Trace
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from viz.run_state import RunState
 from viz.stream.play import Play, lines
 
@@ -92,6 +92,7 @@ def long_sources() -> Made:
 HOSTILE = [all_accepted, without_nodes, one_key, many_phrases, far_ending, long_sources]
 
 
+@slow
 @pytest.mark.parametrize("make", choose(HOSTILE, [all_accepted, without_nodes, far_ending, long_sources]))  # the quick
 def test_no_view_takes_the_square_of_a_run(make: Callable[[], Made]) -> None:
     """Each of these took from five seconds to minutes, during which nobody else's file was read.

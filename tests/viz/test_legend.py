@@ -56,6 +56,7 @@ def views(state: RunState) -> list[str]:
     return [name for name in plots if name not in OWN_LEGEND]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_every_fate_that_a_view_draws_is_in_the_legend(family: str, method: str) -> None:
     state = run_state(family, method)

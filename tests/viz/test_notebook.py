@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decoding.errors import ParamError
-from tests.tiers import of_methods
+from tests.tiers import of_methods, sampled
 from viz import VIEWS, animate, figure
 from viz.fates import emitted_fates
 from viz.methods import screen_of
@@ -35,6 +35,7 @@ def plain(made: Any) -> dict[str, Any]:
     return data
 
 
+@sampled
 @pytest.mark.parametrize(("method", "name"), SHOWN)
 def test_every_view_of_every_method_is_a_plotly_figure(method: str, name: str) -> None:
     """Plotly refuses attributes that do not exist; in the page they would be ignored in silence."""
@@ -46,6 +47,7 @@ def test_every_view_of_every_method_is_a_plotly_figure(method: str, name: str) -
         assert not [text for text in strings_in(made) if text.startswith("$")]  # every colour was put in
 
 
+@sampled
 @pytest.mark.parametrize(("method", "name"), QUICK)
 def test_no_text_of_a_token_is_markup(method: str, name: str) -> None:
     """Plotly reads tags in texts, links among them."""
@@ -57,6 +59,7 @@ def test_no_text_of_a_token_is_markup(method: str, name: str) -> None:
             assert "<" not in text
 
 
+@sampled
 @pytest.mark.parametrize("name", VIEWS)
 def test_an_animation_holds_every_step(name: str) -> None:
     """Play button and slider work in plain plotly: frames by name, and each equal to the figure of its step."""
@@ -127,6 +130,7 @@ def test_the_text_shows_where_its_tokens_came_from() -> None:
     assert plain(figure(odd, "text"))["data"][1]["customdata"][first] == "Accepted: '&lt;b&gt;⟨U+202E⟩'"
 
 
+@sampled
 @pytest.mark.parametrize(("method", "name"), QUICK)
 def test_a_figure_shows_nothing_that_is_not_known_in_its_phase(method: str, name: str) -> None:
     """A stage in a notebook was always one whose guesses were judged."""

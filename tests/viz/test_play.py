@@ -14,7 +14,7 @@ from decoding.methods import METHODS as KNOWN
 from decoding.trace.file import read_trace
 from decoding.types import Trace
 from tests import families
-from tests.tiers import choose, few
+from tests.tiers import choose, few, sampled, slow
 from tests.toys import counted_text, engine
 from viz import tree_layout
 from viz.fates import node_fates
@@ -63,6 +63,7 @@ def named(value: Any, table: list[str]) -> Any:
     }
 
 
+@sampled
 @EVERY
 def test_the_stream_holds_the_record(method: str) -> None:
     """What the player shows as a node's parent, fate or choice must be the engine's."""
@@ -127,6 +128,7 @@ def test_texts_and_strings_are_sent_before_they_are_used(method: str) -> None:
             assert max(numbers(line["nodes"]["source"])) < strings
 
 
+@sampled
 @EVERY
 def test_a_live_run_has_the_lines_of_a_recorded_one(method: str) -> None:
     """Views look at no later step, so watching and replaying show the same."""
@@ -142,6 +144,7 @@ def test_a_live_run_has_the_lines_of_a_recorded_one(method: str) -> None:
     ]
 
 
+@slow
 @pytest.mark.parametrize("method", choose(METHODS, ("lookahead", "draft_model", "medusa", "rest")))
 def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None:
     """A browser is given a long run at once only as far as it can bear it."""
@@ -309,6 +312,7 @@ def long_run() -> Trace:
     return engine.generate([5, 6, 7, 8, 9, 10] * 8, "lookahead", max_new_tokens=150, **options).trace
 
 
+@slow
 def test_a_run_of_the_usual_length_is_sent_whole(long_run: Trace) -> None:
     """The browser holds the stream as one string, and is sent all of it again after a reconnection; what is beyond the
     cap is fetched. The largest steps that the page offers, 128 of them, stay below it.
@@ -387,6 +391,7 @@ TRACES = Path(__file__).parents[2] / "assets" / "traces"
 RECORDINGS = [path.name.split(".")[0] for path in sorted(TRACES.glob("*-defaults.jsonl.gz"))]
 
 
+@slow
 @pytest.mark.parametrize("run", choose(RECORDINGS, {"lookahead-defaults", "medusa-defaults", "ouroboros-defaults"}))
 def test_a_thin_step_costs_no_more_than_it_says(run: str) -> None:
     """Once a run is thin, no view is drawn to be thrown away, and every line is the whole one without its nodes."""

@@ -40,6 +40,7 @@ def read_whole(trace: Trace) -> None:
         assert plain(read_panel(kind, step.panel)) == plain(step.panel)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
 def test_everything_in_a_recorded_panel_fits_its_type(path: Path) -> None:
     """What a method writes and its type forgets would be missing on the screen."""

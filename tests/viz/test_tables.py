@@ -51,6 +51,7 @@ def at(cell: Any, phase: str) -> Any:
     return next((cell[each] for each in PHASES[PHASES.index(phase) :: -1] if each in cell), None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", METHODS)
 def test_every_cell_has_a_heading_and_every_node_exists(method: str) -> None:
     names = set[str]()
@@ -113,6 +114,7 @@ def test_what_is_left_out_of_a_long_table_is_counted() -> None:
     assert "count" not in as_json(Table(("Word",), long[:9]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", METHODS)
 def test_panels_that_hold_nothing_known_make_tables_all_the_same(method: str) -> None:
     trace = record(method)

@@ -67,6 +67,7 @@ def shares(step: Step, node: int) -> dict[int, float]:
     return recorded
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
 def test_bars_are_the_recorded_shares(method: str) -> None:
     """Of every node that can be pinned, not only of the one that is shown first."""
@@ -217,6 +218,7 @@ def test_what_a_pin_may_ask_for_is_made_at_once(method: str) -> None:
         )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [full, sampled, lambda method: sampled(method, top_k=2)])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_the_drafters_distribution_is_drawn_beside_the_targets(method: str, make: Callable[[str], Trace]) -> None:

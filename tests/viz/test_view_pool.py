@@ -40,6 +40,7 @@ def each(method: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 CASES = [(method, params) for method in POOLED for params in SETTINGS[method]]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 def test_guesses_are_nodes_with_their_fates(method: str, params: dict[str, Any]) -> None:
     """A cell that names another node would light up the wrong one in all other views."""

@@ -54,6 +54,7 @@ def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, w
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.focus("#app-theme")
@@ -85,6 +86,7 @@ def test_a_recording_that_was_opened_has_the_keys(new_page: NewPage, served: Ser
     assert not page.evaluate("document.querySelector('.app-gallery').open")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, served: Served) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     page = served.open(new_page(height=1400), "?screen=race&methods=jacobi,lookahead&length=24&prompt=Monday%3A")
@@ -114,6 +116,7 @@ def test_a_pressed_button_is_legible_under_the_pointer(new_page: NewPage, served
     assert button.evaluate(looks) == before and before[0] != before[1]
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_traces_are_saved_and_can_be_dropped_anywhere_on_the_page(
     new_page: NewPage, served: Served, tmp_path: Path
 ) -> None:

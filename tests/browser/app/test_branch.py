@@ -11,7 +11,7 @@ import pytest
 
 from decoding import load
 from decoding.trace.file import write_trace
-from tests.tiers import choose, slow
+from tests.tiers import choose
 
 from .conftest import Served
 from .test_form_and_player import open_trace
@@ -83,7 +83,7 @@ def test_a_text_is_typed_and_stays_text(new_page: NewPage, served: Served, trace
     assert parse_qs(urlsplit(page.url).query)["force"] == [" <b>,."]
 
 
-@slow  # it opens the page three times
+@pytest.mark.slow  # it opens the page three times
 def test_an_address_of_a_branch_asks_before_it_decodes(new_page: NewPage, served: Served, trace: Path) -> None:
     """A link must not start anything by itself; and one that names no place is answered in a sentence."""
     page = served.open(new_page())

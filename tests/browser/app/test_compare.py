@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .conftest import Served
 
@@ -20,6 +20,7 @@ TOPS = """[...document.querySelectorAll(".app-lead, .app-beside")].map((pane) =>
 STEPS = "[...document.querySelectorAll('.app-stage .ss-slim-step')].map((node) => node.innerText)"
 
 
+@slow  # some seconds in a browser
 def test_an_address_opens_two_runs_at_the_same_height(new_page: Callable[..., Any], served: Served) -> None:
     page = new_page(1440, 900)
     served.open(page, BOTH, form=False)

@@ -64,6 +64,7 @@ def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, serv
     assert page.evaluate("location.search").startswith("?screen=cost&curve=")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
     card = page.locator("#cost section[aria-label='Lookahead’s window']")

@@ -180,6 +180,7 @@ def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     debug.wait("document.querySelector('.ss-debug > .ss-verdict').textContent.startsWith('1.69 times as fast')")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_filters_change_the_cards_and_back_brings_them_again(debug: DebugPage) -> None:
     debug.open(**POCKET)
     before = debug.card("survival").inner_text()
@@ -248,6 +249,7 @@ def test_two_folders_are_compared(debug: DebugPage) -> None:
     debug.page.wait_for_selector("dialog[open] .app-debug-step :text('of 1 accepted')")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_an_address_restores_the_view(debug: DebugPage) -> None:
     """As another visitor gets it: from nothing, and with the chart in sight that it points to."""
     view = POCKET | {"f.accepted": "2", "against": "own-1-first", "b.method": "medusa", "b.setting": "default"}
@@ -273,6 +275,7 @@ def test_an_address_restores_the_view(debug: DebugPage) -> None:
     debug.wait("!location.search.includes('chart=')")  # the visitor has gone on
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> None:
     debug.open(**POCKET)
     debug.drop(("vllm.jsonl", (SAMPLES / "vllm.jsonl").read_bytes()))
@@ -299,6 +302,7 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
         assert 0 <= debug.notice.bounding_box()["y"] < 200  # in sight, wherever the page was scrolled to
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     debug.open(**POCKET)
     debug.unfold(False)

@@ -78,6 +78,7 @@ def test_what_is_opened_fills_the_form_and_runs_again_with_one_press(
     has(page, WINDOW, "6")
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("width", choose([1440, 390], [390]))
 def test_one_setting_is_changed_and_two_players_go_in_step(
     new_page: NewPage, served: Served, trace: Path, width: int
@@ -155,6 +156,7 @@ def test_a_run_that_ends_stays_at_its_answer(new_page: NewPage, served: Served) 
     assert not page.locator(".ss-conclusion").is_visible()
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_visitor_who_has_moved_is_left_there(new_page: NewPage, served: Served, slow: Any) -> None:
     page = served.open(new_page(), "?method=autoregressive&length=40&prompt=Monday%3A")
     has(page, "#run-length input", "40")
@@ -168,6 +170,7 @@ def test_a_visitor_who_has_moved_is_left_there(new_page: NewPage, served: Served
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_the_settings_that_a_card_advises_fill_the_form(new_page: NewPage, served: Served) -> None:
     """No shipped folder has a rule that is surely faster: the server's answer is given one."""
     page = new_page()

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.tiers import slow
-
 from .conftest import Served
 from .test_around import DROP, GOLDEN
 from .test_page import PLAYER, run_to_the_end
@@ -35,7 +33,7 @@ def shows(page: Any, run: str, step: int) -> None:
     page.wait_for_function("(run) => document.querySelector('.app-root').dataset.run === run", arg=run)
 
 
-@slow  # many pages of history
+@pytest.mark.slow  # many pages of history
 def test_back_and_forward_bring_what_was_shown(new_page: NewPage, served: Served) -> None:
     """After two recordings, Back left the site."""
     page = served.open(new_page())
@@ -59,6 +57,7 @@ def test_back_and_forward_bring_what_was_shown(new_page: NewPage, served: Served
     assert page.evaluate(f"{PLAYER}.state.open.has('tree')")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_moves_within_a_run_are_no_entries(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     choose(page, "jacobi-defaults")

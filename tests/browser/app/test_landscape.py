@@ -14,7 +14,7 @@ from decoding.engine import Engine
 from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tests.app.conftest import TOY
-from tests.tiers import choose, slow
+from tests.tiers import choose
 from viz.landscape_rows import Landscape, columns, rows, sentence
 
 from .conftest import Served
@@ -64,7 +64,7 @@ def step_of(trace: Trace, place: int) -> int:
     return next(step.index for step in trace.steps if step.start - len(trace.header.prompt) + len(step.emitted) > place)
 
 
-@slow  # it measures a landscape
+@pytest.mark.slow  # it measures a landscape
 def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     opened: Any, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +141,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     said(page, "This page does not have the run's model")
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("button", choose([OWN, "#run-stop"], [OWN]))  # the form's has its tests with runs
 def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.MonkeyPatch, button: str) -> None:
     """By its own button and by that of the form; then it can be asked for again."""

@@ -101,6 +101,7 @@ def test_a_guess_is_pressed_on_the_stage_itself(new_page: NewPage, served: Serve
     assert "The target writes this token too." in page.inner_text(".app-learn-reply")
 
 
+@slow  # some seconds in a browser
 def test_the_rails_are_left_and_found_again(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=verify&at=silence")
     page.keyboard.press("ArrowLeft")
@@ -114,6 +115,7 @@ def test_the_rails_are_left_and_found_again(new_page: NewPage, served: Served) -
     page.wait_for_function(f"globalThis.SpecscopeApp?.shown.learn && {PLAYER}.state.step === 2")
 
 
+@slow  # some seconds in a browser
 def test_a_number_an_order_and_several_presses_are_judged(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=law&at=letters")
     page.click("#learn .app-learn-ask [type=submit]")
@@ -134,6 +136,7 @@ def test_a_number_an_order_and_several_presses_are_judged(new_page: NewPage, ser
     page.wait_for_selector(".app-learn-reply.app-right")
 
 
+@slow  # some seconds in a browser
 def test_a_slider_opens_the_runs_that_it_shows(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=verify&at=predict")
     assert page.locator(".app-learn-slider").is_hidden()  # it would answer the question
@@ -143,6 +146,7 @@ def test_a_slider_opens_the_runs_that_it_shows(new_page: NewPage, served: Served
     assert "17" in page.inner_text(".app-learn-value")
 
 
+@slow  # some seconds in a browser
 def test_a_chart_of_the_debug_page_is_one_press_away(new_page: NewPage, served: Served) -> None:
     """In this tab: going back leads to the lesson as it was left, with its answer."""
     page = enter(new_page(), served, "lesson=debug&at=cliff")
@@ -165,6 +169,7 @@ def test_a_chart_of_the_debug_page_is_one_press_away(new_page: NewPage, served: 
 WRONG = ["lesson=nothing", "lesson=../../etc", "lesson=verify&at=nothing", "lesson=%00"]
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("query", choose(WRONG, WRONG[1:3]))
 def test_a_wrong_address_shows_a_sentence_or_the_beginning(new_page: NewPage, served: Served, query: str) -> None:
     page = new_page()
@@ -195,6 +200,7 @@ def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served
     page.wait_for_selector("body:not(.app-presenting)")
 
 
+@slow  # some seconds in a browser
 def test_the_view_that_a_screen_is_about_is_in_sight(new_page: NewPage, served: Served) -> None:
     """Below the fold nobody would look for the ring."""
     page = enter(new_page(width=1440, height=900), served, "lesson=cache&at=ring")
@@ -211,7 +217,7 @@ def lessons(each: int, quick: Sequence[str] = ()) -> list[Any]:
     return [pytest.param(lesson, marks=mark) for lesson, mark in zip(LESSONS, marks, strict=True)]
 
 
-@pytest.mark.parametrize("lesson", lessons(2, ["slow"]))
+@pytest.mark.parametrize("lesson", lessons(2))
 def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage, served: Served, lesson: str) -> None:
     """Before and after its answer no screen scrolls sideways, and every control has a name."""
     page = enter(new_page(width=390, height=844), served, f"lesson={lesson}")

@@ -82,6 +82,7 @@ def test_its_words_can_be_read_and_all_of_it_is_in_sight(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_it_is_stepped_through_by_keyboard_before_its_end(new_page: NewPage, served: Served) -> None:
     page = served.land(new_page(height=720))
     page.wait_for_function(f"{RACE}.state.playing")
@@ -153,6 +154,7 @@ def test_other_ways_lead_on(new_page: NewPage, served: Served) -> None:
     assert page.evaluate(GONE) and page.is_visible(".app-root")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_back_from_what_it_led_to_shows_it_as_it_was(new_page: NewPage, served: Served) -> None:
     """Its address stayed after it was left, so that Back left the site."""
     page = served.land(new_page())
@@ -226,6 +228,7 @@ def test_a_trace_that_is_dropped_on_it_is_shown(new_page: NewPage, served: Serve
     assert page.evaluate(GONE)
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["dark"]))  # the page itself is looked at in light
 def test_it_has_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")

@@ -132,6 +132,7 @@ def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Se
     assert "run=prompt-lookup-defaults" in page.url
 
 
+@slow  # some seconds in a browser
 def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     for _ in range(2):

@@ -36,6 +36,7 @@ def test_the_gallery_is_in_the_order_of_the_recordings(new_page: NewPage, served
     assert page.locator(".app-gallery h4").all_inner_texts() == [group for _, group in groups]
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("width", choose([1440, 390], [1440]))
 def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_its_place(
     new_page: NewPage, served: Served, width: int

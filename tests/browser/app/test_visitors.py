@@ -277,6 +277,7 @@ def test_a_run_whose_connection_is_lost_stays_and_can_be_saved(
         cable.close()
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_closed_tab_frees_the_engine_within_a_second(
     new_page: NewPage,
     served: Served,

@@ -210,6 +210,7 @@ def test_greedy_steps_are_predicted_to_the_last_one(gamma: int) -> None:
     assert tally.steps == sum(expected_steps(answer, gamma) for answer in chances)
 
 
+@pytest.mark.slow  # it measures
 def test_sampled_steps_are_predicted_in_the_mean() -> None:
     """Ninety texts of 24 tokens: the standard error is about 1.5%."""
     experiment = make_experiment(engine(hashed(7, 2)), 24, kinds=("code",) * 90)

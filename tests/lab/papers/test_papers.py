@@ -73,6 +73,7 @@ def test_long_drafts_are_compared_place_by_place() -> None:
     assert table.column("matching tokens")[0] >= table.column("common prefix")[0] > 0.0
 
 
+@pytest.mark.slow  # it measures
 def test_trees_and_windows_end_with_the_heads() -> None:
     """A deeper product would be cut to a small one, and of more guesses than heads none can be accepted."""
     for count in (2, 4):
@@ -113,6 +114,7 @@ def claim_of(paper: str, title: str, experiment: Experiment) -> CheckedClaim:
     return checked
 
 
+@pytest.mark.slow
 def test_trained_variants_are_compared(tmp_path: Path) -> None:
     """Adapters after two layers and of two architectures; and a model with heads of its own."""
     main = machine("llama")

@@ -62,6 +62,7 @@ def test_paraphrases_are_right():
         assert code.right("", other, one), (one, other)
 
 
+@pytest.mark.slow
 def test_every_operation_is_written_and_means_what_it_says():
     seen: set[tuple[str, int]] = set()
     for seed in range(2000):

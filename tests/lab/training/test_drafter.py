@@ -117,6 +117,7 @@ def test_a_drafter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, b
     assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
 
 
+@pytest.mark.slow  # it trains
 def test_a_killed_training_ends_as_an_unbroken_one(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     """What the model says is not saved: it is read again, to the last bit the same."""
     unbroken = DrafterLearner(backbone(), SMALL, seed=1)

@@ -99,6 +99,7 @@ def test_it_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: B
     assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
 
 
+@pytest.mark.slow  # it trains
 def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     exact = train(Eagle3Learner(backbone(), EagleSettings(), IDS, seed=1), batch, tmp_path / "exact", steps=12)
     model = Backbone(backbone().model.to(torch.bfloat16), "llama")

@@ -14,7 +14,7 @@ from decoding.model.loading import decoder_of
 from lab.training.generation import Generation, SeededPrompt
 from lab.training.text_batch import TextBatch
 from tests.families import FAMILIES, needs_compiler, tiny
-from tests.tiers import crossed
+from tests.tiers import crossed, sampled
 
 pytestmark = needs_compiler
 PROMPTS = [[(7 * number + place * place) % 67 for place in range(1 + 11 * number)] for number in range(9)]
@@ -32,6 +32,7 @@ def alone(model: Decoder, prompt: list[int], seed: int, temperature: float) -> l
     return list(Engine(model, Codec()).generate(prompt, sampling=sampling, **options).ids)
 
 
+@sampled
 @pytest.mark.parametrize(("family", "temperature"), crossed([(family,) for family in COMPILED], [0.0, 1.0]))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_each_text_is_the_one_written_alone(family: str, temperature: float, dtype: torch.dtype) -> None:

@@ -101,6 +101,7 @@ def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, 
     assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
 
 
+@pytest.mark.slow  # it trains
 def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     exact = train(KangarooLearner(backbone(), AdapterSettings(1), seed=1), batch, tmp_path / "exact", steps=12)
     model = Backbone(backbone().model.to(torch.bfloat16), "llama")

@@ -215,6 +215,7 @@ def weights_of(learner: Any) -> list[Tensor]:
     return [w.detach().clone() for group in learner.groups.values() for w in group.weights.values()]
 
 
+@slow  # it trains
 @pytest.mark.parametrize("joint", [None, JOINT])
 def test_a_killed_training_goes_on_to_the_same_weights(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, joint: Joint | None
@@ -239,6 +240,7 @@ def logits_of(model: Any, batch: Batch) -> Tensor:
     return logits
 
 
+@slow
 def test_a_model_that_learns_with_its_heads_keeps_its_original_inside(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path
 ) -> None:

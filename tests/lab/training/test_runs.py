@@ -159,6 +159,7 @@ def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Co
         load_adapter(str(home / "out"), load_model(str(home / "other"), "cpu", "float32"))
 
 
+@pytest.mark.slow  # it trains
 @pytest.mark.parametrize("train", [medusa, kangaroo, eagle3])
 def test_no_more_lines_are_read_at_once_than_allowed(
     home: Path, monkeypatch: pytest.MonkeyPatch, train: Callable[..., int]
@@ -377,6 +378,7 @@ def test_fewer_answers_at_once_go_on_where_the_memory_ended(
     assert json.loads((tmp_path / "answers.state.json").read_text())["done"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_answers_follow_the_models_distribution_and_not_its_usual_settings(

@@ -45,6 +45,7 @@ def model(backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path) -> st
     return str(folder)
 
 
+@pytest.mark.slow
 def test_every_stage_is_made_once_and_the_parts_are_opened(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def test_data_that_teaches_nothing_and_foreign_tokenizers_are_refused(codec: Cod
         source(codec, vocabulary=20)
 
 
+@pytest.mark.slow
 def test_the_language_is_drawn_by_seed_and_step(codec: Codec) -> None:
     one, again = (LanguageSource(codec.tokenizer, 300, lines=2, length=700, seed=3) for _ in range(2))
     batch = one.draw(5)

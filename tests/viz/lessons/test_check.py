@@ -38,6 +38,7 @@ def test_every_recording_is_shown_or_counted_in_some_lesson() -> None:
     assert recorded <= named
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("lesson", "old", "new", "words"),
     [
@@ -109,6 +110,7 @@ def test_the_runs_of_a_slider_differ_in_one_setting(tmp_path: Path) -> None:
     assert any("differ in one setting, not in" in problem for problem in check_folder(tmp_path, LIBRARY))
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 0
     assert "nothing wrong" in capsys.readouterr().out
