@@ -185,6 +185,11 @@ def test_a_circle_is_noticed() -> None:
     assert circles(graph) == {frozenset("bcd")}
 
 
+def test_the_engine_stays_small() -> None:
+    """It takes token ids and returns steps; what reads records, trains or serves belongs in the packages beside it."""
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in ENGINE) <= 19_000
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model. Of a method it knows the types."""

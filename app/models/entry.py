@@ -71,7 +71,8 @@ class CatalogEntry:
         if self.model == "toy":
             return 0
         from decoding.loader import check_tokens, load_codec
-        from decoding.model.weight_bytes import weight_bytes
+
+        from .weight_bytes import weight_bytes
 
         report(f"checking {self.name}", 0.0)
         dtype = self.dtype or (DTYPE if self.model in FOLDERS else None)

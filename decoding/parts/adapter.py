@@ -25,21 +25,13 @@ from ..model.split import AnyDecoder
 from ..model.upload import upload
 from ..tree import closure, depths, is_chain
 from .adapter_config import ARCHITECTURES, AdapterConfig
-from .layer_math import attend, norm, rotated
+from .layer_math import PRODUCTS, attend, norm, rotated
 from .native_adapter import native_adapter
 from .part_files import NamedWeights
 
 Mix = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
 
-# Products of the arithmetic, and the weights that each multiplies by.
-_PRODUCTS = {
-    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    "out": ("self_attn.o_proj",),
-    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
-    "down": ("mlp.down_proj",),
-    "linear.0": ("linear.0",),
-    "linear.1": ("linear.1",),
-}
+_PRODUCTS = {**PRODUCTS, "linear.0": ("linear.0",), "linear.1": ("linear.1",)}
 
 
 class _Block:

@@ -5,7 +5,6 @@ vocabulary.safetensors holds `ids`, the tokens that the drafter may draft, ascen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -53,11 +52,3 @@ def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
 def drafted_by(model: Model) -> DraftVocabulary | None:
     """Return the tokens that a draft model's logits are over; None: all."""
     return model.drafts if isinstance(model, Decoder) else None
-
-
-def write_vocabulary(folder: Path, ids: Sequence[int]) -> None:
-    """Let the drafter in `folder` draft these tokens only."""
-    from safetensors.torch import save_file
-
-    save_file({"ids": torch.tensor(sorted(set(ids)), dtype=torch.int32)}, folder / f"{VOCABULARY_FILE}.new")
-    (folder / f"{VOCABULARY_FILE}.new").replace(folder / VOCABULARY_FILE)

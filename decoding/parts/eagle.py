@@ -29,7 +29,7 @@ from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
 from .eagle_config import EagleConfig
-from .layer_math import attend, norm, rotated
+from .layer_math import PRODUCTS, attend, norm, rotated
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 MixQkv = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
 
 _AT = "layers.0."
-_PRODUCTS = {
-    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    "out": ("self_attn.o_proj",),
-    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
-    "down": ("mlp.down_proj",),
-}
 
 
 class Block:
@@ -56,7 +50,7 @@ class Block:
         self._config, self._weights = config, weights
         self._products = {
             name: product(torch.cat(_each(weights, stems, "weight")), _joined(_each(weights, stems, "bias")))
-            for name, stems in _PRODUCTS.items()
+            for name, stems in PRODUCTS.items()
         }
         self._products["fc"] = product(weights["fc.weight"], None)
 

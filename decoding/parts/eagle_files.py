@@ -94,15 +94,6 @@ def save_eagle(folder: Path, config: EagleConfig, weights: NamedWeights, ids: to
     save_part(folder, "model.safetensors", {**weights, **mapping}, _config_json(config, steps), {"format": "pt"})
 
 
-def learnt_guesses(folder: Path) -> int:
-    """Return how many guesses in a row a drafter was trained to make, by its configuration; else 1."""
-    settings: JSON = read_json(folder / "config.json").get("speculators_config")
-    proposals = settings.get("proposal_methods") if isinstance(settings, dict) else None
-    first = proposals[0] if isinstance(proposals, list) and proposals else None
-    count = first.get("speculative_tokens") if isinstance(first, dict) else None
-    return count if type(count) is int and count > 0 else 1
-
-
 def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
     proposal = {"proposal_type": "greedy", "speculative_tokens": steps, "verifier_accept_k": 1, "accept_tolerance": 0.0}
     return {

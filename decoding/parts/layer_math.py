@@ -8,6 +8,14 @@ import torch
 
 from ..model.rope import RopeTables
 
+# The matrix products of the layer, and the weights that each multiplies by.
+PRODUCTS = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "out": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+}
+
 
 def norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:  # (..., H)
     """Divide rows by their root mean square, and scale them."""

@@ -23,7 +23,8 @@ from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.model.session import ProgressCallback
 from decoding.parts.datastore import DIGEST, FORMAT, HEADER, VERSION, digest, fingerprint
-from decoding.parts.suffixes import sort_suffixes
+
+from .suffix_sorting import sort_suffixes
 
 CHUNK = 2**24  # tokens sorted together; even, so that every array in the file begins at a multiple of four bytes
 _MOST_CHUNKS = 256

@@ -15,7 +15,7 @@ from decoding.embedded import TARGET
 from decoding.errors import ParamError
 from decoding.loader import load
 from decoding.model.session import ProgressCallback
-from decoding.parts.draft_vocabulary import VOCABULARY_FILE, write_vocabulary
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE
 from decoding.types import JSON
 
 from ..pocket.quality import measure, total
@@ -35,7 +35,7 @@ from .medusa import HeadSettings, MedusaLearner
 from .optimizers import GroupedAdamW
 from .report import write_report
 from .sources import FileSource, Source
-from .vocabulary import check_count, common_tokens, coverage
+from .vocabulary import check_count, common_tokens, coverage, write_vocabulary
 
 _VOCABULARY_STEPS = 64  # batches of the language in which common tokens are counted
 LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn without end

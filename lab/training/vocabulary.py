@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from decoding.errors import ParamError
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE
 
 from .batches import Batch
 
@@ -32,3 +34,11 @@ def coverage(batches: Iterable[Batch], ids: Tensor) -> float:
     """Return the share of the answers' tokens that are among these."""
     tokens = torch.cat([batch.ids[batch.learnt].long() for batch in batches])
     return float(torch.isin(tokens, ids).float().mean())
+
+
+def write_vocabulary(folder: Path, ids: Sequence[int]) -> None:
+    """Let the drafter in `folder` draft these tokens only."""
+    from safetensors.torch import save_file
+
+    save_file({"ids": torch.tensor(sorted(set(ids)), dtype=torch.int32)}, folder / f"{VOCABULARY_FILE}.new")
+    (folder / f"{VOCABULARY_FILE}.new").replace(folder / VOCABULARY_FILE)

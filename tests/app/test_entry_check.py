@@ -14,10 +14,10 @@ from app.models import entry
 from app.models.catalog import read_catalog
 from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
+from app.models.weight_bytes import weight_bytes
 from decoding import load
 from decoding.errors import ModelError
 from decoding.model import files
-from decoding.model.weight_bytes import weight_bytes
 from tests.families import FAMILIES, tiny
 from tests.gguf_writer import write
 from tests.test_load import WORDS, save

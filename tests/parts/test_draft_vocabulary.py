@@ -18,10 +18,11 @@ from decoding.model.loading import decoder_of
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_files import load_adapter, save_adapter
-from decoding.parts.draft_vocabulary import VOCABULARY_FILE, drafted_by, narrowed, read_vocabulary, write_vocabulary
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE, drafted_by, narrowed, read_vocabulary
 from decoding.parts.heads import Heads, HeadWeights, load_heads, save_heads
 from decoding.sampling import Sampling
 from decoding.types import JSON
+from lab.training.vocabulary import write_vocabulary
 from tests.families import adapter, near, tiny
 
 COMMON = [*range(3, 40), 44, 66]

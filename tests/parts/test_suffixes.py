@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from decoding.parts.suffixes import sort_by_doubling, sort_suffixes
+from lab.training.suffix_sorting import sort_by_doubling, sort_suffixes
 
 
 @pytest.mark.parametrize("vocabulary", [1, 2, 5, 60_000])

@@ -13,10 +13,10 @@ from torch.nn.functional import cross_entropy
 
 from decoding.errors import ParamError
 from decoding.model.loading import decoder_of
-from decoding.parts.eagle_files import learnt_guesses, load_eagle
+from decoding.parts.eagle_files import load_eagle
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
-from lab.training.eagle3 import Eagle3Learner, EagleSettings
+from lab.training.eagle3 import Eagle3Learner, EagleSettings, learnt_guesses
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 

@@ -14,10 +14,10 @@ from decoding.errors import ParamError
 from decoding.model.loading import decoder_of
 from decoding.parts.adapter_config import ARCHITECTURES
 from decoding.parts.adapter_files import load_adapter
-from decoding.parts.draft_vocabulary import write_vocabulary
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
 from lab.training.kangaroo import AdapterSettings, KangarooLearner, usual_exit
+from lab.training.vocabulary import write_vocabulary
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 

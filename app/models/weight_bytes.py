@@ -8,15 +8,15 @@ from pathlib import Path
 
 import torch
 
-from ..gguf.file import GgufFile
-from ..gguf.folder import is_gguf
-from ..gguf.names import read_config as read_gguf_config
-from .config import has_decoder, read_shape
-from .files import TensorFiles, read_config
-from .layout import Sizes, find_devices
-from .precision import Precision, find_precision
-from .transformers_loading import check_architecture
-from .transformers_quantised import check_quantisation, count_parameters, needed_bytes
+from decoding.gguf.file import GgufFile
+from decoding.gguf.folder import is_gguf
+from decoding.gguf.names import read_config as read_gguf_config
+from decoding.model.config import has_decoder, read_shape
+from decoding.model.files import TensorFiles, read_config
+from decoding.model.layout import Sizes, find_devices
+from decoding.model.precision import Precision, find_precision
+from decoding.model.transformers_loading import check_architecture
+from decoding.model.transformers_quantised import check_quantisation, count_parameters, needed_bytes
 
 
 def weight_bytes(path: Path, device: str | None = None, dtype: str | None = None, *, here: bool = True) -> int:
