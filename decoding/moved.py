@@ -10,13 +10,19 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_STORE = ("checks", "folder", "query", "schema", "sql", "tables")  # of what `decoding.evaluate` held
+_STORE = ("apart", "checks", "folder", "query", "query_process", "query_size", "schema", "shared_tables", "sql")
+_ANALYSIS = ("bench", "child_process", "doctor", "evaluate", "imports", "landscape", "metrics", "prompts", "tuned")
 # The longest name that fits counts.
 _PATHS = {
-    **{f"decoding.{name}": f"analysis.{name}" for name in ("bench", "doctor", "evaluate", "imports", "landscape")},
-    **{f"decoding.{name}": f"analysis.{name}" for name in ("metrics", "prompts", "tuned")},
-    **{f"decoding.evaluate.{name}": f"analysis.store.{name}" for name in _STORE},
+    **{f"decoding.{name}": f"analysis.{name}" for name in _ANALYSIS},
+    **{f"decoding.evaluate.{name}": f"analysis.store.{name}" for name in (*_STORE, "tables", "totals")},
+    **{f"decoding.imports.{name}": f"analysis.restoring.{name}" for name in ("restore", "restoring_loop")},
     "decoding.cli": "cli",
+    "decoding.model.texts": "lab.training.text_batch",
+    "decoding.model.weight_bytes": "app.models.weight_bytes",
+    "decoding.parts.building": "lab.training.datastore",
+    "decoding.tokenizer_apart": "app.models.tokenizer_apart",
+    "decoding.trace.cache_slots": "viz.cache_slots",
     "decoding.trace.export": "analysis.export",
 }
 

@@ -13,7 +13,7 @@ import pytest
 
 import decoding
 import viz
-from decoding import DecodeOptions, Engine, OptionError, ParamError
+from decoding import DecodeOptions, Engine, OptionError, ParamError, moved
 from tests import ROOT
 from tests.toys import cycle, engine
 
@@ -81,6 +81,14 @@ def test_modules_that_moved_are_found_by_their_old_names() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "True", "analysis.metrics.cost"]
+
+
+def test_every_old_name_leads_to_a_module() -> None:
+    """The finder takes any old name and fails only when it imports what stands behind it."""
+    for old, new in moved._PATHS.items():
+        place = ROOT.joinpath(*new.split("."))
+        assert place.with_suffix(".py").is_file() or (place / "__init__.py").is_file(), f"{old} leads to {new}"
+        assert not ROOT.joinpath(*old.split(".")).with_suffix(".py").exists(), f"{old} hides a module"
 
 
 def test_a_method_needs_nothing_but_decoding() -> None:
