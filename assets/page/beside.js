@@ -34,7 +34,7 @@ export class Beside {
     stage.append(this.node);
     stage.after(this.difference);
     stage.classList.add("app-two");
-    this.player = new Player(place, { source: source(() => this.facts.run), led: true });
+    this.player = new Player(place, { source: source(() => this.facts.run), follower: true });
     this.player.root.addEventListener("keydown", (event) => this.pass(event));
     this.sized = new ResizeObserver(() => this.align());
     for (const { root } of [lead, this.player]) this.sized.observe(root);

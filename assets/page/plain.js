@@ -33,7 +33,7 @@ const place = (id) => {
 
 const begin = async () => {
   const props = await dataOf("page/props");
-  /** @type {any} what each part gets; nothing that is asked of a form is heard */
+  /** @type {any} what each part gets; calls that would change a form do nothing */
   const io = { server: plainServer, watch: () => {}, fill: () => {}, again: () => {}, race: () => {}, branch: () => {} };
   showViewer(place("viewer"), { ...io, props: { ...props.viewer, live: false } });
   const run = asked().get("run");

@@ -37,16 +37,16 @@ let made = 0;
 export class Player {
   /**
    * @param {HTMLElement} element what it is drawn into
-   * @param {{ source?: Source, on?: Host, led?: boolean, small?: boolean }} [host] a follower (`led`) has no keys
+   * @param {{ source?: Source, on?: Host, follower?: boolean, small?: boolean }} [host] a follower has no keys
    * and no landmarks of its own; a small player is a name and a stage, of which up to six fit side by side
    */
-  constructor(element, { source = {}, on = {}, led = false, small = false } = {}) {
+  constructor(element, { source = {}, on = {}, follower = false, small = false } = {}) {
     made += 1;
     this.element = element;
     this.source = source;
     this.on = on;
     this.small = small;
-    this.role = led ? "group" : "region"; // of its parts: on a page with several players, those of one are landmarks
+    this.role = follower ? "group" : "region"; // of its parts: on a page with several players, those of one are landmarks
     this.number = made;
     this.destroyed = false;
     this.took = 0; // milliseconds of the last drawing
@@ -90,9 +90,9 @@ export class Player {
       if (target instanceof Node && !this.transport.bar.contains(target)) this.transport.unfold(false);
     });
     for (const name of ["click", "keydown"]) this.root.addEventListener(name, ({ target }) => this.detail.pressed(target), true);
-    this.root.classList.toggle("ss-led", led);
+    this.root.classList.toggle("ss-follower", follower);
     this.root.classList.toggle("ss-small", small);
-    this.deafen = led ? () => {} : listenToPlayerKeys(this);
+    this.unsubscribe = follower ? () => {} : listenToPlayerKeys(this);
     const bar = /** @type {HTMLElement} */ (this.transport.bar.parentElement);
     this.hidden = false;
     this.sized = new ResizeObserver(() => {
@@ -417,7 +417,7 @@ export class Player {
     this.clock.stop();
     if (this.request !== undefined) cancelAnimationFrame(this.request);
     clearTimeout(this.waits);
-    this.deafen();
+    this.unsubscribe();
     this.stage.destroy();
     this.cards.destroy();
     this.sized.disconnect();

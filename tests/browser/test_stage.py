@@ -137,7 +137,7 @@ def test_six_small_stages_have_room_side_by_side(show: Show, width: int) -> None
         globalThis.small = given.map((lines) => {
           const node = grid.appendChild(document.createElement("div"));
           node.style = "min-width: 0";
-          const each = new Specscope.Player(node, { led: true, small: true });
+          const each = new Specscope.Player(node, { follower: true, small: true });
           each.feed(lines);
           each.goto({ step: 2, phase: "answers" });
           each.flush();

@@ -58,7 +58,7 @@ export class Learn {
     this.root.addEventListener("fullscreenchange", () => {
       if (!document.fullscreenElement) this.column.stopPresenting();
     });
-    this.quiet = listenToKeys(this.root, (event) => this.column.key(event)); // before the player: some keys mean more here
+    this.unsubscribe = listenToKeys(this.root, (event) => this.column.key(event)); // before the player: some keys mean more here
     this.player = new Player(lead, {
       source: runSource(server, () => this.run),
       on: { link: () => this.address(), change: (place) => this.moved(place) },
@@ -238,7 +238,7 @@ export class Learn {
     this.others = runs.map((run, i) => {
       const node = el("div", { class: "app-learn-other" });
       this.stages.append(node);
-      const player = new Player(node, { source: runSource(this.server, () => run), led: true, small: many });
+      const player = new Player(node, { source: runSource(this.server, () => run), follower: true, small: many });
       player.feed(/** @type {RunLine[]} */ (linesIn(texts[i])));
       this.withhold(player);
       return player;
@@ -312,7 +312,7 @@ export class Learn {
   destroy() {
     this.gone.abort();
     this.seen.disconnect();
-    this.quiet();
+    this.unsubscribe();
     for (const player of [this.player, ...this.others]) player.destroy();
   }
 }

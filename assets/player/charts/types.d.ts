@@ -151,7 +151,7 @@ export interface PlotElement extends HTMLDivElement {
   _fullLayout: { width: number; height: number; xaxis: Axis; [name: string]: Value };
   _context?: object;
   layout: Layout;
-  on(name: string, heard: (event: PlotEvent) => void): void;
+  on(name: string, listener: (event: PlotEvent) => void): void;
 }
 
 /** A point of a chart, as plotly names it. */

@@ -78,7 +78,7 @@ export class Race {
     this.sized = new ResizeObserver(() =>
       this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW));
     this.sized.observe(element);
-    this.deafen = listenToKeys(this.root, (event) => event.key === " " && this.toggle(), this.scrubber);
+    this.unsubscribe = listenToKeys(this.root, (event) => event.key === " " && this.toggle(), this.scrubber);
   }
 
   build() {
@@ -300,7 +300,7 @@ export class Race {
 
   destroy() {
     this.destroyed = true;
-    this.deafen();
+    this.unsubscribe();
     if (this.request !== undefined) cancelAnimationFrame(this.request);
     this.themed.disconnect();
     this.sized.disconnect();
