@@ -21,6 +21,7 @@ _PATHS = {
     "decoding.model.texts": "lab.training.text_batch",
     "decoding.model.weight_bytes": "app.models.weight_bytes",
     "decoding.parts.building": "lab.training.datastore",
+    "decoding.parts.places": "decoding.parts.named",
     "decoding.tokenizer_apart": "app.models.tokenizer_apart",
     "decoding.trace.cache_slots": "viz.cache_slots",
     "decoding.trace.export": "analysis.export",

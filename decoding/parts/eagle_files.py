@@ -1,6 +1,6 @@
-"""Folders of EAGLE-3 drafters: found, checked against the model before any weight is read, and written.
+"""Folders of EAGLE-3 drafters: found, and checked against the model before any weight is read.
 
-Only safetensors are read: pickled weights can run code. What is written is the format of the library speculators.
+Only safetensors are read: pickled weights can run code.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from ..errors import ModelError, UnfitError
 from ..model.files import TensorFiles, read_json
 from ..model.transformers_model import AnyModel
 from ..params import shown
-from ..types import JSON
 from .eagle import Eagle
-from .eagle_config import FLAGS, EagleConfig, read_config, usual_taps
-from .part_files import NamedWeights, digest_of, save_part
+from .eagle_config import EagleConfig, read_config, usual_taps
+from .part_files import NamedWeights, digest_of
 
-FORMAT = "0.9.0"  # of the library whose format is written
 _OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
 _FC_NORMS = ("input_norm.", "fc_norm.")
 _LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
@@ -82,38 +80,6 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
     if (ids := _ids(config, mapping)) is not None:
         weights["ids"] = ids
     return StoredEagle(config, taps, weights, f"{place.resolve().name} {digest_of(raw, weights)}")
-
-
-def save_eagle(folder: Path, config: EagleConfig, weights: NamedWeights, ids: torch.Tensor | None, steps: int) -> None:
-    """Write a drafter; `steps` is how many guesses in a row it was trained to make."""
-    mapping = dict[str, torch.Tensor]()
-    if ids is not None:
-        draftable = torch.zeros(config.shape.vocabulary, dtype=torch.bool)
-        draftable[ids] = True
-        mapping = {"d2t": ids.long() - torch.arange(len(ids)), "t2d": draftable}
-    save_part(folder, "model.safetensors", {**weights, **mapping}, _config_json(config, steps), {"format": "pt"})
-
-
-def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
-    proposal = {"proposal_type": "greedy", "speculative_tokens": steps, "verifier_accept_k": 1, "accept_tolerance": 0.0}
-    return {
-        "architectures": ["Eagle3Speculator"],
-        "speculators_model_type": "eagle3",
-        "speculators_version": FORMAT,
-        "transformer_layer_config": dict(config.layer),
-        "draft_vocab_size": config.draft_vocabulary,
-        "target_hidden_size": config.target_hidden,
-        "eagle_aux_hidden_state_layer_ids": list(config.taps or ()),
-        **{name: getattr(config, name) for name in FLAGS},
-        "embed_requires_grad": False,
-        "tie_word_embeddings": False,
-        "speculators_config": {
-            "algorithm": "eagle3",
-            "default_proposal_method": "greedy",
-            "proposal_methods": [proposal],
-            "verifier": {"name_or_path": config.verifier, "architectures": []},
-        },
-    }
 
 
 def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, lenient: bool) -> None:

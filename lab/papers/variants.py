@@ -34,7 +34,7 @@ def load_drafters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """Load a variant for every EAGLE-3 drafter in a folder of folders."""
     from decoding.parts.eagle_files import load_eagle
 
-    from ..training.eagle3 import learnt_guesses
+    from ..training.eagle_folder import learnt_guesses
 
     model, variants = _decoder(engine), dict[str, Variant]()
     for place in _folders(folder, "--eagle-variants", "drafters"):

@@ -21,17 +21,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from decoding.errors import ParamError
-from decoding.model.files import read_json
 from decoding.model.rope import RopeTables
 from decoding.parts.eagle import Block
 from decoding.parts.eagle_config import FLAGS, EagleConfig, read_config, usual_taps
-from decoding.parts.eagle_files import save_eagle, verifier_name
+from decoding.parts.eagle_files import verifier_name
 from decoding.parts.layer_math import attend
 from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import IGNORED, Batch
 from .drafted import DraftedTokens, DraftScores
+from .eagle_folder import save_eagle
 from .fresh_weights import fresh_weights
 from .optimizers import Group
 from .pieces import learn_in_pieces
@@ -228,12 +228,3 @@ def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> 
 def _base(config: Any) -> float:
     """Return the base of the model's rotary embedding."""
     return float((getattr(config, "rope_parameters", None) or {}).get("rope_theta", 1e4))
-
-
-def learnt_guesses(folder: Path) -> int:
-    """Return how many guesses in a row a drafter was trained to make, by its configuration; else 1."""
-    settings: JSON = read_json(folder / "config.json").get("speculators_config")
-    proposals = settings.get("proposal_methods") if isinstance(settings, dict) else None
-    first = proposals[0] if isinstance(proposals, list) and proposals else None
-    count = first.get("speculative_tokens") if isinstance(first, dict) else None
-    return count if type(count) is int and count > 0 else 1

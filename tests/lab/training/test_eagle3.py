@@ -16,7 +16,8 @@ from decoding.model.loading import decoder_of
 from decoding.parts.eagle_files import load_eagle
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
-from lab.training.eagle3 import Eagle3Learner, EagleSettings, learnt_guesses
+from lab.training.eagle3 import Eagle3Learner, EagleSettings
+from lab.training.eagle_folder import learnt_guesses
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 
