@@ -145,10 +145,10 @@ def sampled(draft: Draft, answers: TargetAnswers, draws: Draws, tested: dict[int
                 continue
             p, q = remainder.odds(guess)
             tested[guess] = draws.fresh()
-            if tested[guess] * q < p:
+            if tested[guess] * q < p:  # with probability min(1, p/q)
                 return draft.tokens[guess]
             remainder.reject(guess)
-        return remainder.draw()
+        return remainder.draw()  # from the residual, or from p where nothing was rejected
 
     return choose
 

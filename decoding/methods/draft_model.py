@@ -6,8 +6,11 @@ Algorithm
   L1  let the drafter read what was committed since its last turn
   L2  let it write gamma tokens one by one, each drawn from its own distribution q
   L3  stop early when it is unsure: the probability of its likeliest token is below the threshold, or the text ends
-  L4  the target reads the chain; the engine accepts each token x with probability min(1, p(x)/q(x))
-  L5  forget the rejected tokens in the drafter's cache; after full acceptance its last token is still unread
+  L4  the target reads the chain: one pass gives p at every token, and one more for the token after the last
+  L5  the engine tests the tokens in order, and accepts x with probability min(1, p(x)/q(x)) (`accept.sampled`)
+  L6  at the first rejection the next token is drawn from norm(max(0, p - q)) instead (`accept.residual`)
+  L7  after full acceptance one more token is drawn from p (`accept.sampled`)
+  L8  forget the rejected tokens in the drafter's cache; after full acceptance its last token is still unread
 
   symbol  meaning
   gamma   tokens drafted per step
@@ -62,7 +65,8 @@ class DraftModel(Method):
     def propose(self) -> Proposal:
         """Propose the root and the drafter's chain."""
         self._chain, self._gamma = Chain(), min(self._params.gamma, self._context.room)
-        return self._drafter.propose(self._chain, self._gamma, self._draft, self._params.threshold > 0.0)  # L4
+        # What is proposed here goes through L4, L5, L6 and L7 in the engine.
+        return self._drafter.propose(self._chain, self._gamma, self._draft, self._params.threshold > 0.0)
 
     def _draft(self, chain: OpenChain, read: Read) -> None:
         """Draft token by token."""
@@ -74,7 +78,7 @@ class DraftModel(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the drafter's cache hold the committed text and nothing else."""
-        self._drafter.forget()  # L5
+        self._drafter.forget()  # L8
 
     def panel(self) -> DraftModelPanel:
         """Return the drafter's confidence at every token it wrote, where a threshold asks for it."""
