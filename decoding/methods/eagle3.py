@@ -51,7 +51,9 @@ class Eagle3Params(Params):
 
     form: str = param("tree", label="Form", help="Draft a tree or a chain", choices=("tree", "chain"))
     m: int = param(60, label="Tree: size", symbol="m", help="Most guesses that the target reads", min=1, max=512)
-    k: int = param(10, label="Tree: width", symbol="k", help="Guesses per token, and expanded per level", min=1, max=64)
+    k: int = param(
+        10, label="Tree: width", symbol="k", help="Guesses per node, and nodes expanded per level", min=1, max=64
+    )
     depth: int = param(6, label="Tree: depth", help="Number of levels", min=1, max=32)
     gamma: int = param(5, label="Chain: length", symbol="γ", help="Most tokens drafted per step", min=1, max=64)
     threshold: float = share(0.0, label="Threshold", help="Stop expanding when the path probability falls below this")

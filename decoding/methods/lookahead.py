@@ -58,7 +58,9 @@ class LookaheadParams(Params):
         "row", label="Window shift", help="Shift by a row, or by tokens written", choices=("row", "hits")
     )
     drop_bonus: bool = param(False, label="Drop the bonus", help=_LIKE + "a full match writes N-1 tokens, not N")
-    repeat_history: bool = param(False, label="Repeat history", help=_LIKE + "greedy pools the last token repeated")
+    repeat_history: bool = param(
+        False, label="Repeat history", help=_LIKE + "greedy runs pool a step's last token in place of all"
+    )
     replace_end: bool = param(False, label="Replace ends", help=_LIKE + "sampling keeps ends out of the window")
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {

@@ -55,7 +55,10 @@ class MedusaParams(Params):
     paths: str = param("0;1;0,0", label="Given tree: paths", help="Paths of ranks: as text, JSON or a published list")
     heads: int = param(0, label="Heads", symbol="K", help="Number of heads to use (0: all)", min=0, max=64)
     acceptance: str = param(
-        "lossless", label="Acceptance", help="Typical changes the sampled distribution", choices=("lossless", "typical")
+        "lossless",
+        label="Acceptance",
+        help="Accept only the target's choice, or any typical token (not lossless when sampling)",
+        choices=("lossless", "typical"),
     )
     epsilon: float = share(
         0.09, label="Typical: bound", symbol="ε", help="Accept a token whose probability exceeds this"

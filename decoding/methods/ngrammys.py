@@ -65,7 +65,10 @@ class NGrammysParams(Params):
         "bigram", label="Short copies", help="Extend a short copy with bigrams, or drop it", choices=("bigram", "full")
     )
     ranking: str = param(
-        "distance", label="Unigram ranking", help="Rank as in the paper, or as in its code", choices=RANKINGS
+        "distance",
+        label="Unigram ranking",
+        help="Rank unigrams by distance, as the paper, or by inner product, as its code",
+        choices=RANKINGS,
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {

@@ -50,7 +50,9 @@ class SuffixParams(Params):
         1.0, label="Guesses per token", symbol="α", help="Guesses per token of the matching suffix", min=0.1, max=64.0
     )
     c: int = param(64, label="Most guesses", help="Most guesses per step", min=1, max=255)
-    epsilon: float = share(0.1, label="Least share", symbol="ε", help="Least share of a guess's path")
+    epsilon: float = share(
+        0.1, label="Least share", symbol="ε", help="Drop a guess whose path was followed less often than this"
+    )
     depth: int = param(64, label="Depth", help="Longest suffix and guesses together, in tokens", min=2, max=256)
     shape: str = param("tree", label="Form", help="Draft a tree, or its best chain", choices=("tree", "chain"))
     look_in: str = param(

@@ -60,7 +60,7 @@ class TokenRecyclingParams(Params):
     tree: str = param(
         "paper",
         label="Tree",
-        help="The paper's 80 guesses, a grown tree, or given",
+        help="The paper's tree of 80 guesses, one grown from measured hits of each rank, or given",
         choices=("paper", "grown", "given"),
     )
     size: int = param(80, label="Grown tree: size", help="Most guesses in the grown tree", min=1, max=255)
