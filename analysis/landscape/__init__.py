@@ -36,7 +36,7 @@ from .one_method import OneMethod
 from .target import Target
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
+    from decoding.loaded import Loaded
 
 LONGEST = 4096  # tokens of a text
 _VERSION = 1
@@ -45,7 +45,7 @@ MethodChoice = Sequence[str] | Mapping[str, Mapping[str, JSON]]
 
 
 def measure_landscape(
-    engine: Engine,
+    engine: Loaded,
     text: Prompt,
     methods: MethodChoice | None = None,
     *,
@@ -67,13 +67,13 @@ def measure_landscape(
         raise ParamError("the text has one token: a step can only begin after the first, so it needs two")
     check_count("first", first, 1, len(ids) - 1)
     requests = _requests(engine, ids, methods, max_new_tokens, cancel)
-    target = Target(engine, ids, requests)
+    target = Target(engine.model, engine.session_pool, ids, requests)
     measured, results = list[OneMethod](), list[dict[str, JSON]]()
     positions = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that nothing stored must be read again
     try:
         target.read_text()
         for done, request in enumerate(requests):
-            measured.append(method := OneMethod(engine, target, request))
+            measured.append(method := OneMethod(target, request, engine.draft))
             for start in range(0, len(positions), method.together):
                 if cancel.is_set():
                     break
@@ -109,7 +109,7 @@ def measure_landscape(
 
 
 def _requests(
-    engine: Engine, ids: Sequence[int], methods: MethodChoice | None, max_new_tokens: int, cancel: threading.Event
+    engine: Loaded, ids: Sequence[int], methods: MethodChoice | None, max_new_tokens: int, cancel: threading.Event
 ) -> list[Request]:
     """Build a checked request for every method."""
     if methods is None:

@@ -14,10 +14,10 @@ from decoding.model.upload import upload
 from .joined_trees import ROWS, HangingTree, join, passes
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
     from decoding.model.queued_tree import Parents
     from decoding.model.session import Model, TreeSession
     from decoding.model.upload import Tokens
+    from decoding.session_pool import SessionPool
 
     from .questions import Ask
 
@@ -28,14 +28,14 @@ class DraftReader:
     A pass reads the text on, as a chain, with the trees of many positions attached to it.
     """
 
-    def __init__(self, engine: Engine, model: Model, text: Sequence[int], room: int, largest_step: int) -> None:
+    def __init__(self, model: Model, pool: SessionPool, text: Sequence[int], room: int, largest_step: int) -> None:
         """Make `room` for what may be written after the text, in steps of at most `largest_step` rows."""
         rows = max(ROWS, 2 * largest_step)  # a step's own, after what was stored in front of them
         if model.rolling is not None:
             rows = max(rows, len(text))  # so that what was overwritten is never asked for again
         self.model = model
-        self._engine, self._text = engine, text
-        self.session = engine.session_pool.acquire(model, len(text) + room, rows)
+        self._pool, self._text = pool, text
+        self.session = pool.acquire(model, len(text) + room, rows)
         self._largest = min(ROWS, model.step_rows or ROWS)
         self.session.reset(len(text))
         # Scaled rotary embeddings of some models depend on how long a prompt is: then a pass serves one position.
@@ -43,7 +43,7 @@ class DraftReader:
 
     def close(self) -> None:
         """Return the session to the pool."""
-        self._engine.session_pool.release(self.model, self.session)
+        self._pool.release(self.model, self.session)
 
     def at(self, length: int, ask: Ask) -> TreeSession:
         """Make a session for one position, which holds `length` tokens of the text."""

@@ -22,7 +22,7 @@ from .questions import run_together
 from .target import GuessPath, Target, UnreadError
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
+    from decoding.model.session import Model
     from decoding.request import Request
 
     from .questions import Ask
@@ -35,7 +35,8 @@ class OneMethod:
     """One method at all positions."""
 
     @torch.inference_mode()
-    def __init__(self, engine: Engine, target: Target, request: Request) -> None:
+    def __init__(self, target: Target, request: Request, draft: Model | None) -> None:
+        """`draft` is the draft model, for a method that has one."""
         begun, params, room = time.perf_counter(), request.params, request.max_new_tokens
         self.name, self.unread = request.method.name, list[list[GuessPath]]()
         self._target, self._request = target, request
@@ -45,8 +46,8 @@ class OneMethod:
         self.together = max(1, min(_TOGETHER, _ROWS // max(1, params.rows)))  # positions for `guess`
         self._reader: DraftReader | None = None
         self._along: Mapping[str, FeatureReader | ExitReader] = {}  # by the part's name
-        if "draft_model" in request.method.needs and engine.draft is not None:
-            self._reader = DraftReader(engine, engine.draft, target.text, room, request.largest_step)
+        if "draft_model" in request.method.needs and draft is not None:
+            self._reader = DraftReader(draft, target.pool, target.text, room, request.largest_step)
             self.together = self.together if self._reader.joins_positions else 1
         opened = {name: part for name, part in request.parts.items() if hasattr(part, "open")}
         if "features" in request.method.needs:

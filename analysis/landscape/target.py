@@ -15,8 +15,9 @@ from decoding.ranking import likeliest
 from .joined_trees import ROWS, HangingTree, join, passes
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
+    from decoding.model.session import Model
     from decoding.request import Request
+    from decoding.session_pool import SessionPool
 
 
 class GuessPath(NamedTuple):
@@ -33,20 +34,20 @@ class UnreadError(Exception):
 class Target:
     """What the target chooses after every token of the text, and after the guesses that it has read.
 
-    It borrows a session of the engine until it is closed.
+    It borrows a session from the pool until it is closed.
     """
 
-    def __init__(self, engine: Engine, text: Sequence[int], requests: Sequence[Request]) -> None:
+    def __init__(self, model: Model, pool: SessionPool, text: Sequence[int], requests: Sequence[Request]) -> None:
         """Make room for what the requests may write after the text."""
         largest_step = max(request.largest_step for request in requests)
         max_new_tokens = max(request.max_new_tokens for request in requests)
-        model, rows = engine.model, max(ROWS, largest_step)
+        rows = max(ROWS, largest_step)
         if model.rolling is not None:
             rows = max(rows, len(text))  # so that what was overwritten is never asked for again
         self.text, self.rows, self.passes = text, 0, 0
         self.choices: list[int] = []  # after every token of the text
-        self.model, self._pool = model, engine.session_pool
-        self.session = self._pool.acquire(model, len(text) + max_new_tokens, rows)
+        self.model, self.pool = model, pool
+        self.session = pool.acquire(model, len(text) + max_new_tokens, rows)
         self._largest = min(ROWS, model.step_rows or ROWS)
         self._answers: dict[GuessPath, int] = {}
         self.hidden = torch.empty(0)  # (N, H), after every token of the text
@@ -58,7 +59,7 @@ class Target:
         """Return the session to the pool."""
         if isinstance(self.session, TapSession):
             self.session.tap()
-        self._pool.release(self.model, self.session)
+        self.pool.release(self.model, self.session)
 
     @torch.inference_mode()
     def read_text(self) -> None:
