@@ -159,49 +159,70 @@ def _add_step(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Map
 
 def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Mapping[int, str], greedy: bool) -> None:
     """Add a row a node; what was recorded of the distributions at a node is in the rows of its children."""
-    count, parents = len(step.tokens), step.parents
-    verify = [role is Role.VERIFY for role in step.roles]
-    judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written after it
-    unknown = [None] * count
-    choices = [judged_at.get(node, choice) for node, choice in enumerate(step.choices or unknown)]
-    wanted = [None if at < 0 else choices[at] for at in parents]
-    listed = [[token for token, _, _ in best] for best in step.draft_top]
-    siblings, accepted = defaultdict[int, Iterator[int]](itertools.count), set(step.path)
+    count = len(step.tokens)
+    rows = {"run": [run] * count, "step": [step.index] * count, "node": range(count)}
+    rows |= _tree(step, texts) | _fates(step) | _wanted(step, texts) | _probabilities(step, greedy)
+    for name, column in columns.items():
+        column.extend(rows[name])
+
+
+def _tree(step: Step, texts: Mapping[int, str]) -> dict[str, Sequence[Any]]:
+    """Return the columns of what was fed."""
     sources = [_source(source) for source in step.sources]
-    q, lacks = step.q or unknown, _undraftable(step)
-    rows = {
-        "run": [run] * count,
-        "step": [step.index] * count,
-        "node": range(count),
-        "parent": parents,
-        "depth": depths(parents),
+    return {
+        "parent": step.parents,
+        "depth": depths(step.parents),
         "role": [_ROLES[role] for role in step.roles],
         "source": [kind for kind, _ in sources],
         "detail": [detail for _, detail in sources],
         "token": step.tokens,
         "text": [texts.get(token) for token in step.tokens],
-        "accepted": [node in accepted for node in range(count)],
-        # Behind a text that was cut nothing was decided any more.
-        "judged": [guess and at in judged_at for guess, at in zip(verify, parents, strict=True)],
-        "sibling": [next(siblings[at]) if guess else None for guess, at in zip(verify, parents, strict=True)],
+    }
+
+
+def _fates(step: Step) -> dict[str, Sequence[Any]]:
+    """Return the columns of what became of each guess."""
+    guesses = [(role is Role.VERIFY, at) for role, at in zip(step.roles, step.parents, strict=True)]
+    # After a text that was cut nothing was decided any more.
+    accepted, judging = set(step.path), set(step.path[: len(step.emitted)])
+    siblings = defaultdict[int, Iterator[int]](itertools.count)
+    return {
+        "accepted": [node in accepted for node in range(len(step.tokens))],
+        "judged": [guess and at in judging for guess, at in guesses],
+        "sibling": [next(siblings[at]) if guess else None for guess, at in guesses],
+    }
+
+
+def _wanted(step: Step, texts: Mapping[int, str]) -> dict[str, Sequence[Any]]:
+    """Return the columns of the token that the target chose where a node was guessed."""
+    written = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written after it
+    choices = [written.get(node, choice) for node, choice in enumerate(step.choices or [None] * len(step.tokens))]
+    wanted = [None if at < 0 else choices[at] for at in step.parents]
+    listed = [[token for token, _, _ in best] for best in step.draft_top]
+    lacks = _undraftable(step)
+    return {
         "wanted": wanted,
         "wanted_text": [None if token is None else texts.get(token) for token in wanted],
-        "p": step.p or unknown,
-        "q": q,
-        "confidence": [
-            confidence if share is None else share
-            for share, confidence in zip(q, _confidences(step, greedy), strict=True)
-        ],
         "rank": [
             listed[at].index(token) if at >= 0 and listed and token in listed[at] else None
-            for at, token in zip(parents, wanted, strict=True)
+            for at, token in zip(step.parents, wanted, strict=True)
         ],
         "draftable": [None if lacks is None or token is None else token not in lacks for token in wanted],
+    }
+
+
+def _probabilities(step: Step, greedy: bool) -> dict[str, Sequence[Any]]:
+    """Return the columns of what target and drafter gave each guess."""
+    unknown = [None] * len(step.tokens)
+    q, parents = step.q or unknown, step.parents
+    pairs = zip(q, _confidences(step, greedy), strict=True)
+    return {
+        "p": step.p or unknown,
+        "q": q,
+        "confidence": [confidence if share is None else share for share, confidence in pairs],
         "entropy": [step.entropy[at] if at >= 0 and step.entropy else None for at in parents],
         "overlap": [step.overlap[at] if at >= 0 and step.overlap else None for at in parents],
     }
-    for name, column in columns.items():
-        column.extend(rows[name])
 
 
 def _undraftable(step: Step) -> set[int] | None:
