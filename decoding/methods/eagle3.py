@@ -129,16 +129,21 @@ class Eagle3(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Let the drafter read the target's features of what was written, in place of its own."""
+        self._drafter.forget()
+        self._measured = self._measure(draft, verdict)
+        if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
+            self._drafter.catch_up()  # L2
+
+    def _measure(self, draft: Draft, verdict: Verdict) -> Eagle3Panel:
+        """Return what the panel tells of the drafter, as long as it has its own features."""
         drafter, guesses = self._drafter, [*self._tree.best] or [*range(len(self._chain))]
-        drafter.forget()
         wanted = {*verdict.argmax, *verdict.emitted}
-        self._measured = {"unsayable": [] if drafter.sayable is None else sorted(wanted - drafter.sayable)}
+        panel: Eagle3Panel = {"unsayable": [] if drafter.sayable is None else sorted(wanted - drafter.sayable)}
         if self._context.detailed and len(draft.tokens) > 1:
             # The last guess of a chain is read on a device, but not on a CPU.
             read = verdict.path[1 : len(self._chain) if self._chain.tokens else None]
-            self._measured["agreement"] = drafter.agreement([guesses[node - 1] for node in read])
-        if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
-            drafter.catch_up()  # L2
+            panel["agreement"] = drafter.agreement([guesses[node - 1] for node in read])
+        return panel
 
     def panel(self) -> Eagle3Panel:
         """Return what the drafter read, its confidence, and what it cannot draft."""

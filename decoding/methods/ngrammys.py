@@ -28,7 +28,7 @@ Differs from the paper
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
@@ -104,14 +104,17 @@ class NGrammys(Method):
         self._context, self._params = context, params
         self._tables: NgramTables = context.parts["tables"]  # L1
         self._index = SuffixIndex(params.q, params.q)
-        self._panel: NGrammysPanel = {}
+        self._width = self._nodes = 0  # of the rows in tokens, and of the tree
+        self._query: Sequence[int] = ()
+        self._places: Sequence[int] = ()
+        self._rows, self._taken = list[NGrammysRow](), list[int]()  # proposed, and of these the accepted tokens
 
     def propose(self) -> Draft:
         """Propose the root and up to k rows below it."""
         context, params = self._context, self._params
         self._index.update(context.text)
-        width = min(params.depth, context.room)
-        self._panel = {"k": params.k, "w": width, "winner": None}
+        self._width = width = min(params.depth, context.room)
+        self._query, self._places, self._taken = (), (), []
         rows, tree = dict[tuple[int, ...], NGrammysRow](), Builder(context.text[-1])
         fresh = (row for row in self._candidates(width) if row[0] not in rows)
         for tokens, sources, facts in islice(fresh, params.k) if width > 0 else ():
@@ -119,7 +122,7 @@ class NGrammys(Method):
             fitting = tokens[: context.largest_step - len(tree)]
             names = [*sources, *(f"chain:{link}" for link in range(1, len(tokens)))][: len(fitting)]
             tree.chain(fitting, names, merge=params.layout == "trie")  # L5
-        self._panel |= {"nodes": len(tree), "unmerged": 1 + sum(map(len, rows)), "rows": [*rows.values()]}
+        self._rows, self._nodes = [*rows.values()], len(tree)
         return tree.draft()
 
     def _candidates(self, width: int) -> Iterator[Candidate]:
@@ -137,11 +140,10 @@ class NGrammys(Method):
     def _from_context(self, width: int) -> Iterator[Candidate]:
         """Yield what followed the query before, the most frequent first."""
         context, text = self._context, self._context.text
-        query = text[-self._params.q :]
-        places = self._index.places(query)  # L2
-        self._panel |= {"query": query, "matches": len(places), "places": [*places[-_SHOWN:]]}
+        self._query = text[-self._params.q :]
+        self._places = self._index.places(self._query)  # L2
         copies = defaultdict[tuple[int, ...], list[int]](list)  # a row -> the positions that it was copied from
-        for place in places[-_LATEST:]:
+        for place in self._places[-_LATEST:]:
             copied = tuple(text[place : place + width])
             if len(copied) == width and context.end_tokens.isdisjoint(copied):
                 copies[copied].append(place)
@@ -161,11 +163,14 @@ class NGrammys(Method):
         return tuple(grown[: next(ends, width)])
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Note which row was accepted. There is nothing to learn: the text is the memory."""
-        taken = [draft.tokens[node] for node in verdict.path[1:]]
-        fitting = (i for i, row in enumerate(self._panel["rows"]) if row["tokens"][: len(taken)] == taken)
-        self._panel["winner"] = next(fitting, None) if taken else None
+        """Note what was accepted. There is nothing to learn: the text is the memory."""
+        self._taken = [draft.tokens[node] for node in verdict.path[1:]]
 
     def panel(self) -> NGrammysPanel:
         """Return the rows with their origin, the query's matches, what merging saves, the longest accepted row."""
-        return self._panel
+        rows, taken, places = self._rows, self._taken, self._places
+        fitting = (i for i, row in enumerate(rows) if row["tokens"][: len(taken)] == taken)
+        panel: NGrammysPanel = {"k": self._params.k, "w": self._width, "winner": next(fitting, None) if taken else None}
+        if self._query:
+            panel |= {"query": [*self._query], "matches": len(places), "places": [*places[-_SHOWN:]]}
+        return {**panel, "nodes": self._nodes, "unmerged": 1 + sum(len(row["tokens"]) for row in rows), "rows": rows}
