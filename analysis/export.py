@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from decoding.trace.metrics import summarise
-from decoding.types import JSON, Step, Trace
+from decoding.types import JSON, TIME_PARTS, Step, Trace
 
-_PHASES = ("draft", "forward", "accept", "commit")
-_TIMES = (*(f"{phase}_ms" for phase in _PHASES), "other_ms", "total_ms")
+_TIMES = (*(f"{part}_ms" for part in TIME_PARTS), "total_ms")
 COLUMNS = (
     *("step", "start", "pending", "nodes", "fed", "drafted", "accepted", "written"),
     *("new_tokens", "text", "sources", *_TIMES, "seconds"),
@@ -58,7 +57,7 @@ def perfetto(trace: Trace) -> dict[str, JSON]:
         details = {"accepted": step.accepted, "drafted": step.drafted, "fed": step.fed, "text": _text(trace, step)}
         events.append(_block(label, _STEPS, begun, length, details))
         at = begun
-        for phase in _PHASES:
+        for phase in TIME_PARTS[:-1]:
             part = getattr(step.timing, f"{phase}_ms") * 1000
             events.append(_block(phase, _PARTS, at, part, {"step": step.index}))
             at += part

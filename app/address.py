@@ -26,6 +26,7 @@ from decoding.params import check_count, shown
 from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON
+from viz.cells import STEP_PHASES
 
 from .controls import (
     CheckedPrompt,
@@ -43,7 +44,7 @@ from .models.entry import CatalogEntry
 from .server.limits import LIMITS
 from .store.trace_store import ID
 
-SCREENS, PHASES = ("run", "race", "debug", "cost", "learn"), ("propose", "verify", "answers", "accept", "commit")
+SCREENS = ("run", "race", "debug", "cost", "learn")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
@@ -246,7 +247,7 @@ def _view(text: str) -> str:
 
 _PLACE: Mapping[str, Callable[[str], JSON]] = {
     "step": lambda text: check_count("it", whole(text), 0, LIMITS.detail_steps),
-    "phase": _one_of(PHASES),
+    "phase": _one_of(STEP_PHASES),
     "view": _view,
     "node": lambda text: check_count("it", whole(text), 0, 4_095),
 }

@@ -68,6 +68,9 @@ class Verdict:
     tested: Mapping[int, float] = field(default_factory=dict)  # the numbers that sampled guesses were tested with
 
 
+TIME_PARTS = ("draft", "forward", "accept", "commit", "other")  # of a step; `Timing` has each as NAME_ms
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Where a step's time went, in milliseconds by the engine's clock."""

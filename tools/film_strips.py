@@ -14,14 +14,14 @@ from .browser import PLAYER
 from .page import Page
 from .pictures import opened, save, settle
 
-PHASES = ("propose", "verify", "accept", "commit")
+FILMED_PHASES = ("propose", "verify", "accept", "commit")
 _CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between them; pictures side by side
 
 # Of an accepted guess of the second step the pieces that it was copied from, itself the first: their ids. Of several
 # guesses the one that has come the farthest.
 _FOLLOWED = f"""(first) => {{
   const player = {PLAYER}, {{ stage }} = player, origins = new Map(), texts = new Map();
-  for (const step of [first, first + 1]) for (const phase of {list(PHASES)}) {{
+  for (const step of [first, first + 1]) for (const phase of {list(FILMED_PHASES)}) {{
     player.seek(step, phase, false);
     player.flush();
     for (const {{ id, text, origin }} of stage.pieces.shown.values()) {{
@@ -70,7 +70,7 @@ def take_strip(chromium: Any, server: Page, strip: FilmStrip, theme: str, folder
     pictures = []
     with opened(chromium, server, 1280, 900, run=strip.run, step=strip.step, __theme=theme) as page:
         followed = page.evaluate(_FOLLOWED, strip.step)
-        for step, phase in product((strip.step, strip.step + 1), PHASES):
+        for step, phase in product((strip.step, strip.step + 1), FILMED_PHASES):
             page.evaluate(_SHOW, [step, phase, followed])
             settle(page)
             picture = Image.open(BytesIO(page.locator(".ss-stage").screenshot())).convert("RGB")

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .palette import FATE_COUNT, FATE_RANGE
 from .stream.encode import Encoded, pack, tokens
@@ -29,6 +29,7 @@ from .stream.encode import Encoded, pack, tokens
 CellLayer = dict[str, Any]  # see above
 PlotTrace = dict[str, Any]  # of plotly
 StepPhase = Literal["propose", "verify", "answers", "accept", "commit"]  # in lessons p, v, w, a and c
+STEP_PHASES: tuple[StepPhase, ...] = get_args(StepPhase)
 
 
 class Sign(IntEnum):

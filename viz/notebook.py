@@ -13,12 +13,11 @@ from decoding.trace import metrics
 from decoding.types import Trace
 
 from . import notebook_legend, token_text
-from .cells import StepPhase, as_trace
+from .cells import STEP_PHASES, StepPhase, as_trace
 from .methods import label_of
 from .palette import MEANINGS, THEMES
 from .run_state import RunState
 from .stage.picture import picture as stage_picture
-from .stage.scene import PHASES
 from .stream import encode
 from .view import Figure
 from .views import VIEWS, counters, text
@@ -53,8 +52,8 @@ def figure(
     "answers", "accept" or "commit": nothing is shown that is not known then. Without it the figure shows the whole
     step, and the stage how the guesses were judged.
     """
-    if phase is not None and phase not in PHASES:
-        raise ParamError(f"there is no phase {str(phase)[:40]!r}: choose one of {', '.join(PHASES)}")
+    if phase is not None and phase not in STEP_PHASES:
+        raise ParamError(f"there is no phase {str(phase)[:40]!r}: choose one of {', '.join(STEP_PHASES)}")
     drawing = _Drawing(trace, name, theme, check, speedup, phase)
     k = drawing.last if step is None else step
     if not 0 <= k <= drawing.last:
@@ -187,7 +186,7 @@ class _Drawing:
                 merged["data"][place] = merge(merged["data"][place], part)
             merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
         for part, since in zip(merged["data"], self.view.phases, strict=False):
-            if self._phase and not self.view.grows and PHASES.index(since) > PHASES.index(self._phase):
+            if self._phase and not self.view.grows and STEP_PHASES.index(since) > STEP_PHASES.index(self._phase):
                 part["visible"] = False
         fills = self._plain([meaning.colour for meaning in MEANINGS])
         return merged | {"data": [as_trace(part, fills) if "layer" in part else part for part in merged["data"]]}

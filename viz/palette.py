@@ -193,7 +193,7 @@ class PhaseLook(NamedTuple):
     pattern: str  # plotly's fill pattern
 
 
-PHASES: dict[str, PhaseLook] = {
+TIME_LOOKS: dict[str, PhaseLook] = {
     "forward": PhaseLook("Forward", "$time_forward", ""),
     "draft": PhaseLook("Draft", "$time_draft", "/"),
     "accept": PhaseLook("Accept", "$time_accept", "x"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from decoding.types import JSON
+from decoding.types import JSON, TIME_PARTS
 
 from . import intervals
 from .columns import Array
 from .result import Condition, MetricResult, UnknownError, result, share
 from .selection import Selection
 
-PHASES = ("draft", "forward", "accept", "commit", "other")
 _PERCENTILES = (50, 95, 99)
 TOTAL = "total_ms"
 LATER: list[Condition] = [("steps", "step", ">", 0)]
@@ -38,7 +37,7 @@ def phase_means(selection: Selection) -> dict[str, float] | None:
     """Return the milliseconds of a later step by phase; None where the record does not split them."""
     steps, later = selection.steps, later_steps(selection)
     means: dict[str, float] = {}
-    for phase in PHASES:
+    for phase in TIME_PARTS:
         values = steps.maybe(f"{phase}_ms")[later]
         if np.isnan(values).all():
             return None

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from decoding.trace.metrics import summarise
 from decoding.tree import depths
-from decoding.types import JSON, Role, Step, Trace
+from decoding.types import JSON, TIME_PARTS, Role, Step, Trace
 
 from .schema import NODES, NODES_SCHEMA, RUNS, RUNS_SCHEMA, STEPS, STEPS_SCHEMA
 
 SOURCE = "specscope"
-_TIMES = ("draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms", "total_ms")
+_TIMES = (*(f"{part}_ms" for part in TIME_PARTS), "total_ms")
 # Lists of a panel with a probability for every guess. In a chain it is that of the drafter's likeliest token, which is
 # the guess itself where nothing is drawn; a tree's guesses are taken by rank, and each has its own.
 _CONFIDENCES = ("chances", "confidence")

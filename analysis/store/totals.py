@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from decoding.errors import TraceError
+from decoding.types import TIME_PARTS
 
 from .schema import NODES, RUNS, STEPS
 
 _KEYS = {RUNS: ("run",), STEPS: ("run", "step"), NODES: ("run", "step", "node")}
 _MOST_NODES = 4_096  # of a step: as many as the engine's largest step may have
 _ROUNDING = 1e-4  # of times, which are rounded before they are summed
-_PHASES = ("draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms")
 _Array = np.ndarray[Any, Any]
 
 
@@ -76,7 +76,7 @@ def _check_steps(steps: _Rows, runs: _Rows, run_of_step: _Array) -> None:
     steps.refuse((fed < 1) | (fed > most), "feeds {} rows, but from 1 to {} can be fed", fed, most)
     experts = runs["experts"][run_of_step]
     steps.refuse(steps["experts"] > experts, "reads {} experts of {}", steps["experts"], experts)
-    total, phases = steps["total_ms"], np.nansum([steps[name] for name in _PHASES], axis=0)
+    total, phases = steps["total_ms"], np.nansum([steps[f"{part}_ms"] for part in TIME_PARTS], axis=0)
     wrong = phases > total * 1.01 + 0.1  # a device measures its part by a clock of its own
     steps.refuse(wrong, "spends {} ms in its phases, but {} ms in all", phases, total)
     later = (np.diff(steps["run"]) == 0) & (np.diff(steps["step"]) == 1)  # of each row but the first

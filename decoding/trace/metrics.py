@@ -78,6 +78,11 @@ def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
     return sum(passes for tokens, passes in counts.items() if tokens > w) / (sum(counts.values()) or 1)
 
 
+def expected_tokens(guesses: int, alpha: float) -> float:
+    """Return the tokens a step writes on average, by Leviathan's equation 1: (1 - alpha^(g+1)) / (1 - alpha)."""
+    return sum(alpha**depth for depth in range(guesses + 1))
+
+
 def add(timings: Iterable[Timing]) -> Timing:
     """Sum timings."""
     columns = zip(*([getattr(t, f.name) for f in fields(Timing)] for t in timings), strict=True)

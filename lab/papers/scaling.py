@@ -16,14 +16,14 @@ from dataclasses import dataclass
 _COARSE, _ROUNDS = 200, 60  # points of the first search for alpha, and halvings of the second
 
 
-def expected_tokens(alpha: float, gamma: int, b: int = 1) -> float:
+def expected_of_batch(alpha: float, gamma: int, b: int = 1) -> float:
     """Compute equation 5; for one sequence it is equation 4, (1 - alpha^(gamma+1)) / (1 - alpha)."""
     return gamma + 1 - sum((1 - alpha**i) ** b for i in range(1, gamma + 1))
 
 
 def compression(alpha: float, f: float, gamma: int, b: int) -> float:
     """Compute equation 7: S where every f-th step has good speculations."""
-    return (f - 1 + expected_tokens(alpha, gamma, b)) / f
+    return (f - 1 + expected_of_batch(alpha, gamma, b)) / f
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def fit(points: Sequence[ScalingPoint]) -> Fit | None:
 
 
 def _gain(alpha: float, point: ScalingPoint) -> float:
-    return expected_tokens(alpha, point.gamma, point.b) - 1
+    return expected_of_batch(alpha, point.gamma, point.b) - 1
 
 
 def _share(alpha: float, points: Sequence[ScalingPoint]) -> float:

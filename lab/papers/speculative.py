@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decoding.trace.metrics import expected_tokens
+
 from .claims import ROUGH, Claim, Judgement, Paper, Statement, combine, more, rises
 from .distributions import measure_overlap
 from .experiment import TOKENS, Experiment, using
-from .scaling import expected_steps, expected_tokens
+from .scaling import expected_steps
 from .tables import ResultTable
 
 _GAMMAS = range(1, 9)
@@ -22,7 +24,7 @@ def _expected(experiment: Experiment) -> ResultTable:
     rows = []
     for gamma, tally in zip(_GAMMAS, tallies, strict=True):
         steps = sum(expected_steps(chances, gamma) for chances in met.chances)
-        rows.append((f"{gamma}", tally.per_step(), expected_tokens(met.alpha, gamma), tokens / steps, tally.acceptance))
+        rows.append((f"{gamma}", tally.per_step(), expected_tokens(gamma, met.alpha), tokens / steps, tally.acceptance))
     facts = {"alpha": met.alpha, "correlation of neighbours": met.correlation}
     return ResultTable(("gamma", TOKENS, _EQUATION, _OWN, "acceptance"), tuple(rows), facts)
 

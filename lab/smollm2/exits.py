@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from decoding.model.config import Shape
+from decoding.trace.metrics import expected_tokens
 
 _LONGEST = 8  # tokens drafted in a step, at most
 
@@ -19,11 +20,9 @@ def best_exit(agreements: Mapping[int, float], shape: Shape, drafted: int) -> in
 def expected_speedup(agreement: float, draft: float) -> float:
     """Return tokens per pass of the model, where a drafted token costs `draft` passes more than its verifying pass.
 
-    A step of n drafted tokens gives 1 + a + a^2 + ... + a^n, as if guesses were right independently; the best n counts.
+    Guesses are taken to be right independently of each other. The best number of drafted tokens counts.
     """
-    return max(
-        sum(agreement**power for power in range(count + 1)) / (1 + count * draft) for count in range(1, _LONGEST + 1)
-    )
+    return max(expected_tokens(count, agreement) / (1 + count * draft) for count in range(1, _LONGEST + 1))
 
 
 def cost(layer: int, shape: Shape, drafted: int) -> float:

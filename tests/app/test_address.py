@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.address import PHASES, Fork, PageState, left_out, parse, write, write_race
+from app.address import Fork, PageState, left_out, parse, write, write_race
 from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
 from app.server.limits import LIMITS
 from decoding import METHODS
+from viz.cells import STEP_PHASES
 
 from .conftest import CATALOG, TOY, asked
 
@@ -120,7 +121,7 @@ def test_an_address_that_is_written_can_be_read(prompt: object, lacks: str) -> N
     assert state.prompt == (None if lacks else made.prompt) and left_out(made) == lacks
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", STEP_PHASES)
 def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
     state = read(f"step=3&phase={phase}")
     assert not state.problems and state.place["phase"] == phase

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from decoding.types import Trace
+from viz.cells import STEP_PHASES
 from viz.fates import JUDGED
 from viz.palette import Fate
 from viz.run_state import RunState
@@ -19,7 +20,6 @@ from viz.views import VIEWS
 
 from .records import HOSTILE, METHODS, changed, hostile, parsed, record
 
-PHASES = ("propose", "verify", "answers", "accept", "commit")
 VERDICTS = {fate_label(fate) for fate in (*JUDGED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)} | {"accepted"}
 
 
@@ -37,9 +37,9 @@ def made(trace: Trace) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 def seen(table: dict[str, Any], phase: str) -> list[list[Any]]:
     """Return the cells of the rows that are known at a phase."""
-    now = PHASES.index(phase)
-    rows = [row for row in table["rows"] if PHASES.index(row.get("since", "propose")) <= now]
-    rows = [row for row in rows if "until" not in row or now < PHASES.index(row["until"])]
+    now = STEP_PHASES.index(phase)
+    rows = [row for row in table["rows"] if STEP_PHASES.index(row.get("since", "propose")) <= now]
+    rows = [row for row in rows if "until" not in row or now < STEP_PHASES.index(row["until"])]
     return [[at(cell, phase) for cell in row["cells"]] for row in rows]
 
 
@@ -47,8 +47,8 @@ def at(cell: Any, phase: str) -> Any:
     """Return what a cell says at a phase."""
     if not isinstance(cell, dict):
         return cell
-    assert cell.keys() <= {*PHASES}
-    return next((cell[each] for each in PHASES[PHASES.index(phase) :: -1] if each in cell), None)
+    assert cell.keys() <= {*STEP_PHASES}
+    return next((cell[each] for each in STEP_PHASES[STEP_PHASES.index(phase) :: -1] if each in cell), None)
 
 
 @pytest.mark.sampled

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from decoding.types import Timing
-from viz.palette import PHASES, THEMES
+from viz.palette import THEMES, TIME_LOOKS
 from viz.run_state import RunState
 from viz.views.timeline import VIEW
 
@@ -29,7 +29,7 @@ def test_bars_are_the_tokens_written(method: str) -> None:
         assert stack[ACCEPTED] == min(step.accepted, len(step.emitted))
         assert stack[OWN] == (not step.drafted)
         assert (data[REJECTED]["y"][step.index] is not None) == (stack[CORRECTION] == 1)
-    assert all("x" not in data[part] for part in range(FORWARD + len(PHASES)))  # the place in the row is the step
+    assert all("x" not in data[part] for part in range(FORWARD + len(TIME_LOOKS)))  # the place in the row is the step
 
 
 @EVERY
@@ -38,14 +38,14 @@ def test_areas_are_the_times_measured(method: str) -> None:
     trace = timed(record(method))
     data = drawn(trace, VIEW, len(trace.steps) - 1)["data"]
     for step in trace.steps:
-        parts = [data[FORWARD + i]["y"][step.index] for i in range(len(PHASES))]
+        parts = [data[FORWARD + i]["y"][step.index] for i in range(len(TIME_LOOKS))]
         if step.index == 0:
-            assert parts == [None] * len(PHASES)
+            assert parts == [None] * len(TIME_LOOKS)
             continue
         assert sum(parts) == pytest.approx(step.timing.total_ms, abs=0.01)
-        assert parts == pytest.approx([getattr(step.timing, f"{phase}_ms") for phase in PHASES], abs=0.001)
+        assert parts == pytest.approx([getattr(step.timing, f"{phase}_ms") for phase in TIME_LOOKS], abs=0.001)
     first = trace.steps[0]
-    words = data[FORWARD + len(PHASES)]["text"]
+    words = data[FORWARD + len(TIME_LOOKS)]["text"]
     guesses = first.fed - len(trace.header.prompt)
     what = "prompt and guesses" if guesses else "prompt"
     assert words == [f"{what}: {first.fed} tokens read in {first.timing.total_ms:.0f} ms"]
@@ -67,13 +67,13 @@ def test_a_step_sends_one_point_of_every_trace() -> None:
     for step in state.steps:
         data = VIEW.frame(state, step.index)["data"]
         assert all(len(part["y"]) == 1 for part in data)
-        assert len(data) == FORWARD + len(PHASES) + (step.index == 0)
+        assert len(data) == FORWARD + len(TIME_LOOKS) + (step.index == 0)
 
 
 def test_times_have_their_own_colours_and_patterns() -> None:
     """A time in the colour of a fate would say something that is not so."""
     for theme in THEMES.values():
-        times = [theme[phase.colour.removeprefix("$")] for phase in PHASES.values()]
+        times = [theme[phase.colour.removeprefix("$")] for phase in TIME_LOOKS.values()]
         others = {colour for name, colour in theme.items() if not name.startswith("time_")}
-        assert len({*times}) == len(PHASES) and others.isdisjoint(times)
-    assert len({phase.pattern for phase in PHASES.values()}) == len(PHASES)
+        assert len({*times}) == len(TIME_LOOKS) and others.isdisjoint(times)
+    assert len({phase.pattern for phase in TIME_LOOKS.values()}) == len(TIME_LOOKS)

@@ -7,7 +7,7 @@ from ..cells import CellLayer, PlotTrace, StepPhase, labels, line, named_signs, 
 FRONT, DIAGONALS, PAST, SETTLED, CURRENT, SIGNS, ANSWERS, ROOT, LEARNED, NOTE = range(10)  # the parts
 PARTS = 10
 NODES: tuple[str | None, ...] = (None, None, "points", None, "points", None, "points", "points", None, None)
-PHASES: tuple[StepPhase, ...] = (
+PART_PHASES: tuple[StepPhase, ...] = (
     "propose",
     "commit",
     "propose",

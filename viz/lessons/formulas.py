@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NewType
 
+from decoding.trace import metrics
+
 from .sources import Claims, DeviceCost, RunCounts
 
 ClaimName = NewType("ClaimName", str)
@@ -91,7 +93,7 @@ def best_of_hundred(p_of_a: float, q_of_a: float) -> float:
 
 def expected_tokens(guesses: int, alpha: float) -> float:
     """Return the expected tokens of a step: Leviathan's equation 1."""
-    return sum(alpha**depth for depth in range(guesses + 1))
+    return metrics.expected_tokens(guesses, alpha)
 
 
 def expected_speedup(guesses: int, alpha: float, draft_cost: float) -> float:

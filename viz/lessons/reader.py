@@ -24,7 +24,7 @@ from .lesson import (
     Slider,
 )
 
-PHASES = {"p": "propose", "v": "verify", "w": "answers", "a": "accept", "c": "commit"}
+PHASES_BY_LETTER = {"p": "propose", "v": "verify", "w": "answers", "a": "accept", "c": "commit"}
 PIECES = ("guess", "cell", "row", "token")
 FRAMES = ("text", "guesses", "window", "pool", "heads", "target")
 _FRONT = ("id", "number", "title", "needs", "minutes", "object", "runs")
@@ -252,7 +252,7 @@ class _ScreenReader:
         runs, options, step, phase = list[str](), dict[str, str](), -1, ""
         for word in rest.split():
             if at := _STEP.fullmatch(word):
-                step, phase = int(at[1]), PHASES[at[2]]
+                step, phase = int(at[1]), PHASES_BY_LETTER[at[2]]
             elif "=" in word:
                 name, _, value = word.partition("=")
                 options[name] = value

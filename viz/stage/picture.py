@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..cells import StepPhase
+from ..cells import STEP_PHASES, StepPhase
 from ..palette import MEANINGS, Meaning, meanings
 from ..view import Figure, Patch
-from .scene import PHASES, seen_at, zone_of
+from .scene import seen_at, zone_of
 
 _COLUMN, _ROW = 84, 36  # pixels
 _INSET = 0.1  # rows by which a box is lower than its cell
@@ -38,7 +38,8 @@ class _Drawing:
         self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
         self._phase, self._known = phase, known
         moves = zip(*scene.get("moves", ()), strict=True)
-        self._moved = {move[0]: move[2:] for move in moves if move[1] <= PHASES.index(phase)}  # by a piece: zone, x, y
+        now = STEP_PHASES.index(phase)
+        self._moved = {move[0]: move[2:] for move in moves if move[1] <= now}  # by a piece: zone, x, y
         self._spare = {*scene.get("some", {}).get("spare", ((),))[0]}
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
 

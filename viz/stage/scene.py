@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from ..cells import StepPhase, packed
+from ..cells import STEP_PHASES, StepPhase, packed
 from ..palette import Fate
 from ..stream import encode
 from ..view import Figure, Patch
@@ -43,9 +43,8 @@ WordSide = Literal["right", "left", "middle"]
 Slot = tuple[
     StepPhase, StepPhase | None
 ]  # the first phase in which a key is in the cache, and the first in which it no longer is
-PHASES: tuple[StepPhase, ...] = get_args(StepPhase)
-_SINCE = len(PHASES) + 1  # in "when"
-_ZONE = len(PHASES) * _SINCE
+_SINCE = len(STEP_PHASES) + 1  # in "when"
+_ZONE = len(STEP_PHASES) * _SINCE
 LINKS: tuple[Link, ...] = get_args(Link)
 SIDES: tuple[WordSide, ...] = get_args(WordSide)
 
@@ -233,7 +232,7 @@ class Scene:
     def move(self, name: str, phase: StepPhase, place: ZoneCell) -> None:
         """Move a piece to another place in a phase."""
         zone, x, y = place
-        self._moves.append(_Move(self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
+        self._moves.append(_Move(self._numbers[name], STEP_PHASES.index(phase), self.zones.index(zone), x, y))
 
     def land(self, name: str, place: ZoneCell) -> None:
         """Move a piece into the text with the commit; a faint copy stays where it was, until the step ends."""
@@ -304,7 +303,7 @@ class Scene:
 
     def _links_and_copies(self) -> Iterator[tuple[int, int, int]]:
         """Yield the links; from the commit on, those of a piece that has moved into the text are its copy's."""
-        commit, end = PHASES.index("commit"), len(PHASES)
+        commit, end = STEP_PHASES.index("commit"), len(STEP_PHASES)
         for first, second, when in self._links:
             ends = self._landed.get(first, first), self._landed.get(second, second)
             kind, phases = divmod(when, _ZONE)
@@ -349,7 +348,7 @@ class Scene:
 def seen_at(when: int, phase: StepPhase) -> bool:
     """Return True if what has this "when" is seen in a phase."""
     first, gone = divmod(when % _ZONE, _SINCE)
-    return first <= PHASES.index(phase) < gone
+    return first <= STEP_PHASES.index(phase) < gone
 
 
 def zone_of(when: int) -> int:
@@ -358,7 +357,7 @@ def zone_of(when: int) -> int:
 
 
 def _when(since: StepPhase, until: StepPhase | None) -> int:
-    return _SINCE * PHASES.index(since) + (len(PHASES) if until is None else PHASES.index(until))
+    return _SINCE * STEP_PHASES.index(since) + (len(STEP_PHASES) if until is None else STEP_PHASES.index(until))
 
 
 def _number(name: str) -> int:

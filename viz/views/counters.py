@@ -9,7 +9,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from decoding.trace import metrics
-from decoding.types import Header, Step, Summary
+from decoding.types import TIME_PARTS, Header, Step, Summary
 
 from ..cache_slots import cache_state
 from ..fates import siblings_of
@@ -19,7 +19,6 @@ from ..run_state import RunState
 from ..view import Figure, Patch, View
 
 CTAR = (1, 2, 3, 4)
-PHASES = ("draft", "forward", "accept", "commit", "other")
 _STEADY = 1.15  # by what factor two measurements of one machine may differ
 _EVERY = 32  # every how many steps sums are remembered: of a long run all of them would take more than its record
 
@@ -104,7 +103,7 @@ _COMMON = (
         "time",
         "Time by phase",
         "The share of the time after the first step in draft, forward, accept, commit and the rest.",
-        parts=PHASES,
+        parts=TIME_PARTS,
         **_PERCENT,
     ),
     CounterRow(  # after all that grows from step to step
@@ -155,7 +154,7 @@ class Totals(NamedTuple):
     counts: tuple[int, ...]  # new, drafted, accepted, fed, hits, sum of their ranks, bytes exchanged
     accepted: Counter[int]  # steps by accepted guesses
     written: Counter[int]  # and by tokens written
-    times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
+    times: tuple[float, ...]  # of `TIME_PARTS`, and the total; the first step, which reads the prompt, is left out
     seen: int  # cached tokens that a pass looked at; without the first step as well
     cached: int  # the most tokens that the cache held
     experts: float  # read in a layer, summed over the steps after the first
@@ -165,7 +164,7 @@ class Totals(NamedTuple):
         """Return those of one step."""
         ranks, written, cache = accepted_ranks(step), metrics.written([step]), cache_state(header, [step], 0)
         counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks), step.exchanged)
-        times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
+        times = (*(getattr(step.timing, f"{phase}_ms") for phase in TIME_PARTS), step.timing.total_ms)
         later = bool(step.index)
         times, seen = tuple(time * later for time in times), (cache.end - cache.seen) * later
         experts = (step.experts or 0.0) * later
@@ -245,7 +244,7 @@ def bandwidth(run: RunState, summary: Summary | None) -> str | None:
     if high > low * _STEADY:
         return f"Not given: the machine read {low / 1e9:.0f} and {high / 1e9:.0f} GB/s before and after the run."
     totals = _totals(run, k)
-    seconds = totals.times[PHASES.index("forward")] / 1000
+    seconds = totals.times[TIME_PARTS.index("forward")] / 1000
     size = k * card.pass_bytes + totals.seen * card.token_bytes
     if not seconds or not isfinite(size / seconds / low):
         return None

@@ -9,7 +9,7 @@ from decoding.types import Step
 
 from ..cells import LETTERS, PlotTrace, StepPhase, axis, labels, layout, points
 from ..fates import emitted_fates
-from ..palette import MEANINGS, PHASES, Fate
+from ..palette import MEANINGS, TIME_LOOKS, Fate
 from ..run_state import RunState
 from ..view import Figure, Patch, View
 
@@ -19,7 +19,7 @@ _WRITTEN = (
     (Fate.BONUS, "$bonus", "-"),
     (Fate.OWN, "$own", "|"),
 )
-_PREFILL = len(_WRITTEN) + 1 + len(PHASES)  # trace
+_PREFILL = len(_WRITTEN) + 1 + len(TIME_LOOKS)  # trace
 _FROM: StepPhase = "accept"
 _TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and where the lower half ends
 
@@ -40,7 +40,7 @@ def base(run: RunState) -> Figure:
     data.append(_without_x(points("markers", marker=ticks_of_rejection)) | _listed("A guess was rejected", "legend"))
     # A step's time reaches back from its point, so that the last one is as wide as all others.
     ends: PlotTrace = {"x0": 0.5, "line": {"width": 0, "shape": "vh"}}
-    for phase in PHASES.values():
+    for phase in TIME_LOOKS.values():
         area = points("lines", stackgroup="time", yaxis="y2", fillcolor=phase.colour, **ends)
         filled = {"shape": phase.pattern, "size": 6, "fgcolor": "$text", "bgcolor": phase.colour, "fgopacity": 0.5}
         data.append(_without_x(area) | {"fillpattern": filled, "hoverinfo": "none", **_listed(phase.label, "legend2")})
@@ -73,7 +73,7 @@ def frame(run: RunState, k: int) -> Patch:
     fates, timing = emitted_fates(step), step.timing
     data: list[PlotTrace] = [{"y": [sum(fate is kind for fate in fates)]} for kind, _, _ in _WRITTEN]
     data.append({"y": [-0.35 if rejected(step) else None]})
-    for phase in PHASES:
+    for phase in TIME_LOOKS:
         data.append({"y": [round(getattr(timing, f"{phase}_ms"), 3) if k else None]})
     if k == 0:
         what = "prompt and guesses" if step.fed > step.pending + 1 else "prompt"

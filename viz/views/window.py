@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..boards.window import NODES, PHASES
+from ..boards.window import NODES, PART_PHASES
 from .pictures import picture_view
 
 VIEW = picture_view(
@@ -10,5 +10,5 @@ VIEW = picture_view(
     label="Jacobi window",
     look_for="The target's answers to the guesses of one step are the guesses of the next.",
     nodes=NODES,
-    phases=PHASES,
+    phases=PART_PHASES,
 )

@@ -9,25 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.papers.scaling import ScalingPoint, compression, expected_steps, expected_tokens, fit, line
+from lab.papers.scaling import ScalingPoint, compression, expected_of_batch, expected_steps, fit, line
 
 GRID = [(gamma, b) for gamma in (2, 4, 6) for b in (1, 2, 4, 8, 16, 32)]
 
 
 @given(st.floats(0.0, 0.999), st.integers(1, 20))
 def test_equation_5_is_equation_4_for_one_sequence(alpha: float, gamma: int) -> None:
-    assert expected_tokens(alpha, gamma) == pytest.approx((1 - alpha ** (gamma + 1)) / (1 - alpha))
+    assert expected_of_batch(alpha, gamma) == pytest.approx((1 - alpha ** (gamma + 1)) / (1 - alpha))
 
 
 def test_more_sequences_write_more_but_never_more_than_all() -> None:
-    values = [expected_tokens(0.4, 5, b) for b in (1, 2, 8, 64, 10_000_000)]
+    values = [expected_of_batch(0.4, 5, b) for b in (1, 2, 8, 64, 10_000_000)]
     assert values == sorted(values) and values[-1] == pytest.approx(6.0, abs=0.01)
-    assert expected_tokens(1.0, 5, 3) == 6.0 and expected_tokens(0.0, 5, 3) == 1.0
+    assert expected_of_batch(1.0, 5, 3) == 6.0 and expected_of_batch(0.0, 5, 3) == 1.0
 
 
 def test_two_sequences_of_one_token_by_hand() -> None:
     """Both guesses fail with the chance (1 - alpha)^2; then one token is written, else two."""
-    assert expected_tokens(0.3, 1, 2) == pytest.approx(1 * 0.49 + 2 * 0.51)
+    assert expected_of_batch(0.3, 1, 2) == pytest.approx(1 * 0.49 + 2 * 0.51)
     assert compression(0.3, 4.0, 1, 2) == pytest.approx((3 + 1.51) / 4)
 
 
@@ -91,4 +91,4 @@ def test_expected_steps_are_the_mean_over_all_outcomes(gamma: int) -> None:
 
 def test_with_equal_chances_a_long_text_follows_equation_4() -> None:
     tokens = 20_000
-    assert tokens / expected_steps([0.6] * tokens, 4) == pytest.approx(expected_tokens(0.6, 4), rel=1e-3)
+    assert tokens / expected_steps([0.6] * tokens, 4) == pytest.approx(expected_of_batch(0.6, 4), rel=1e-3)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from decoding.types import Trace
-from viz.cells import StepPhase
+from viz.cells import STEP_PHASES, StepPhase
 from viz.run_state import RunState
-from viz.stage.scene import LINKS, PHASES, seen_at, zone_of
+from viz.stage.scene import LINKS, seen_at, zone_of
 from viz.stream.encode import unpack
 from viz.views import stage
 
@@ -58,7 +58,7 @@ class Scene:
         """What is seen in a phase, and where it is then."""
         moved = {}
         for number, since, zone, x, y in zip(*map(numbers, self.patch.get("moves", [()] * 5)), strict=True):
-            if since <= PHASES.index(phase):
+            if since <= STEP_PHASES.index(phase):
                 moved[number] = zone, x, y
         links = []
         for i, when in enumerate(self._columns["when"]):

@@ -12,10 +12,10 @@ import pytest
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import changed, record
+from viz.cells import STEP_PHASES
 from viz.narration import say
 from viz.palette import Fate, meanings
 from viz.run_state import RunState
-from viz.stage.scene import PHASES
 from viz.views.pair import SAY, of_node
 
 from .scenes import Scene
@@ -157,7 +157,7 @@ def test_typical_acceptance_does_not_look_lossless() -> None:
         said = say(run, step.index)
         assert not any(word in said for word in ("agreed", "instead of", "wanted"))
         scene = Scene(run, step.index)
-        for phase in PHASES:
+        for phase in STEP_PHASES:
             assert "right" not in " ".join([*scene.words(phase), *scene.frames(phase)])
         row = [piece for piece in scene.pieces("accept") if (piece.zone, piece.y) == ("text", 1) and piece.node > 0]
         grey = [piece.token for piece in sorted(row, key=lambda piece: piece.x) if piece.node < len(step.tokens)]
