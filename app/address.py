@@ -31,11 +31,11 @@ from viz.cells import STEP_PHASES
 from .controls import (
     CheckedPrompt,
     Order,
+    as_integer,
     check_prompt,
     check_reference,
     preset_name,
     presets,
-    whole,
     without_surrogates,
 )
 from .examples import EXAMPLES
@@ -119,7 +119,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
     state.prompt, state.raw = take("raw", check_prompt, state.prompt), "raw" in given
     state.prompt = take("chat", _chat, state.prompt)
     state.reference = take("reference", check_reference, "")
-    state.length = take("length", lambda text: check_count("the length", whole(text), 1, LIMITS.new_tokens), None)
+    state.length = take("length", lambda text: check_count("the length", as_integer(text), 1, LIMITS.new_tokens), None)
     state.place = {key: value for key, check in _PLACE.items() if (value := take(key, check, None)) is not None}
     for name in state.methods:
         if chosen := take(f"preset.{name}", _one_of(tuple(presets(find_method(name)))), ""):
@@ -246,8 +246,8 @@ def _view(text: str) -> str:
 
 
 _PLACE: Mapping[str, Callable[[str], JSON]] = {
-    "step": lambda text: check_count("it", whole(text), 0, LIMITS.detail_steps),
+    "step": lambda text: check_count("it", as_integer(text), 0, LIMITS.detail_steps),
     "phase": _one_of(STEP_PHASES),
     "view": _view,
-    "node": lambda text: check_count("it", whole(text), 0, 4_095),
+    "node": lambda text: check_count("it", as_integer(text), 0, 4_095),
 }

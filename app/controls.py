@@ -86,7 +86,7 @@ def order(
         params=setting,
         sampling=find_sampling(_object("sampling", sampling)),
         prompt=check_prompt(prompt),
-        max_new_tokens=check_count("the number of new tokens", whole(max_new_tokens), 1, entry.max_new_tokens),
+        max_new_tokens=check_count("the number of new tokens", as_integer(max_new_tokens), 1, entry.max_new_tokens),
         reference=check_reference(reference) if kind.takes_reference else "",
         compare=compare is True,
         raw=raw is True,
@@ -122,7 +122,7 @@ def check_reference(text: object) -> str:
     return without_surrogates(text)
 
 
-def whole(value: object) -> object:
+def as_integer(value: object) -> object:
     """Convert a text or a float, as browsers send them, to a whole number; other values are returned unchanged."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
@@ -138,7 +138,9 @@ def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
     """Convert the values of controls to the types of their fields (sliders send 5.0 for 5); leave out empty ones."""
     kinds = {row["name"]: row["type"] for row in cls.describe()}
     return {
-        name: whole(value) if kinds.get(name) == "int" else value for name, value in values.items() if value is not None
+        name: as_integer(value) if kinds.get(name) == "int" else value
+        for name, value in values.items()
+        if value is not None
     }
 
 

@@ -58,7 +58,7 @@ def main(arguments: argparse.Namespace) -> int:
         else:
             texts = finish(write_texts(engine, tasks, tokens, examined.layers()), progress)
             report = finish(examine(examined, texts, model, seed, started), progress)
-    print(json.dumps(report.to_json()) if arguments.json else shown(Paint.for_stream(sys.stdout), report))
+    print(json.dumps(report.to_json()) if arguments.json else report_text(Paint.for_stream(sys.stdout), report))
     return _EXIT_CODES[report.condition]
 
 
@@ -72,7 +72,7 @@ def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
     return kind, clean(path)
 
 
-def shown(paint: Paint, report: ExaminationReport) -> str:
+def report_text(paint: Paint, report: ExaminationReport) -> str:
     """Format the report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:

@@ -17,7 +17,7 @@ _FINISH = {
 }
 
 
-def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, verdict: Rescore) -> str:
+def summary_lines(paint: Paint, header: Header, steps: list[Step], summary: Summary, verdict: Rescore) -> str:
     """Format the lines of the summary."""
     per_step = f"{summary.mean_acceptance_length:.2f} tokens per step, including the target's own"
     lines = [

@@ -12,7 +12,7 @@ from decoding.types import Step
 
 from .paint import KINDS, Paint, kind_of, visible
 from .progress import ProgressBar
-from .report import report
+from .report import summary_lines
 from .stream import Piece, PieceCutter, Stream
 
 _LONGEST_ECHO = 400  # characters of the prompt shown in front of the answer
@@ -51,7 +51,7 @@ class RunScreen:
         sources = {kind_of(step.sources[node]) for step in run.steps for node in step.path[1:]}
         if sources and paint.styles:
             print(paint.fit(paint.legend([*(kind for kind in KINDS if kind in sources), *sorted(sources - {*KINDS})])))
-        print(report(paint, run.header, run.steps, run.summary, verdict))
+        print(summary_lines(paint, run.header, run.steps, run.summary, verdict))
 
     def _begin_text(self) -> None:
         """Show the end of the prompt, once it has been read: until then the progress bar is on the same line."""

@@ -9,7 +9,7 @@ import sys
 from analysis.bench.methods import bench
 from decoding.errors import ParamError
 from decoding.parts.heads import Guesser
-from decoding.parts.medusa_tree import expected, grow
+from decoding.parts.medusa_tree import expected_length, grow
 from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, load_engine, whole
@@ -53,7 +53,9 @@ def main(arguments: argparse.Namespace) -> int:
         for size in sorted({*_SIZES, *asked}):
             tree = grow(heads.accuracies, size)
             row = {"guesses": len(tree.parents) - 1, "depth": max(tree.depths), "paths": tree.text}
-            rows.append(row | {"expected": expected(tree, heads.accuracies), "measured": None, "step_cost": None})
+            rows.append(
+                row | {"expected": expected_length(tree, heads.accuracies), "measured": None, "step_cost": None}
+            )
             if size in asked:
                 params = {"medusa": {"size": size}}
                 report = bench(engine, tasks, ["medusa"], params=params, max_new_tokens=budget, progress=progress)

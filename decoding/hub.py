@@ -45,7 +45,7 @@ def parse_id(text: str, *, owned: bool = False) -> HubId | None:
     return HubId(match[1], match[2])
 
 
-def find(hub_id: HubId, what: str, progress: Callable[[str, float], None], *, download: bool = True) -> Path:
+def find_repository(hub_id: HubId, what: str, progress: Callable[[str, float], None], *, download: bool = True) -> Path:
     """Return the folder of a repository's files; without `download`, only if it is on this machine.
 
     `what` names the repository's content in an error.

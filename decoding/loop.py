@@ -167,7 +167,7 @@ class Loop:
         level = self._request.record
         if level == "off":
             return {}
-        columns = record.columns(draft, verdict, self._method.panel())
+        columns = record.light_columns(draft, verdict, self._method.panel())
         if level == "full":
             columns |= record.detail(draft, verdict, self._outlook or self._sampler.outlook(logits))
             self._outlook = None  # it holds the logits, which may be large

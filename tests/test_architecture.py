@@ -273,6 +273,29 @@ def test_no_type_has_the_name_of_another() -> None:
     assert {defined: where for defined, where in modules.items() if len(where) > 1} == {}
 
 
+# One function of the same job in every module of its kind, which is called by the module's name: commands, importers,
+# views and stages, pages of the form, languages of the embedded family's tasks.
+SHARED_INTERFACES = {
+    *("main", "add_flags"),
+    *("read", "recognises"),
+    *("base", "frame", "rows", "shows"),
+    *("build", "functions"),
+    *("make", "right"),
+}
+
+
+def test_no_function_has_the_name_of_two_others() -> None:
+    """A reader who searches for `check` wants one of two, unless the name is that of an interface."""
+    modules = dict[str, list[str]]()
+    for path in SOURCES:
+        for statement in syntax(path).body if path.relative_to(ROOT).parts[0] in BELOW else ():
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and not statement.name.startswith("_"):
+                modules.setdefault(statement.name, []).append(module_of(path))
+    often = {defined: where for defined, where in modules.items() if len(where) > 2}
+    assert {defined: often[defined] for defined in often.keys() - SHARED_INTERFACES} == {}
+    assert often.keys() >= SHARED_INTERFACES
+
+
 def names_defined(statement: ast.stmt) -> list[str]:
     """What a statement at the top of a module names: a class, or an alias of a type."""
     if isinstance(statement, ast.ClassDef):

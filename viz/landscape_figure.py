@@ -10,7 +10,17 @@ import plotly.graph_objects as go
 
 from decoding.errors import ParamError
 
-from .landscape_rows import LEGEND, OTHER, Column, LandscapeRow, about_silent, about_text, columns, rows, sentence
+from .landscape_rows import (
+    LEGEND,
+    OTHER,
+    Column,
+    LandscapeRow,
+    about_silent,
+    about_text,
+    measured_tokens,
+    rows,
+    sentence,
+)
 from .palette import THEMES
 from .token_text import escaped
 
@@ -35,7 +45,7 @@ def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
         raise ParamError("give what an engine's landscape returns")
     if not found["methods"]:
         raise ParamError("this landscape has no method: it was ended before the first one was measured")
-    colours, tokens, methods = THEMES[theme], columns(found), rows(found)
+    colours, tokens, methods = THEMES[theme], measured_tokens(found), rows(found)
     cells: dict[str, Any] = {
         "type": "heatmap",
         "z": [row.accepted for row in methods],

@@ -45,7 +45,7 @@ class LandscapeRow:
     words: list[str]
 
 
-def columns(landscape: Landscape) -> list[Column]:
+def measured_tokens(landscape: Landscape) -> list[Column]:
     """Return the tokens that were measured."""
     tokens, first, choices = landscape["tokens"], landscape["first"], landscape["choices"]
     shown = list[Column]()
@@ -106,10 +106,10 @@ def about_silent(rows: Sequence[LandscapeRow]) -> str:
     silent = [row.label for row in rows if set(row.signs) <= {"", NO_GUESS}]
     if not silent:
         return ""
-    return f"{listed(silent)} {'guesses' if len(silent) == 1 else 'guess'} nothing in a run's first step."
+    return f"{names_in_a_row(silent)} {'guesses' if len(silent) == 1 else 'guess'} nothing in a run's first step."
 
 
-def listed(labels: Sequence[str]) -> str:
+def names_in_a_row(labels: Sequence[str]) -> str:
     """Return names in a row: one, two and three."""
     return " and ".join([*([", ".join(labels[:-1])] if labels[1:] else []), *labels[-1:]])
 

@@ -20,7 +20,7 @@ def say(run: RunState, k: int) -> str:
         _read(run, step),
         _outcome(run, step),
         _wrote(run, step),
-        ranks.say(run.header, step),
+        ranks.readers_in_words(run.header, step),
         screen_of(run.header).learned(run, step),
         _ended(run, step),
     ]

@@ -17,12 +17,12 @@ from .cells import STEP_PHASES, StepPhase, as_trace
 from .methods import label_of
 from .palette import MEANINGS, THEMES
 from .run_state import RunState
-from .stage.picture import picture as stage_picture
+from .stage.picture import scene_figure as stage_picture
 from .stream import encode
 from .view import Figure
 from .views import VIEWS, counters, text
 from .views.check import Rescored
-from .views.check import say as say_check
+from .views.check import outcome_in_words as say_check
 from .views.mask_words import sentences
 from .views.pair import of_node
 
@@ -216,7 +216,7 @@ class _Drawing:
         rows = counters.rows(self._run.header)
         values = self.view.frame(self._run, k)["values"] if k >= 0 else [None] * len(rows)
         values = [self._of_run.get(row.key, value) for row, value in zip(rows, values, strict=True)]
-        return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
+        return [(row.label, counters.value_with_unit(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Encoded, k: int | None = None) -> encode.Encoded:
         """Return what plotly draws."""

@@ -105,7 +105,7 @@ def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[s
     return areas, named
 
 
-def say(header: Header, step: Step) -> str:
+def readers_in_words(header: Header, step: Step) -> str:
     """Return who read how much of a step, in a sentence."""
     if not shared(header) or not step.ranks:
         return ""

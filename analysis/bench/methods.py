@@ -82,7 +82,7 @@ def bench(
     rivals = [BenchEntry(name, {}, peer.runner, peer.process) for name, peer in (peers or {}).items()]
     devices = set(engine.model.devices)
     before = slowest_read(devices)
-    kinds, skipped = measure(engine, tasks, [*rows, *rivals], budget, ignore_end, progress)
+    kinds, skipped = measure_entries(engine, tasks, [*rows, *rivals], budget, ignore_end, progress)
     bandwidth = [each for each in (before, slowest_read(devices)) if each is not None]
     questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
     report = _report(engine, rows, rivals, peers or {})
@@ -92,7 +92,7 @@ def bench(
     return report | {"skipped": skipped}
 
 
-def measure(
+def measure_entries(
     engine: Engine,
     tasks: Sequence[Task],
     entries: Sequence[BenchEntry],

@@ -17,7 +17,7 @@ from decoding.types import JSON
 
 from .evidence import STEEPNESS, gather
 from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
-from .measure import AcceptedGuesses, measure
+from .measure import AcceptedGuesses, measure_wiring
 from .probes import AS_STORED, Check, Probe
 from .references import card, references
 from .verdict import FEWEST, Fault, ProbeOutcome, compare
@@ -166,7 +166,7 @@ def examine(
             "ask for more prompts or tokens"
         )
     checks, faults = tuple(examined.checks()), list[Fault]()
-    wiring, given = examined.given, measure(examined, examined.given, texts, depth)
+    wiring, given = examined.given, measure_wiring(examined, examined.given, texts, depth)
     rounds, best, fit = list[Round](), given, TargetFit(examined, texts)
     while len(rounds) < ROUNDS:
         mended = {fault.flag for fault in faults}
@@ -255,7 +255,7 @@ def _round(
     outcomes = list[ProbeOutcome]()
     for probe, change in changes:
         if not change.is_worse:
-            other = measure(examined, probe.wiring, texts, examined.depth)
+            other = measure_wiring(examined, probe.wiring, texts, examined.depth)
             nearer = None if probe.flag in _DEEPER else change
             outcomes.append(compare(probe, best, other, tried, seed, nearer))
     return Round(tuple(outcomes), tried)

@@ -30,7 +30,7 @@ class AcceptedGuesses:
 
 
 @torch.inference_mode()
-def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> AcceptedGuesses:
+def measure_wiring(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> AcceptedGuesses:
     """Count how much of the texts a wiring guesses. Acceptance is greedy and exact: a guess is right if the text has
     it.
     """

@@ -16,7 +16,7 @@ from ..store.folder import PARTS, SUMMARY, make_folder, read_summary, write_summ
 from ..store.tables import SOURCE
 from .parts import finished_questions, merge, remove_parts, write_part
 from .plan import EvaluationPlan
-from .question import Answered, answer, check_engine, warm_up
+from .question import Answered, answer_question, check_engine, warm_up
 from .report import report
 
 # Gives the answers of questions, in any order: (plan, their numbers) -> (number, answer) pairs.
@@ -61,7 +61,7 @@ def in_this_process(engine: Engine) -> Answers:
         check_engine(engine, plan)
         warm_up(engine, plan)
         for number in numbers:
-            yield number, answer(engine, plan, number)
+            yield number, answer_question(engine, plan, number)
 
     return answers
 

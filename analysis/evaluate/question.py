@@ -47,7 +47,7 @@ def warm_up(engine: Engine, plan: EvaluationPlan) -> None:
         return
 
 
-def answer(engine: Engine, plan: EvaluationPlan, number: int) -> Answered:
+def answer_question(engine: Engine, plan: EvaluationPlan, number: int) -> Answered:
     """Run the question of this number; a run that fails has a row with its error, and the others go on.
 
     What a method learns from one run for the next lasts for the turns of this question: so the outcome depends neither

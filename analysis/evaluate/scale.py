@@ -23,7 +23,7 @@ from ..store.schema import SCHEMAS
 from ..store.tables import RunTables, by_name, joined
 from .evaluation import Answers
 from .plan import EvaluationPlan
-from .question import Answered, answer, check_engine, warm_up
+from .question import Answered, answer_question, check_engine, warm_up
 
 _NOTHING = Answered(joined([]), {})
 _PATIENCE = 5.0  # seconds for a cluster to answer
@@ -58,7 +58,9 @@ class Worker:
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
         """Answer a batch of questions."""
         numbers = [int(number) for number in batch["number"]]
-        answers = [_NOTHING if self._refusal else answer(self._engine, self._plan, number) for number in numbers]
+        answers = [
+            _NOTHING if self._refusal else answer_question(self._engine, self._plan, number) for number in numbers
+        ]
         return {
             "number": numbers,
             **{name: [_packed(table) for table in tables] for name, tables in _columns(answers).items()},

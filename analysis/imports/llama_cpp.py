@@ -14,7 +14,7 @@ from .fields import Fields
 from .foreign import is_chunk
 from .records import Contents
 from .tables import Imported, ImportedRows, speed
-from .vllm import FINISH, text_of, usage_of
+from .vllm import FINISH, answer_text, usage_of
 
 NAME, TITLE = "llama-cpp", "an answer with llama.cpp's timings"
 NO_STEPS = "timings count the guesses of a whole answer, not those of each step"
@@ -65,7 +65,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         engine="llama.cpp" if ours else "unknown",
         model=fields.text("model"),
         finish=FINISH.get(choice.text("finish_reason") or "") or _STOPS.get(fields.text("stop_type") or ""),
-        text=text_of(choice) if "choices" in fields else fields.text("content"),
+        text=answer_text(choice) if "choices" in fields else fields.text("content"),
         ids=ids,
         prompt_tokens=prompt if prompt is not None else None if cached is None else read + cached,
         new_tokens=tokens,

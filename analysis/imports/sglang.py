@@ -15,7 +15,7 @@ from .fields import Fields
 from .foreign import is_chunk
 from .records import Contents
 from .tables import Imported, ImportedRows
-from .vllm import FINISH, one_list, text_of, token_count, usage_of
+from .vllm import FINISH, answer_text, one_list, token_count, usage_of
 
 NAME, TITLE = "sglang", "SGLang's answer"
 _CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
@@ -59,7 +59,7 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         engine=NAME,
         model=fields.text("model"),
         finish=_finish(choice, info),
-        text=text_of(choice),
+        text=answer_text(choice),
         prompt_ids=prompt_ids,
         ids=ids,
         prompt_tokens=prompt,

@@ -62,7 +62,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
         model=fields.text("model"),
         draft=ours.text("draft") if ours else None,
         finish=FINISH.get(choice.text("finish_reason") or ""),
-        text=text_of(choice),
+        text=answer_text(choice),
         prompt_ids=prompt_ids,
         ids=ids,
         prompt_tokens=prompt,
@@ -106,7 +106,7 @@ def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, promp
     return columns
 
 
-def text_of(choice: Fields) -> str | None:
+def answer_text(choice: Fields) -> str | None:
     """Return an answer's text, of a chat or a completion."""
     message = choice.at("message")
     return message.text("content") if message else choice.text("text")

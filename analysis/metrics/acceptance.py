@@ -10,7 +10,7 @@ from decoding.trace.metrics import survival as rates_by_position
 from . import intervals
 from .columns import NO_GUESS, Array
 from .guesses import branches
-from .result import Condition, MetricResult, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, percent, result
 from .selection import Selection
 
 _LONGEST = 64  # positions that are listed
@@ -51,7 +51,7 @@ def mean_acceptance_length(selection: Selection) -> MetricResult:
 
 def draft_acceptance_rate(selection: Selection) -> MetricResult:
     """Divide accepted guesses by drafted ones."""
-    accepted, drafted = counted(selection)
+    accepted, drafted = guesses_by_run(selection)
     above, below = selection.runs_by_question(accepted), selection.runs_by_question(drafted)
     if not below.any():
         raise UnknownError(NO_GUESS)
@@ -62,7 +62,7 @@ def draft_acceptance_rate(selection: Selection) -> MetricResult:
     return result(sentence, value=value, interval=(low, high), unit="share")
 
 
-def counted(selection: Selection) -> tuple[Array, Array]:
+def guesses_by_run(selection: Selection) -> tuple[Array, Array]:
     """Sum accepted and drafted guesses by run, 0 where unknown; some records count them only for whole runs."""
     steps, runs = selection.steps, selection.runs
     drafted, accepted = steps.maybe("drafted"), steps.maybe("accepted")
@@ -96,7 +96,7 @@ def survival(selection: Selection) -> MetricResult:
     columns = ("position", "accepted", "steps", "share", "low", "high")
     where = [[("steps", "accepted", ">=", row[0])] for row in rows]
     half = next((row[0] for row in rows if row[3] < 0.5), None)
-    sentence = f"The first guess was accepted in {share(rows[0][3])} of {rows[0][2]:,} steps"
+    sentence = f"The first guess was accepted in {percent(rows[0][3])} of {rows[0][2]:,} steps"
     sentence += f"; fewer than half of the steps reach position {half}." if half else "."
     return result(sentence, columns=columns, rows=rows, where=where)
 
@@ -116,9 +116,9 @@ def conditional_acceptance(selection: Selection) -> MetricResult:
     columns = ("position", "accepted", "judged", "share", "low", "high")
     where = [judged_at(selection, row[0]) for row in rows]
     first, last = rows[0], rows[-1]
-    sentence = f"Guess 1 is right in {share(first[3])} of {first[2]:,} steps"
+    sentence = f"Guess 1 is right in {percent(first[3])} of {first[2]:,} steps"
     if last is not first:
-        sentence += f", guess {last[0]} in {share(last[3])} of the {last[2]:,} in which all earlier ones were"
+        sentence += f", guess {last[0]} in {percent(last[3])} of the {last[2]:,} in which all earlier ones were"
     return result(f"{sentence}.", columns=columns, rows=rows, where=where)
 
 
@@ -135,7 +135,7 @@ def consistent_token_acceptance(selection: Selection) -> MetricResult:
         row += [float(bound) for bound in intervals.wilson(np.array(row[2]), written.sum())]
     where = [[("steps", "written", ">", row[0])] for row in rows]
     rate = compression_rate(passes)
-    sentence = f"{share(rows[0][1])} of all passes wrote more than one token; the compression rate is {rate:.2f}."
+    sentence = f"{percent(rows[0][1])} of all passes wrote more than one token; the compression rate is {rate:.2f}."
     return result(sentence, columns=("w", "share", "steps", "low", "high"), rows=rows, where=where)
 
 
@@ -150,7 +150,7 @@ def acceptance_histogram(selection: Selection) -> MetricResult:
     some: list[Condition] = [("steps", "drafted", ">", 0)] if counted else []
     where = [[("steps", "accepted", "=", row[0]), *some] for row in rows]
     without = int((~guessing).sum())
-    sentence = f"{share(rows[0][2])} of the steps with guesses accepted none"
+    sentence = f"{percent(rows[0][2])} of the steps with guesses accepted none"
     sentence += f"; {without:,} steps had no guess." if without else "."
     return result(sentence, columns=("accepted", "steps", "share"), rows=rows, where=where)
 

@@ -17,7 +17,7 @@ import numpy as np
 from decoding.types import JSON
 
 from . import intervals
-from .acceptance import counted, judged_at, positions
+from .acceptance import guesses_by_run, judged_at, positions
 from .columns import Array
 from .groups import MOST_GROUPS
 from .result import Condition, MetricResult, UnknownError, listed, result, unknown
@@ -79,7 +79,7 @@ class _Side:
 
     def rates(self) -> Sums:
         """Return accepted and drafted guesses."""
-        accepted, drafted = (self.selection.runs_by_question(each) for each in counted(self.selection))
+        accepted, drafted = (self.selection.runs_by_question(each) for each in guesses_by_run(self.selection))
         return accepted[self._questions], drafted[self._questions]
 
     def speeds(self) -> Sums:

@@ -11,7 +11,7 @@ from decoding.types import JSON
 from . import intervals
 from .columns import Array
 from .guesses import branches
-from .result import MetricResult, UnknownError, listed, result, share
+from .result import MetricResult, UnknownError, listed, percent, result
 from .selection import Selection
 from .step_costs import Costs, Pair, costs, resampled
 from .times import LATER, TOTAL, later_steps, wall
@@ -157,7 +157,7 @@ def _reasons(selection: Selection, priced: Costs) -> list[str]:
     sentences = {
         draft: priced.draft,
         f"verification{rows} costs {priced.passes:.1f} passes": priced.verification,
-        f"the time outside passes is {share(priced.outside_share)}": priced.outside,
+        f"the time outside passes is {percent(priced.outside_share)}": priced.outside,
     }
     return [text for text, cost in sorted(sentences.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
 

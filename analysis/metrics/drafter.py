@@ -11,7 +11,7 @@ from decoding.types import JSON
 from . import intervals
 from .columns import Array
 from .guesses import JUDGED, one_a_position
-from .result import Condition, MetricResult, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, percent, result
 from .selection import Selection
 
 _BINS = 10
@@ -67,9 +67,9 @@ def rank_histogram(selection: Selection) -> MetricResult:
     if total > len(listed):
         rows.append([None, total - len(listed), 1 - len(listed) / total, 1.0])
         where.append([*one, ("nodes", "rank", "is", None), ("nodes", "confidence", "is not", None)])
-    sentence = f"The target's choice is the drafter's first in {share(reached[0])} of {total:,} positions"
+    sentence = f"The target's choice is the drafter's first in {percent(reached[0])} of {total:,} positions"
     if len(counts) > 1:
-        sentence += f", and among its first {len(counts)} in {share(reached[-1])}"
+        sentence += f", and among its first {len(counts)} in {percent(reached[-1])}"
     columns = ("rank", "places", "share", "share up to it")
     return result(f"{sentence}.", value=reached[0], unit="share", columns=columns, rows=rows, where=where)
 

@@ -11,7 +11,7 @@ import numpy as np
 from decoding.types import JSON
 
 from . import intervals
-from .acceptance import counted
+from .acceptance import guesses_by_run
 from .columns import Array
 from .result import Condition, MetricResult, UnknownError, result
 from .selection import Selection
@@ -59,7 +59,7 @@ def _binned(selection: Selection, column: str, edges: Sequence[float], head: str
 def _rates_of_runs(selection: Selection, groups: Array, width: int) -> Array:
     """Compute the acceptance rate of groups of whole runs, whose guesses may be counted by run only."""
     try:
-        accepted, drafted = counted(selection)
+        accepted, drafted = guesses_by_run(selection)
     except UnknownError:
         return np.full(width, np.nan)
     some = groups >= 0

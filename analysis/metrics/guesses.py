@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from decoding.parts.medusa_tree import TreeShape, expected, grow
+from decoding.parts.medusa_tree import TreeShape, expected_length, grow
 from decoding.types import JSON
 
 from . import intervals
 from .columns import NO_GUESS, Array
-from .result import LOST, Condition, MetricResult, UnknownError, result, share
+from .result import LOST, Condition, MetricResult, UnknownError, percent, result
 from .selection import Selection
 
 JUDGED: tuple[Condition, ...] = (("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True))
@@ -55,7 +55,7 @@ def confusion(selection: Selection) -> MetricResult:
     ]
     top = table[0]
     sentence = (
-        f"At {len(rows):,} positions no guess was right; the most frequent pair makes up {share(top[3])} of them."
+        f"At {len(rows):,} positions no guess was right; the most frequent pair makes up {percent(top[3])} of them."
     )
     columns = ("drafter said", "target said", "times", "share", "token", "wanted")
     return result(sentence, columns=columns, rows=table, where=where)
@@ -87,7 +87,9 @@ def lost_because(selection: Selection) -> MetricResult:
         [reason, count, count / sum(counts)] for reason, count in zip(_REASONS, counts, strict=True) if count
     ]
     most = max(rows, key=lambda row: row[1])
-    sentence = f"The most frequent end of a step is {most[0]!r}: {share(most[2])} of {sum(counts):,} steps with guesses"
+    sentence = (
+        f"The most frequent end of a step is {most[0]!r}: {percent(most[2])} of {sum(counts):,} steps with guesses"
+    )
     sentence += " that the end of the text did not cut."
     return result(sentence, columns=("because", "steps", "share"), rows=rows)
 
@@ -107,7 +109,7 @@ def hit_ranks(selection: Selection) -> MetricResult:
         for row in rows
     ]
     others = int(hits[:, 1:].sum())
-    sentence = f"{share(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
+    sentence = f"{percent(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
     sentence += f" {'were' if others else 'was'} after the first guess for their position."
     columns = ("depth", "sibling", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
@@ -125,7 +127,7 @@ def suggested_tree(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = []
     for size, tree in trees.items():
         if size:
-            tokens = expected(tree, accuracies)
+            tokens = expected_length(tree, accuracies)
             rows.append([size, tokens, (tokens - 1) / size, tree.text])
     if not rows:
         raise UnknownError("no guess of this selection was accepted")

@@ -53,18 +53,18 @@ def result(
     """Make a result of plain numbers: NaN and numpy's types do not reach JSON."""
     made = MetricResult(
         reason=None,
-        value=plain(value),
-        low=plain(interval[0]),
-        high=plain(interval[1]),
+        value=json_number(value),
+        low=json_number(interval[0]),
+        high=json_number(interval[1]),
         unit=unit,
         sentence=sentence,
         columns=list(columns),
-        rows=[[plain(cell) for cell in row] for row in rows],
-        where=[[(table, column, sign, plain(bound)) for table, column, sign, bound in row] for row in where],
+        rows=[[json_number(cell) for cell in row] for row in rows],
+        where=[[(table, column, sign, json_number(bound)) for table, column, sign, bound in row] for row in where],
         slowest=list(slowest),
     )
     if advice is not None:
-        made["advice"] = {name: plain(each) for name, each in advice.items()}
+        made["advice"] = {name: json_number(each) for name, each in advice.items()}
     return made
 
 
@@ -73,14 +73,14 @@ def unknown(reason: str) -> MetricResult:
     return result("") | {"reason": reason}
 
 
-def plain(value: JSON) -> JSON:
+def json_number(value: JSON) -> JSON:
     """Return a value that JSON can hold: None where there is no number."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def share(value: float) -> str:
+def percent(value: float) -> str:
     """Format a share in per cent."""
     return f"{100 * value:.0f}%" if value >= 0.1 or value == 0 else f"{100 * value:.1f}%"
 

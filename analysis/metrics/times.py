@@ -8,7 +8,7 @@ from decoding.types import JSON, TIME_PARTS
 
 from . import intervals
 from .columns import Array
-from .result import Condition, MetricResult, UnknownError, result, share
+from .result import Condition, MetricResult, UnknownError, percent, result
 from .selection import Selection
 
 _PERCENTILES = (50, 95, 99)
@@ -64,7 +64,7 @@ def step_time(selection: Selection) -> MetricResult:
             values = steps.maybe(f"{phase}_ms")[later]
             rows.append([phase, mean, mean / whole, *np.nanpercentile(values, _PERCENTILES)])
         most = max(means, key=lambda phase: means[phase])
-        sentence += f", of which {share(means[most] / whole)} is {_SAYS[most]}."
+        sentence += f", of which {percent(means[most] / whole)} is {_SAYS[most]}."
     columns = ("phase", "ms", "share", "p50", "p95", "p99")
     where, slowest = [LATER] * len(rows), [TOTAL, *(f"{phase}_ms" for phase in means or ())]
     return result(

@@ -10,7 +10,7 @@ import numpy as np
 from decoding.types import JSON
 
 from ..cost.curves import PassCurve
-from ..metrics.result import UnknownError, plain
+from ..metrics.result import UnknownError, json_number
 from ..metrics.selection import BASELINE, Selection
 from .costs import read_costs
 from .prices import Prices
@@ -63,7 +63,7 @@ def _part(selection: Selection, costs: PassCurve | None, draft_ms: float | None)
     return part | {
         "params": recorded.params.to_json(),
         "unpriced": unpriced or None,
-        "draft_ms": None if prices is None else plain(prices.drafting),
+        "draft_ms": None if prices is None else json_number(prices.drafting),
         "best": best,
         "sentence": sentence_of(method, outcomes, best) if prices is not None else "",
         "rows": [_row(recorded, outcome, place == 0) for place, outcome in enumerate(outcomes)],
@@ -158,5 +158,5 @@ def _row(recorded: RecordedRuns, outcome: RuleOutcome, is_recorded: bool) -> dic
         "flags": flags(recorded, outcome.settings),
         "certainty": replay.certainty.value,
         "because": replay.because,
-        **{name: plain(value) for name, value in numbers.items()},
+        **{name: json_number(value) for name, value in numbers.items()},
     }

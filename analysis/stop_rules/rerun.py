@@ -33,7 +33,7 @@ class RecordedText:
     budget: int  # most new tokens
 
 
-def texts_of(selection: Selection) -> tuple[list[RecordedText], frozenset[int]]:
+def run_texts(selection: Selection) -> tuple[list[RecordedText], frozenset[int]]:
     """Return the texts of a selection's runs in their order, and the tokens that are known to end one."""
     table = selection.runs.columns.table.take(selection.runs.rows).select(
         ["question", "prompt_ids", "ids", "finish", "new_tokens"]

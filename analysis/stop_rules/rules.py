@@ -20,7 +20,7 @@ from .candidates import CHAINS, chain_candidates, is_tree, settings_candidates, 
 from .chains import ChainRecord, ChainRule
 from .prices import Prices
 from .replay import Replay
-from .rerun import FROM_TOKENS, repeats_record, replay_settings, rerun, texts_of
+from .rerun import FROM_TOKENS, repeats_record, replay_settings, rerun, run_texts
 from .trees import TreeRecord
 
 REPLAYED = (*CHAINS, *FROM_TOKENS)
@@ -170,7 +170,7 @@ def _of_trees(recorded: RecordedRuns, unsaid: list[Unsaid]) -> _Replays:
 
 
 def _of_settings(recorded: RecordedRuns) -> _Replays:
-    texts, ends = texts_of(recorded.selection)
+    texts, ends = run_texts(recorded.selection)
     base = recorded.params.to_json()
     for settings in settings_candidates(recorded.method, recorded.params):
         runs = rerun(recorded.method, settings, texts, ends)

@@ -57,7 +57,7 @@ _VALUES = re.compile(r"(?:current|session|local)_?(?:\w+)|user|localtime|localti
 _PARSER_LOCK = threading.Lock()
 
 
-def check(text: object, tables: Mapping[str, Sequence[str]]) -> None:
+def check_query(text: object, tables: Mapping[str, Sequence[str]]) -> None:
     """Check that a query is one harmless SELECT over tables with these columns; raises ParamError where it is not."""
     query = check_text(text)
     with _PARSER_LOCK:

@@ -139,7 +139,7 @@ class Shown:
 ALL = Filter().sql()
 
 
-def answer(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
+def answer_query(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
     """Run a query; return the steps that it chooses, or a table to be shown."""
     result = run(tables, text, SELECTED)
     if {"run", "step"} <= set(result.table.column_names):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from decoding.errors import ParamError
 
 from ..child_process import ChildAnswer, ChildProcess, serve
-from .query import SELECTED, ChosenSteps, Shown, answer, cells
+from .query import SELECTED, ChosenSteps, Shown, answer_query, cells
 from .shared_tables import SharedTables, mapped
 
 _GRACE = 0.5  # seconds that a query has to end by itself, which leaves the child warm
@@ -48,7 +48,7 @@ class QueryProcess:
 
 def _answer(request: Any) -> ChildAnswer:
     """Answer a query in the child: chosen steps as Arrow's bytes, a table as JSON."""
-    result = answer(mapped(request["paths"]), request["query"])
+    result = answer_query(mapped(request["paths"]), request["query"])
     if isinstance(result, ChosenSteps):
         table, sink = pa.table({"run": result.runs, "step": result.steps}), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:

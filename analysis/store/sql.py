@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from decoding.errors import ParamError
 
-from .allowed import check
+from .allowed import check_query
 from .sandbox import open_sandbox, refusal
 
 _BATCH = 4_096  # rows that are looked at together
@@ -48,7 +48,7 @@ class QueryResult:
 def run(tables: Mapping[str, pa.Table], text: str, bounds: QueryBounds | None = None) -> QueryResult:
     """Run a query over tables; raises ParamError where it is no harmless SELECT, or takes too much."""
     bounds = bounds or QueryBounds()
-    check(text, {name: table.column_names for name, table in tables.items()})
+    check_query(text, {name: table.column_names for name, table in tables.items()})
     with closing(open_sandbox(tables)) as database:
         late = threading.Event()
 

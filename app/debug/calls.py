@@ -27,7 +27,7 @@ from ..store.trace_store import StoredRun, TraceStore, new_id, replay
 from .cards import CARDS
 from .query_pool import QueryPool
 from .state import COMPARED, QUESTIONS, DebugState
-from .view import DebugView, whole
+from .view import DebugView, whole_number
 
 if TYPE_CHECKING:
     from decoding.codec import Codec
@@ -124,7 +124,7 @@ class DebugCalls:
         query, key, row, second, offset = _listed(asked, 5)
         if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in CARDS):
             raise TraceError("there is no such chart")
-        return self.view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
+        return self.view(query).steps(key, whole_number(row, 10**6), bool(second), max(0, whole_number(offset, 10**9)))
 
     def export(self, asked: Any) -> ServerAnswer:
         """Return the chosen steps as a file."""
@@ -144,8 +144,8 @@ class DebugCalls:
         folder, number, step = _listed(asked, 3)
         if not isinstance(folder, str):
             raise TraceError("there is no such run folder")
-        trace, about = self.recorded(folder, whole(number, 2**31))
-        if not 0 <= whole(step, 2**31) < len(trace.steps):
+        trace, about = self.recorded(folder, whole_number(number, 2**31))
+        if not 0 <= whole_number(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
         run = new_id()
         with self._store.reading():

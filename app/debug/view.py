@@ -243,10 +243,10 @@ def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
     row["ms"] = steps["total_ms"][at].as_py()
     place = int(np.searchsorted(runs["run"].to_numpy(), row["run"]))
     row |= {name: runs[name][place].as_py() for name in ("question", "category", "turn", "method", "setting")}
-    return row | pieces(folder, row)
+    return row | guess_texts(folder, row)
 
 
-def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
+def guess_texts(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
 
     The target's own token follows: its choice in the place of the rejected ones, or the bonus after guesses that were
@@ -274,7 +274,7 @@ def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def whole(value: object, most: int) -> int:
+def whole_number(value: object, most: int) -> int:
     """Return a number that a browser sent."""
     if type(value) is not int or not -1 <= value <= most:
         raise TraceError(f"a row is a whole number up to {most}")

@@ -106,7 +106,7 @@ class RunLandscape:
             self._leave(name, _STOPPED if started.cancel.is_set() else late)
             return
         if not self.columns:
-            self.columns = words.columns(landscape)
+            self.columns = words.measured_tokens(landscape)
             yield line("columns", legend=words.LEGEND, columns=[asdict(column) for column in self.columns])
         [row] = words.rows(landscape)
         self.rows.append(row)
@@ -161,7 +161,7 @@ class RunLandscape:
         if measured < whole:
             sentences.append(f"These are the first {measured} of its {whole} new tokens.")
         for reason, labels in self.left.items():
-            sentences.append(as_sentence(f"left out {reason}: {words.listed(labels)}"))
+            sentences.append(as_sentence(f"left out {reason}: {words.names_in_a_row(labels)}"))
         return " ".join(filter(None, sentences))
 
 

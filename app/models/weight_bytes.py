@@ -10,7 +10,7 @@ import torch
 
 from decoding.gguf.file import GgufFile
 from decoding.gguf.folder import is_gguf
-from decoding.gguf.names import read_config as read_gguf_config
+from decoding.gguf.names import make_config as read_gguf_config
 from decoding.model.config import has_decoder, read_shape
 from decoding.model.files import TensorFiles, read_config
 from decoding.model.layout import Sizes, find_devices

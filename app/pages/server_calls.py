@@ -30,7 +30,7 @@ from ..server.machine import elsewhere
 from ..server.middleware.session_tracker import CLIENT
 from ..store.lessons import Lessons
 from ..store.recordings import Recordings
-from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack, replay
+from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack_trace, replay
 
 _log = logging.getLogger(__name__)
 ServerAnswer = dict[str, Any]
@@ -140,7 +140,7 @@ def _html(stored: StoredRun, step: int | None) -> tuple[str, str]:
 
 
 _FORMS: Mapping[str, Callable[[StoredRun, int | None], tuple[str, str | bytes]]] = {
-    "trace": lambda stored, step: ("jsonl.gz", pack(stored.trace)),
+    "trace": lambda stored, step: ("jsonl.gz", pack_trace(stored.trace)),
     "html": _html,
     "perfetto": lambda stored, step: ("json", json.dumps(perfetto(stored.trace))),
     "csv": lambda stored, step: ("csv", steps_csv(stored.trace)),

@@ -42,7 +42,7 @@ def new_id() -> str:
     return secrets.token_urlsafe(16)
 
 
-def pack(trace: Trace) -> bytes:
+def pack_trace(trace: Trace) -> bytes:
     """Write a trace as a gzip file."""
     text = io.StringIO()
     write_trace(trace, text)
@@ -146,7 +146,7 @@ class TraceStore:
 
     def put(self, run: str, stored: StoredRun, client: str = "") -> bool:
         """Store a run of a client; returns whether other runs of the same client were evicted."""
-        packed = Packed(pack(stored.trace) if stored.file is None else stored.file, stored.proof)
+        packed = Packed(pack_trace(stored.trace) if stored.file is None else stored.file, stored.proof)
         with self._lock:
             evicted = self._packed.put(client, run, packed, len(packed.data))
             for each in evicted:

@@ -129,5 +129,5 @@ CASES = [
     Case("rotary", _rotary_inputs, rotary.rotary, _rotary_by_torch, _exact_rotary, outputs=_written),
     Case("rotary, qk-norm", _normed_inputs, rotary.rotary, _rotary_by_torch, _exact_rotary, outputs=_written),
     Case("swiglu", _swiglu_inputs, swiglu.swiglu, swiglu_by_torch, _exact_swiglu),
-    Case("merge", _merge_inputs, merge.merge, merge_by_torch, _exact_merge),
+    Case("merge", _merge_inputs, merge.merge_parts, merge_by_torch, _exact_merge),
 ]

@@ -25,7 +25,7 @@ from ..types import JSON
 from ..user_cache import user_cache
 from .file import GgufFile
 from .manifest import is_whole, write_manifest
-from .names import read_config, rotate_halves, weight_name
+from .names import make_config, rotate_halves, weight_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -45,7 +45,7 @@ def is_gguf(path: Path) -> bool:
 def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback) -> Path:
     """Return the model folder of a GGUF file, dequantised to `dtype` (None: to any); make it unless it is there."""
     file = GgufFile(path)
-    config, digest = read_config(file), file.digest()
+    config, digest = make_config(file), file.digest()
     home = user_cache()
     if home is None:
         raise ModelError(f"{path.name} needs a place for its dequantised weights: set XDG_CACHE_HOME to a folder")

@@ -67,7 +67,7 @@ def rotate_halves(name: str, config: dict[str, JSON]) -> Callable[[torch.Tensor]
     return reorder
 
 
-def read_config(file: GgufFile) -> dict[str, JSON]:
+def make_config(file: GgufFile) -> dict[str, JSON]:
     """Make config.json of the metadata. What is missing or wrong is refused when the configuration is read."""
     family = file.architecture
     if family not in FAMILIES:

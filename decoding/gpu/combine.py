@@ -11,7 +11,7 @@ import triton.language as tl
 
 
 @triton.jit
-def share(slots, splits, keys: tl.constexpr):
+def slots_per_split(slots, splits, keys: tl.constexpr):
     """Return the slots that a split reads: what is read at a time, times the least power of two that covers all."""
     each = tl.full((), keys, tl.int32)
     for _ in tl.static_range(24):
@@ -26,7 +26,7 @@ def _combine(
 ):  # fmt: skip
     place = tl.program_id(0)
     slots = tl.load(first).to(tl.int32) + rows
-    used = tl.cdiv(slots, share(slots, splits, keys))
+    used = tl.cdiv(slots, slots_per_split(slots, splits, keys))
     part, dim = tl.arange(0, shares), tl.arange(0, wide)
     at = part * count + place
     total = tl.load(totals + at, mask=part < used, other=float("-inf"))

@@ -36,7 +36,7 @@ def _merge(
     tl.store(out + pair.to(tl.int64)[:, None] * size + at[None], mixed.to(out.dtype.element_ty), mask=whole)
 
 
-def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
+def merge_parts(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
     """Return the mixed values (T, repeats * kv_heads * D) of the rows of `query` (T, repeats * kv_heads, D)."""
     (values, sums), (others, other_sums) = one, other
     _, kv_heads, packed, size = values.shape

@@ -20,7 +20,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .combine import combine, share
+from .combine import combine, slots_per_split
 
 _SPLITS = 64  # at most, so that the shares of a query can be put together at once
 _PROGRAMS = 2  # a multiprocessor holds at once
@@ -61,7 +61,7 @@ def _attend(
 ):  # fmt: skip
     head, part = tl.program_id(1), tl.program_id(2)
     rows, length = packed // repeats, tl.load(first).to(tl.int32)
-    each = share(length + rows, splits, keys)
+    each = slots_per_split(length + rows, splits, keys)
     begin = part * each
     end = tl.minimum(begin + each, length + rows)
     if begin >= end:

@@ -42,7 +42,7 @@ def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * k
     return query.view(1, -1, kv_heads, query.shape[-1]).transpose(1, 2)
 
 
-def unpack(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_heads, T * repeats, D)
+def side_by_side(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_heads, T * repeats, D)
     """Put the rows' values side by side, (T, repeats * kv_heads * D); no copy if a kernel writes them in that order."""
     return mixed.to(query.dtype).transpose(1, 2).reshape(query.shape[0], -1)
 
@@ -51,7 +51,7 @@ def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
     """Merge attention to two parts of a text as if it had been one."""
     (values, total), (others, other_total) = one, other
     share = torch.sigmoid(total - other_total)[..., None]
-    return unpack(torch.lerp(others.to(share.dtype), values.to(share.dtype), share), query)
+    return side_by_side(torch.lerp(others.to(share.dtype), values.to(share.dtype), share), query)
 
 
 class Attention:
@@ -183,7 +183,7 @@ class MaskedSpan:
             key, value = self._views[2 * layer : 2 * layer + 2]  # (1, kv_heads, P, D) each
         else:
             key, value = self._cache.gather(layer, self._slots)
-        return unpack(self._kernels.masked(pack(query, key.shape[1]), key, value, self.bias), query)
+        return side_by_side(self._kernels.masked(pack(query, key.shape[1]), key, value, self.bias), query)
 
 
 class SplitSpan:
@@ -209,7 +209,7 @@ class SplitSpan:
         packed = pack(query, key.shape[1])
         tail = kernels.tail(packed, key, value, self._bias)
         if not self._prefix:
-            return unpack(tail[0], query)
+            return side_by_side(tail[0], query)
         assert kernels.prefix is not None
         key, value = self._prefix[part]
         return self._merge(kernels.prefix.attend(packed, key, value, self._length), tail, query)

@@ -23,7 +23,7 @@ from .cache import Cache
 from .download import split
 from .graphs import Graphs, Outputs, RecordedGraph, Recorder
 from .queued_tree import Parents, QueuedTree
-from .upload import write
+from .upload import write_from_host
 
 if TYPE_CHECKING:
     from .rope import RopeTables
@@ -150,7 +150,7 @@ class StepBuffer:
             uniforms = judge.uniforms[:rows]  # no node is deeper than there are nodes
             numbers[5 * rows : 5 * rows + len(uniforms)] = np.array(uniforms, np.float64).view(np.int64)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
-        write(torch.from_numpy(together), self._bytes)
+        write_from_host(torch.from_numpy(together), self._bytes)
 
     def take(self, step: PassRows) -> None:
         """Write what only the device knows of the same step."""

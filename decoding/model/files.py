@@ -16,7 +16,7 @@ from .. import smollm2
 from ..embedded import FOLDERS
 from ..errors import ModelError, ModelMissingError
 from ..gguf.folder import folder_of, is_gguf
-from ..hub import find, parse_id
+from ..hub import find_repository, parse_id
 from ..installation import CLONE
 from ..packed import open_tensors, stored
 from ..types import JSON
@@ -77,7 +77,7 @@ def find_folder(
             "org/model@revision"
         )
     try:
-        return find(hub_id, "the model", progress, download=download)
+        return find_repository(hub_id, "the model", progress, download=download)
     except ModelMissingError:
         raise
     except ModelError:

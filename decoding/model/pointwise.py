@@ -43,7 +43,7 @@ def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: f
 
         operations = replace(operations, swiglu=fused_swiglu)
     if "merge" in kernels:
-        from ..gpu.merge import merge as merge_parts
+        from ..gpu.merge import merge_parts
 
         operations = replace(operations, merge=merge_parts)
     return operations
@@ -60,7 +60,7 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
     return silu(gate).mul_(up)
 
 
-def norm(eps: float, device: torch.device, dtype: torch.dtype) -> Normalise:
+def make_norm(eps: float, device: torch.device, dtype: torch.dtype) -> Normalise:
     """Make a division by the root mean square, for rows of that dtype on that device.
 
     It is in float32, and rounded before the weight is applied, as in transformers.
@@ -84,7 +84,7 @@ def norm(eps: float, device: torch.device, dtype: torch.dtype) -> Normalise:
 
 
 def _by_torch(shape: Shape, device: torch.device, dtype: torch.dtype) -> Pointwise:
-    normal = norm(shape.eps, device, dtype)
+    normal = make_norm(shape.eps, device, dtype)
 
     def add_norm(
         x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor

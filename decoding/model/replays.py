@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from .graphs import Graphs, Outputs, RecordedGraph
-from .upload import write
+from .upload import write_from_host
 
 ReplayableWork = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must do the same if it is done twice
 
@@ -83,7 +83,7 @@ class Replays(Graphs[Replayed]):
             return replayed, partial(replayed.run, work)
 
         def fill(replayed: Replayed) -> None:
-            write(torch.tensor(numbers, dtype=torch.float64), replayed.numbers)
+            write_from_host(torch.tensor(numbers, dtype=torch.float64), replayed.numbers)
             for (each, _), twin in zip(tensors, replayed.tensors, strict=True):
                 twin[: len(each)].copy_(each)
 

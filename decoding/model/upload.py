@@ -18,7 +18,7 @@ def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
     return numbers.pin_memory().to(device, non_blocking=True)
 
 
-def write(numbers: torch.Tensor, memory: torch.Tensor) -> None:
+def write_from_host(numbers: torch.Tensor, memory: torch.Tensor) -> None:
     """Write numbers of the host to memory of a device, for which the host does not wait."""
     memory.copy_(numbers if memory.device.type == "cpu" else numbers.pin_memory(), non_blocking=True)
 

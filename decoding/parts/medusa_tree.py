@@ -133,7 +133,7 @@ def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> TreeShape:
     return from_paths(path for path in worth if path)
 
 
-def expected(tree: TreeShape, accuracies: Accuracies) -> float:
+def expected_length(tree: TreeShape, accuracies: Accuracies) -> float:
     """Estimate the tokens per step, the target's own one included, if heads err independently."""
     return sum(_worths(tree, accuracies))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ModelError
-from ..hub import find, parse_id
+from ..hub import find_repository, parse_id
 
 if TYPE_CHECKING:
     from ..codec import Codec
@@ -95,7 +95,7 @@ def find_part(part: str, name: str, progress: ProgressCallback, *, download: boo
     hub_id = None if exists else parse_id(name, owned=True)
     if hub_id is None:
         raise ModelError(f"{name[:200]!r} is no {kind}: name one of {what}, or a hub id such as {row.example}@revision")
-    folder = find(hub_id, what, progress, download=download)
+    folder = find_repository(hub_id, what, progress, download=download)
     if not row.is_file:
         return str(folder)
     files = sorted(folder.glob("*.safetensors"))

@@ -11,7 +11,7 @@ from ..types import JSON, Draft, Verdict
 LEVELS = ("off", "light", "full")
 
 
-def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:
+def light_columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:
     """Return the node columns of a light record."""
     return {
         "tokens": draft.tokens,

@@ -7,7 +7,7 @@ from math import log2
 
 from .claims import ROUGH, Claim, Judgement, Paper, Statement, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, compare_by_kind, compare_tokens, using
-from .scaling import Fit, ScalingPoint, compression, fit, line
+from .scaling import Fit, ScalingPoint, compression, fit, fit_line
 from .tables import ResultTable
 
 BALANCED = using("lookahead", N=5, W=15, G=15)
@@ -78,7 +78,7 @@ def judge_logarithm(table: ResultTable) -> Judgement:
     points = _points(table)
     deepest, widest = max(point.gamma for point in points), max(point.b for point in points)
     deep = sorted((point for point in points if point.gamma == deepest), key=lambda point: point.b)
-    drawn = line([log2(point.b) for point in deep], [point.S for point in deep])
+    drawn = fit_line([log2(point.b) for point in deep], [point.S for point in deep])
     S = {(point.gamma, point.b): point.S for point in points}
     straight = Statement(
         f"a straight line over log b, {drawn.slope:+.3f} per doubling, explains {drawn.explained:.1%} of the variance",

@@ -92,7 +92,7 @@ class Line:
     explained: float
 
 
-def line(xs: Sequence[float], ys: Sequence[float]) -> Line:
+def fit_line(xs: Sequence[float], ys: Sequence[float]) -> Line:
     """Fit a line by least squares through at least two different points."""
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     across = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))

@@ -12,7 +12,7 @@ from typing import Any
 from decoding.errors import ParamError
 from decoding.types import JSON
 
-from ..training.batches import Batch, pack
+from ..training.batches import Batch, pack_rows
 from ..training.conversations import Conversation
 from ..training.sources import check
 from .encoding import SampleEncoder
@@ -57,7 +57,7 @@ class LanguageSource:
         rows = [row for row in self._encoder.rows(samples) if len(row.ids) <= length]
         if len(rows) < len(samples) // 2:
             raise ParamError(f"few conversations of the language fit into lines of {length} tokens: raise --length")
-        measured = check(pack(rows, length, self._encoder.pad), vocabulary, "to measure with")
+        measured = check(pack_rows(rows, length, self._encoder.pad), vocabulary, "to measure with")
         self.held_out: Sequence[Batch] = [*measured.select(slice(None)).parts(lines)]
         self.about: Mapping[str, JSON] = {"data": "the embedded family's language"}
 
@@ -75,7 +75,7 @@ def draw_batch(encoder: SampleEncoder, draw: Callable[[], Sample], lines: int, l
         for row in encoder.rows([draw() for _ in range(1 + room // _USUAL_LENGTH)]):
             rows.append(row)
             room -= len(row.ids)
-    batch = pack(sorted(rows, key=lambda row: -len(row.ids)), length, encoder.pad, lines)
+    batch = pack_rows(sorted(rows, key=lambda row: -len(row.ids)), length, encoder.pad, lines)
     if not batch.learnt.any():
         raise ValueError(f"no conversation fits into a line of {length} tokens")
     return batch.select(slice(None))

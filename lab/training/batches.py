@@ -77,7 +77,7 @@ def limit_lines(batches: Iterable[Batch], lines: int) -> list[Batch]:
     return [part for batch in batches for part in batch.parts(lines)]
 
 
-def pack(rows: Iterable[TrainingRow], length: int, pad: int, count: int | None = None) -> Batch:
+def pack_rows(rows: Iterable[TrainingRow], length: int, pad: int, count: int | None = None) -> Batch:
     """Pack rows one after the other, each into the first line of `length` tokens that has room for it.
 
     With a `count`, the batch has exactly so many lines, and rows that fit into none of them are left out. Without one,

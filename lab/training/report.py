@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from decoding.parts.medusa_tree import NODES, default, expected
+from decoding.parts.medusa_tree import NODES, default, expected_length
 from decoding.types import JSON
 
 from .checkpoint import TrainingLog, damaged, read_log
@@ -125,7 +125,8 @@ def _heads_table(kind: str, final: Mapping[str, Any]) -> str:
         tree = default(len(accuracies), accuracies)
         lines.append(
             f"\nThe sparse tree of {len(tree.parents) - 1} guesses (of {NODES} at most) grown from these accuracies is "
-            f"expected to give {expected(tree, accuracies):.2f} tokens per step, as if heads erred independently."
+            f"expected to give {expected_length(tree, accuracies):.2f} tokens per step, "
+            "as if heads erred independently."
         )
     return "\n".join([*lines, ""])
 

@@ -18,7 +18,7 @@ from decoding.errors import ModelError, ParamError
 from decoding.model.session import ProgressCallback
 from decoding.types import JSON
 
-from .batches import Batch, TrainingRow, pack
+from .batches import Batch, TrainingRow, pack_rows
 from .conversations import Conversation, split
 from .encoding import ChatEncoder
 
@@ -54,8 +54,8 @@ class FileSource:
         self._lines, self._seed = lines, seed
         pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
         learnt, held_out = split(conversations)
-        self._all = check(pack(_rows(learnt, encoder, progress), length, pad), vocabulary, "to learn from")
-        measured = check(pack(_rows(held_out, encoder, progress), length, pad), vocabulary, "to measure with")
+        self._all = check(pack_rows(_rows(learnt, encoder, progress), length, pad), vocabulary, "to learn from")
+        measured = check(pack_rows(_rows(held_out, encoder, progress), length, pad), vocabulary, "to measure with")
         self.held_out: Sequence[Batch] = [*measured.select(slice(0, ceil(_HELD_OUT_TOKENS / length))).parts(lines)]
         digest = hashlib.sha256()
         for batch in (self._all, measured):

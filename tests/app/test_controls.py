@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.controls import check_prompt, order, preset, presets, runnable, typed, whole
+from app.controls import as_integer, check_prompt, order, preset, presets, runnable, typed
 from app.server.limits import LIMITS
 from decoding import METHODS
 from decoding.errors import ParamError
@@ -78,7 +78,7 @@ def test_controls_values_come_in_the_fields_types() -> None:
     """Sliders and number fields send floats, addresses send texts."""
     kind = METHODS["draft_model"].Params
     assert typed(kind, {"gamma": 5.0, "threshold": None}) == {"gamma": 5}
-    assert [whole(value) for value in (3.0, "12", "-4", "x", 1.5, None)] == [3, 12, -4, "x", 1.5, None]
+    assert [as_integer(value) for value in (3.0, "12", "-4", "x", 1.5, None)] == [3, 12, -4, "x", 1.5, None]
 
 
 def test_presets_are_whole_settings() -> None:

@@ -15,7 +15,7 @@ from analysis.store.folder_traces import refuse_differences, with_texts
 from analysis.store.tables import RunIdentity, joined, tables_of
 from app.server.limits import LIMITS
 from app.store.run_folders import SHIPPED
-from app.store.trace_store import pack, replay
+from app.store.trace_store import pack_trace, replay
 from decoding import load
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
@@ -49,7 +49,7 @@ def test_a_run_is_put_together_from_the_tables(method: str) -> None:
         written = dict(zip(b.path, b.emitted, strict=False))  # which the sampled choices were
         for node in {parent for parent in b.parents if parent >= 0} | written.keys():
             assert a.choices[node] == written.get(node, b.choices[node]), (a.index, node)
-    assert parse_trace(pack(made)).steps == made.steps  # it obeys the rules of all traces
+    assert parse_trace(pack_trace(made)).steps == made.steps  # it obeys the rules of all traces
 
 
 def test_a_mixtures_counters_know_its_experts() -> None:
@@ -60,7 +60,7 @@ def test_a_mixtures_counters_know_its_experts() -> None:
     made, _ = trace_of(folder_of(mixture), 3)
     assert [step.experts for step in made.steps] == [step.experts for step in steps]
     assert made.header.model.experts == 8
-    assert parse_trace(pack(made)).steps == made.steps
+    assert parse_trace(pack_trace(made)).steps == made.steps
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -100,7 +100,7 @@ def test_a_prompt_that_no_run_repeats_is_read_in_the_words_of_the_tokenizer() ->
 def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
     golden = read_trace(GOLDEN / "medusa.jsonl")
     (tmp_path / "traces").mkdir()
-    (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack(golden))
+    (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack_trace(golden))
     made, is_own = trace_of(folder_of(golden, tmp_path, "traces/a.jsonl.gz"), 3)
     assert is_own and made == golden
 

@@ -20,7 +20,7 @@ from decoding.engine import Engine
 from decoding.errors import ParamError, SpecscopeError
 from decoding.methods import METHODS
 from decoding.types import Trace
-from viz.landscape_rows import columns, rows
+from viz.landscape_rows import measured_tokens, rows
 
 from .conftest import lines
 
@@ -60,8 +60,10 @@ def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, e
     first, *_, last = got = measured(app_state, trace)
     found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
     assert first["of"] == "dropped"
-    assert [line["columns"] for line in got if line["kind"] == "columns"] == [[asdict(each) for each in columns(found)]]
-    assert not all(column.own for column in columns(found))
+    assert [line["columns"] for line in got if line["kind"] == "columns"] == [
+        [asdict(each) for each in measured_tokens(found)]
+    ]
+    assert not all(column.own for column in measured_tokens(found))
     shown = [{**line, "kind": None} for line in got if line["kind"] == "row"]
     assert shown == [{"kind": None, **asdict(row)} for row in rows(found)]
     assert last["kind"] == "done" and "tokens are the target's own choice" in last["sentence"]

@@ -9,7 +9,7 @@ import pytest
 
 from app.server.limits import LIMITS
 from app.store.quota_cache import Quota
-from app.store.trace_store import ID, Packed, Proof, StoredRun, TraceStore, _values, new_id, pack, replay
+from app.store.trace_store import ID, Packed, Proof, StoredRun, TraceStore, _values, new_id, pack_trace, replay
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from decoding.trace.json_line import parse_object
@@ -29,7 +29,7 @@ def kept(trace: Trace) -> StoredRun:
 
 
 def test_a_packed_record_is_the_record(trace: Trace) -> None:
-    assert parse_trace(pack(trace)) == trace
+    assert parse_trace(pack_trace(trace)) == trace
 
 
 def test_ids_are_long_and_differ() -> None:
@@ -46,7 +46,7 @@ def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> N
     assert store.get("b") is not None  # used, so it outlives c
     store.put("e", kept(trace))
     assert store.get("c") is None and store.get("b") is not None
-    small = TraceStore(each=Quota(9, 2 * len(pack(trace))))
+    small = TraceStore(each=Quota(9, 2 * len(pack_trace(trace))))
     for run in "abc":
         small.put(run, kept(trace))
     assert len(small) == 2
@@ -81,7 +81,7 @@ def test_what_is_no_id_finds_nothing(run: object) -> None:
 
 def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
     proof = Proof({"checked": 1}, 2.0)
-    store = TraceStore({"there": Packed(pack(trace), proof)}.get)
+    store = TraceStore({"there": Packed(pack_trace(trace), proof)}.get)
     kept = store.get("there")
     assert kept is not None and kept.trace == trace and kept.proof == proof and len(store) == 0
     assert store.get("nowhere") is None
@@ -104,7 +104,7 @@ def test_a_proof_stays_with_its_run(trace: Trace) -> None:
 def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking takes the interpreter: many asking at once must not hold all threads with it."""
     monkeypatch.setattr("app.store.trace_store._READ_TIMEOUT", 0.01)
-    store = TraceStore({"there": Packed(pack(trace))}.get)
+    store = TraceStore({"there": Packed(pack_trace(trace))}.get)
     for index in range(LIMITS.unpacked_runs + 1):
         store.put(f"run-{index}", kept(trace))
     with store.reading():
@@ -129,7 +129,7 @@ def test_what_is_held_as_objects_is_bounded_by_what_it_holds(trace: Trace, monke
 def test_a_record_weighs_about_what_its_file_says(trace: Trace) -> None:
     """Counted from the objects, since a live run has no file that was read."""
     held = list[int]()
-    for line in gzip.decompress(pack(trace)).splitlines():
+    for line in gzip.decompress(pack_trace(trace)).splitlines():
         parse_object(line, "line", 99, held.append)
     assert 0.5 < _values(trace) / sum(held) < 1.5
 
@@ -139,7 +139,7 @@ def test_a_file_is_kept_as_it_came(trace: Trace, monkeypatch: pytest.MonkeyPatch
     data = gzip.compress(LOOKAHEAD.read_bytes()[:-200])
     cut = parse_trace(data, allow_partial=True)
     store = TraceStore(total=Quota(2))
-    monkeypatch.setattr("app.store.trace_store.pack", None)
+    monkeypatch.setattr("app.store.trace_store.pack_trace", None)
     store.put("cut", replace(kept(cut), file=data))
     monkeypatch.setattr("app.store.trace_store.LIMITS", replace(LIMITS, unpacked_runs=0))
     store.put("other", replace(kept(trace), file=gzip.compress(LOOKAHEAD.read_bytes())))

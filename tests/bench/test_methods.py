@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.bench.methods import as_prompt, base_entry, measure, method_entry
+from analysis.bench.methods import as_prompt, base_entry, measure_entries, method_entry
 from analysis.prompts.tasks import Task
 from decoding.toy import toy
 
@@ -13,7 +13,7 @@ def test_a_method_that_remembers_has_not_seen_the_answer_before() -> None:
     prompt = as_prompt(engine, [("user", question)])
     fresh = engine.generate(prompt, "suffix", max_new_tokens=40, memory={}).summary.steps
     entries = [base_entry(engine), method_entry(engine, "suffix", {}), method_entry(engine, "suffix", {})]
-    measure(engine, [Task(1, "talk", (question,)), Task(2, "talk", (question,))], entries, 40)
+    measure_entries(engine, [Task(1, "talk", (question,)), Task(2, "talk", (question,))], entries, 40)
     for entry in entries[1:]:
         first, second = (run.steps for run in entry.runs)
         assert first == fresh and second < fresh  # an answer that was measured is remembered

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analysis.store.query import ALL, ChosenSteps, Filter, answer, cells
+from analysis.store.query import ALL, ChosenSteps, Filter, answer_query, cells
 from analysis.store.sql import QueryResult
 from decoding.errors import ParamError
 
@@ -23,7 +23,7 @@ TABLES = made_tables()
 
 def choose(tables: dict[str, pa.Table], query: str) -> ChosenSteps:
     """The steps that a query chooses."""
-    steps = answer(tables, query)
+    steps = answer_query(tables, query)
     assert isinstance(steps, ChosenSteps)
     return steps
 
@@ -113,10 +113,10 @@ def test_a_step_is_chosen_once_however_often_it_is_named() -> None:
 
 
 def test_another_query_answers_with_a_table() -> None:
-    result = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
+    result = answer_query(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
     assert isinstance(result, QueryResult)
     assert cells(result.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
-    assert isinstance(answer(TABLES, ALL), ChosenSteps)
+    assert isinstance(answer_query(TABLES, ALL), ChosenSteps)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_choice_needs_whole_numbers_of_runs_and_steps(query: str) -> None:
 
 def test_a_sum_of_whole_numbers_is_a_number() -> None:
     """A sum has more digits than a column: it came as a text, which stood among the words of a table."""
-    result = answer(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
+    result = answer_query(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
     assert isinstance(result, QueryResult)
     (row,) = cells(result.table)[1]
     assert row == [pc.sum(TABLES["steps"]["accepted"]).as_py(), 1.25] and [type(cell) for cell in row] == [int, float]
@@ -180,7 +180,7 @@ VALUES = [
 @pytest.mark.parametrize(("kind", "written", "cell"), VALUES)
 def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> None:
     """An infinite timestamp ended in a Python error, and UHUGEINT's largest value was shown as -1."""
-    result = answer(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
+    result = answer_query(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
     assert isinstance(result, QueryResult)
     assert cells(result.table) == (["x", "x"], [[cell, None]])
 
@@ -197,7 +197,7 @@ def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
             f"TRY_CAST('{text}' AS \"{kind}\")" for text in ("1", "-1e30", "infinity", "290000-01-01", "[1]")
         )
         with suppress(ParamError):
-            result = answer(TABLES, f"SELECT {tried} FROM runs")
+            result = answer_query(TABLES, f"SELECT {tried} FROM runs")
             assert isinstance(result, QueryResult)
             json.dumps(cells(result.table), allow_nan=False)
             shown += 1

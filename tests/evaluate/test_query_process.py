@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.store import query_process
-from analysis.store.query import ALL, ChosenSteps, Shown, answer
+from analysis.store.query import ALL, ChosenSteps, Shown, answer_query
 from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
 from analysis.store.sql import QueryBounds
@@ -40,7 +40,7 @@ def process() -> Iterator[QueryProcess]:
 
 
 def test_steps_and_tables_are_those_of_the_same_query_here(process: QueryProcess) -> None:
-    answered, here = process.answer(TABLES, ALL), answer(TABLES.tables, ALL)
+    answered, here = process.answer(TABLES, ALL), answer_query(TABLES.tables, ALL)
     assert isinstance(answered, ChosenSteps) and isinstance(here, ChosenSteps) and len(answered) == 60
     assert answered.runs.tolist() == here.runs.tolist() and answered.steps.tolist() == here.steps.tolist()
     answered = process.answer(TABLES, "SELECT category, count(*) AS runs, '<b>\n' AS x FROM runs GROUP BY 1 ORDER BY 1")
@@ -53,7 +53,7 @@ def test_steps_and_tables_are_those_of_the_same_query_here(process: QueryProcess
 def test_a_refusal_is_the_same_sentence(process: QueryProcess) -> None:
     for query in ("DROP TABLE runs", "SELECT nothing FROM runs", "SELECT run, step, step FROM steps", "\0", ""):
         with pytest.raises(ParamError) as here:
-            answer(TABLES.tables, query)
+            answer_query(TABLES.tables, query)
         with pytest.raises(ParamError) as apart:
             process.answer(TABLES, query)
         assert str(apart.value) == str(here.value)

@@ -18,7 +18,7 @@ from decoding.parts.medusa_tree import (
     assumed,
     cartesian,
     default,
-    expected,
+    expected_length,
     from_paths,
     given,
     grow,
@@ -154,16 +154,20 @@ def test_growth_finds_the_best_of_all_trees(table: list[list[float]], nodes: int
     assert len(tree.parents) <= nodes + 1
     every = all_trees([len(row) for row in table], nodes)
     assert frozenset(tree.paths) in every
-    most = max(expected(from_paths(sorted(paths, key=len)), table) for paths in every)
-    assert expected(tree, table) == pytest.approx(most)
+    most = max(expected_length(from_paths(sorted(paths, key=len)), table) for paths in every)
+    assert expected_length(tree, table) == pytest.approx(most)
 
 
 def test_the_search_above_can_tell() -> None:
     """The widest and the deepest tree of three guesses are both worse than the grown one."""
     table = [[0.6, 0.3, 0.1], [0.4, 0.2], [0.1]]
     assert set(grow(table, 3).paths) == {(0,), (1,), (0, 0)}
-    assert expected(grow(table, 3), table) == pytest.approx(1 + 0.6 + 0.3 + 0.24)
-    assert expected(given("0;1;2"), table) < expected(given("0;1;0,0"), table) > expected(given("0;0,0;0,0,0"), table)
+    assert expected_length(grow(table, 3), table) == pytest.approx(1 + 0.6 + 0.3 + 0.24)
+    assert (
+        expected_length(given("0;1;2"), table)
+        < expected_length(given("0;1;0,0"), table)
+        > expected_length(given("0;0,0;0,0,0"), table)
+    )
 
 
 def test_a_later_rank_may_be_the_better_one() -> None:
@@ -205,7 +209,7 @@ def test_the_expectation_is_that_of_heads_that_err_independently(table: list[lis
         while accepted < len(right) and tuple(right[: accepted + 1]) in paths:
             accepted += 1
         mean += chance * (accepted + 1)
-    assert expected(from_paths(sorted(paths, key=len)), rows) == pytest.approx(mean)
+    assert expected_length(from_paths(sorted(paths, key=len)), rows) == pytest.approx(mean)
 
 
 def test_the_default_tree() -> None:

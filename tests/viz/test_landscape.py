@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from viz import landscape
-from viz.landscape_rows import about_silent, about_text, columns, listed, rows, sentence
+from viz.landscape_rows import about_silent, about_text, measured_tokens, names_in_a_row, rows, sentence
 from viz.palette import THEMES
 
 from .records import HOSTILE, strings_in
@@ -50,7 +50,7 @@ def plain(made: Any) -> dict[str, Any]:
 
 
 def test_every_cell_is_said_in_words() -> None:
-    [medusa, lookahead], tokens = rows(found()), columns(found())
+    [medusa, lookahead], tokens = rows(found()), measured_tokens(found())
     assert sentence(medusa.label, tokens[1].words, medusa.words[1]) == (
         "Medusa at token 2 of 4, ' c': first guesses ' c', ' a', ' d', ' e', …; 2 of 7 guesses accepted; "
         "the step writes ' c f a'."
@@ -64,7 +64,7 @@ def test_every_cell_is_said_in_words() -> None:
 
 
 def test_a_token_that_is_not_the_targets_choice_is_marked() -> None:
-    tokens = columns(found())
+    tokens = measured_tokens(found())
     assert [token.own for token in tokens] == [True, True, False, True]
     assert tokens[2].words == "token 3 of 4, ' d' where the target chooses ' f'"
     heads = plain(landscape(found()))["layout"]["xaxis"]["ticktext"]
@@ -75,8 +75,8 @@ def test_sentences_on_the_whole_of_it() -> None:
     silent = about_silent(rows(found()))
     assert silent == "Lookahead guesses nothing in a run's first step."
     assert about_silent(rows(found())[:1]) == ""
-    assert about_text(columns(found())) == "3 of 4 tokens are the target's own choice."
-    assert [listed(["A", "B", "C"][:many]) for many in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
+    assert about_text(measured_tokens(found())) == "3 of 4 tokens are the target's own choice."
+    assert [names_in_a_row(["A", "B", "C"][:many]) for many in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
     subtitle = plain(landscape(found()))["layout"]["title"]["subtitle"]["text"]
     assert silent in subtitle and "3 of 4 tokens" in subtitle
 

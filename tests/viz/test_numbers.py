@@ -75,10 +75,10 @@ def test_every_counter_says_how_it_is_made(method: str) -> None:
 def test_values_are_written_with_their_units() -> None:
     """Notebooks show the numbers as the page does."""
     rate = counters.CounterRow("rate", "Rate", "A share.", " %", 1, 100.0)
-    assert counters.shown(rate, 0.5) == "50.0 %"
-    assert counters.shown(replace(rate, first=1), [0.5, 0.25]) == "1: 50.0 %, 2: 25.0 %"
-    assert counters.shown(replace(rate, parts=("a", "b")), [0.5, 0.25]) == "a: 50.0 %, b: 25.0 %"
-    assert (counters.shown(rate, []), counters.shown(rate, None)) == ("none yet", "not known")
+    assert counters.value_with_unit(rate, 0.5) == "50.0 %"
+    assert counters.value_with_unit(replace(rate, first=1), [0.5, 0.25]) == "1: 50.0 %, 2: 25.0 %"
+    assert counters.value_with_unit(replace(rate, parts=("a", "b")), [0.5, 0.25]) == "a: 50.0 %, b: 25.0 %"
+    assert (counters.value_with_unit(rate, []), counters.value_with_unit(rate, None)) == ("none yet", "not known")
 
 
 A, B, C, D, E = range(1, 6)
@@ -149,7 +149,7 @@ def test_memory_is_counted_in_bytes(fields: Any, held: int | None) -> None:
     assert counters.numbers(state, 2)["memory"] == held
     assert json.loads(Play(state.header).end(None))["memory"] is None  # before the first step
     rows = {row.key: row for row in counters.rows(state.header)}
-    assert counters.shown(rows["memory"], held) == ("not known" if held is None else "0.0 MB")
+    assert counters.value_with_unit(rows["memory"], held) == ("not known" if held is None else "0.0 MB")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,10 @@ def test_a_run_that_is_not_lossless_is_grey() -> None:
     header = replace(record("medusa").header, lossless=False, sampling={})
     result = RESULT | {"exact": 100, "violations": 28}
     assert check.outcome(result, header)["tone"] == "grey"
-    assert check.say(result, header) == "Not lossless by design: 100 of 128 tokens are the target's own choice."
+    assert (
+        check.outcome_in_words(result, header)
+        == "Not lossless by design: 100 of 128 tokens are the target's own choice."
+    )
     assert check.base(RunState(header))["tone"] == "grey"
     assert check.base(RunState(record("medusa").header))["say"] == "Not checked yet."
 
@@ -231,7 +234,7 @@ def test_a_run_that_is_not_lossless_is_grey() -> None:
 def test_a_sampled_text_is_possible_and_not_the_only_one() -> None:
     """Sampling has no single right token."""
     header = replace(record("jacobi").header, sampling={"temperature": 1.0})
-    assert check.say(RESULT, header) == "128 of 128 tokens are possible under the target's distribution."
+    assert check.outcome_in_words(RESULT, header) == "128 of 128 tokens are possible under the target's distribution."
 
 
 @EVERY
@@ -267,7 +270,7 @@ def test_experts_are_a_mean_over_the_steps_behind_the_first() -> None:
     state.steps[:] = [replace(step, experts=count) for step, count in zip(state.steps, (8.0, 5.5, 2.0), strict=True)]
     rows = {row.key: row for row in counters.rows(state.header)}
     assert [counters.numbers(state, k)["experts"] for k in range(3)] == [None, 5.5, 3.75]
-    assert counters.shown(rows["experts"], 3.75) == "3.8"
+    assert counters.value_with_unit(rows["experts"], 3.75) == "3.8"
     assert "experts" not in {row.key for row in counters.rows(sized().header)}
     lines = [json.loads(line) for line in Play(state.header).step(state.steps[0]).splitlines()]
     assert [line["experts"] for line in lines if line["kind"] == "step"] == [8.0]

@@ -47,7 +47,7 @@ class CountedEnding:
         elif step.tokens:
             board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
             board.alone(self.why_none(run, step), 0.7)
-        draw(board, step, min(_DEEPEST, self.depth(run.header)), _BRANCHES)
+        draw_branches(board, step, min(_DEEPEST, self.depth(run.header)), _BRANCHES)
         return {"data": board.patch(step)}
 
     def rows(self, run: RunState, k: int) -> Table:
@@ -61,7 +61,7 @@ class CountedEnding:
         return Table(heads, [*([TableRow(cells, 0)] if step.tokens else []), *rows(run, step)])
 
 
-def draw(board: Board, step: Step, deep: int, most: int) -> None:
+def draw_branches(board: Board, step: Step, deep: int, most: int) -> None:
     """Draw at most `most` branches of at most `deep` guesses from row 1 on, each with how often it came."""
     branches, accepted = branches_of(step), frozenset(step.path)
     for y, branch in enumerate(branches[:most], start=1):
@@ -113,7 +113,7 @@ def hits(step: Step, node: int) -> int:
     return numbers[0] if numbers else 0
 
 
-def weights(step: Step, guesses: Sequence[int], kinds: Sequence[str], places: int) -> dict[int, float]:
+def shares_below(step: Step, guesses: Sequence[int], kinds: Sequence[str], places: int) -> dict[int, float]:
     """Return which share of the positions after the parent continue with a guess; after the root there are `places`."""
     shares: dict[int, float] = {}
     for node in guesses:

@@ -73,7 +73,9 @@ def count_shown(board: Board, x: float, shown: int, number: int) -> None:
         board.outcome(words, x, shown + 0.9)
 
 
-def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[HeldNgram]:
+def newest_ngrams(
+    step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool
+) -> list[HeldNgram]:
     """Return the newest `most` of the n-grams fed below a node, and in any case the one with most accepted tokens.
 
     `newest_first` says in which order they are given.
@@ -89,7 +91,7 @@ def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, new
     return chosen
 
 
-def draw(board: Board, entry: HeldNgram, row: int, n: int) -> None:
+def draw_ngram(board: Board, entry: HeldNgram, row: int, n: int) -> None:
     """Draw an n-gram with the fate of every token that was fed."""
     for x, (token, place) in enumerate(zip(entry.ngram[:n], entry.nodes, strict=False), start=1):
         if place > 0:

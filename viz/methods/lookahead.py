@@ -259,8 +259,8 @@ def pool_frame(run: RunState, k: int) -> Patch:
     key, guesses, inserted = root(step), panel_of(step).get("guesses", []), _inserted(step)
     drawn.outcome(_asked(params, step), 0.7, 0)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == key], params.G)
-    for row, entry in enumerate(ngrams.shown(step, guesses, 0, held, newest_first=False), start=1):
-        ngrams.draw(drawn, entry, row, n)
+    for row, entry in enumerate(ngrams.newest_ngrams(step, guesses, 0, held, newest_first=False), start=1):
+        ngrams.draw_ngram(drawn, entry, row, n)
         drawn.label(_since(run, k, entry), 0.4, row)
         if entry.number in signs:
             drawn.mark(signs[entry.number], n + 0.8, row)
@@ -285,7 +285,7 @@ def pool_rows(run: RunState, k: int) -> Table:
     guesses, inserted = panel_of(step).get("guesses", []), _inserted(step)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == root(step)], params.G)
     table_rows = ngrams.key_row(run, k, 0, _asked(params, step))
-    for entry in ngrams.shown(step, guesses, 0, len(guesses), newest_first=False):
+    for entry in ngrams.newest_ngrams(step, guesses, 0, len(guesses), newest_first=False):
         sign = SIGNED[signs[entry.number]] if entry.number in signs else ""
         table_rows.append(ngrams.held_row(run, k, entry, _since(run, k, entry), sign))
     table_rows += [ngrams.learned_row(run, (of, *ngram), SIGNED[OUTCOMES[became]]) for of, ngram, became in inserted]

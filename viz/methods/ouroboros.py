@@ -55,9 +55,9 @@ def frame(run: RunState, k: int) -> Patch:
     if step.tokens:
         board.context(key, 0, 0, Fate.PROPOSED if last else Fate.ROOT, last)
     board.outcome(_passes(step), 0.7, 0)
-    entries = ngrams.shown(step, panel.get("suffixes", []), last, held, newest_first=True)
+    entries = ngrams.newest_ngrams(step, panel.get("suffixes", []), last, held, newest_first=True)
     for row, entry in enumerate(entries, start=1):
-        ngrams.draw(board, entry, row, n)
+        ngrams.draw_ngram(board, entry, row, n)
         board.label(_since(run, k, (key, *entry.ngram)), 0.4, row)
     for row, (words, phrase) in enumerate(_helped(step)[: ngrams.NEW], start=1):
         for i, token in enumerate(phrase[: n + 1]):
@@ -75,7 +75,7 @@ def rows(run: RunState, k: int) -> Table:
     step = run.steps[k]
     last, key = _last_drafted(step)
     table_rows, phrases = ngrams.key_row(run, k, last, _passes(step)), panel_of(step).get("suffixes", [])
-    for entry in ngrams.shown(step, phrases, last, len(phrases), newest_first=True):
+    for entry in ngrams.newest_ngrams(step, phrases, last, len(phrases), newest_first=True):
         table_rows.append(ngrams.held_row(run, k, entry, _since(run, k, (key, *entry.ngram))))
     for words, phrase in _helped(step):
         table_rows.append(ngrams.learned_row(run, phrase, f"{words}, {SIGNED[GAINED]}"))

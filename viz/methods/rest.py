@@ -53,7 +53,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """Return the share of the positions after the node above that go on with a guess."""
-    return counted.weights(step, guesses, ("datastore",), panel_of(step).get("read", 0))
+    return counted.shares_below(step, guesses, ("datastore",), panel_of(step).get("read", 0))
 
 
 def _row_name(step: Step, node: int) -> str:

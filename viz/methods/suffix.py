@@ -55,7 +55,7 @@ def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """Return the share of the positions after the node above that go on with a guess."""
     panel = panel_of(step)
     side = panel.get("local") if panel.get("chosen") == "local" else panel.get("earlier")
-    return counted.weights(step, guesses, ("local", "global"), side.get("count", 0) if side else 0)
+    return counted.shares_below(step, guesses, ("local", "global"), side.get("count", 0) if side else 0)
 
 
 def _row_name(step: Step, node: int) -> str:

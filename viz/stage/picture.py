@@ -15,7 +15,7 @@ _INSET = 0.1  # rows by which a box is lower than its cell
 _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
 
 
-def picture(
+def scene_figure(
     base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, *, lossless: bool = True
 ) -> Figure:
     """Return the figure of a scene whose columns are plain values."""
@@ -38,8 +38,9 @@ class _Drawing:
         self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
         self._phase, self._known = phase, known
         moves = zip(*scene.get("moves", ()), strict=True)
-        now = STEP_PHASES.index(phase)
-        self._moved = {move[0]: move[2:] for move in moves if move[1] <= now}  # by a piece: zone, x, y
+        self._moved = {
+            move[0]: move[2:] for move in moves if move[1] <= STEP_PHASES.index(phase)
+        }  # by a piece: zone, x, y
         self._spare = {*scene.get("some", {}).get("spare", ((),))[0]}
         self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
 

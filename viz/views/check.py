@@ -36,7 +36,7 @@ def outcome(result: Rescored, header: Header) -> dict[str, Any]:
         for place in list(result["places"])[:_MOST_PLACES]
     ]
     counts = {name: result[name] for name in ("checked", "exact", "near_ties", "violations", "noise")}
-    return {**counts, "places": places, "say": say(result, header), "tone": tone(result, header)}
+    return {**counts, "places": places, "say": outcome_in_words(result, header), "tone": tone(result, header)}
 
 
 def tone(result: Rescored, header: Header) -> str:
@@ -48,7 +48,7 @@ def tone(result: Rescored, header: Header) -> str:
     return "near" if result["near_ties"] else "exact"
 
 
-def say(result: Rescored, header: Header) -> str:
+def outcome_in_words(result: Rescored, header: Header) -> str:
     """Return the outcome in a sentence or two."""
     checked, near, wrong = (int(result[name]) for name in ("checked", "near_ties", "violations"))
     sampled = header.sampling.get("temperature")

@@ -287,7 +287,7 @@ def frame(run: RunState, k: int) -> Patch:
     return {"values": [_short(values[row.key]) for row in rows(run.header)]}
 
 
-def shown(row: CounterRow, value: Any) -> str:
+def value_with_unit(row: CounterRow, value: Any) -> str:
     """Return a value with its unit."""
     if isinstance(value, list):
         names = row.parts or [str(row.first + place) for place in range(len(value))]

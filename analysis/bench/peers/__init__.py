@@ -13,7 +13,7 @@ from . import llama_cpp, transformers
 
 # From the engine and the names that it and its drafter were loaded by.
 PEERS: Mapping[str, Callable[[Engine, str, str | None], Peer]] = {
-    "transformers": transformers.plain,
+    "transformers": transformers.decode_plainly,
     "transformers-prompt-lookup": transformers.prompt_lookup,
     "transformers-draft-model": transformers.draft_model,
     "llama.cpp": partial(llama_cpp.load, as_stored=False),

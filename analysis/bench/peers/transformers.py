@@ -19,7 +19,7 @@ from ..measured import MeasuredRun, Peer
 _LOOKED_UP = 10  # tokens that prompt lookup drafts, as in transformers' own examples
 
 
-def plain(engine: Engine, model: str, draft: str | None) -> Peer:
+def decode_plainly(engine: Engine, model: str, draft: str | None) -> Peer:
     """Decode one token after another."""
     return _peer(_load(model, engine), engine, {})
 

@@ -23,7 +23,7 @@ from .errors import RequestError, not_found
 from .origin import Origin, Owner
 from .rendered_page import RenderedPage
 from .response_cache import ENCODINGS, ResponseCache, encoding
-from .routes import API, Kind, Route, find
+from .routes import API, Kind, Route, find_route
 from .session_tracker import CLIENT, SessionTracker
 
 _log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class RequestFilter:
         if self._api is not None and self._api.has(scope["path"]):
             await self._api(scope, receive, send, partial(self._caller, scope, headers))
             return
-        route = find(scope["path"], self._offered)
+        route = find_route(scope["path"], self._offered)
         origin = Origin("", "", "http") if route and route.kind is Kind.HEALTH else self._owner.read(scope, headers)
         if route is None:
             raise not_found()

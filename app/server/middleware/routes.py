@@ -57,7 +57,7 @@ ROUTES = (
 OPTIONAL = frozenset({Kind.METRICS})
 
 
-def find(path: str, offered: frozenset[Kind] = frozenset()) -> Route | None:
+def find_route(path: str, offered: frozenset[Kind] = frozenset()) -> Route | None:
     """Return the route of a path; an optional one only if it is offered."""
     route = next((route for route in ROUTES if route.path.fullmatch(path)), None)
     return None if route and route.kind in OPTIONAL - offered else route

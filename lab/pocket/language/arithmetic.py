@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from .phrases import Concatenation, Filled, Template, harmonic, parse, read, write
+from .phrases import Concatenation, Filled, Template, harmonic, parse_template, read, write
 from .sample import Sample, Turn
 from .wishes import WISH
 from .words import PEOPLE
 
-wording = partial(parse, bounds=harmonic)  # of three options, the weights are about 50, 30 and 20
+wording = partial(parse_template, bounds=harmonic)  # of three options, the weights are about 50, 30 and 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from .code_checker import BEFORE, DOC, ONE, REMARK, RESULT, right, written
+from .code_checker import BEFORE, DOC, ONE, REMARK, RESULT, right, write_argument
 from .code_operations import OPS, Op, Operands
 from .code_reader import parses
-from .phrases import Filled, SlotValues, parse, write
+from .phrases import Filled, SlotValues, parse_template, write
 from .sample import Sample, Turn
 
 __all__ = ["make", "parses", "right"]
@@ -23,18 +23,18 @@ _WORDS = (
     *("lake", "river", "stone", "sand", "rain", "snow", "moon", "star", "sun", "hat", "coat", "boot", "ring", "rope"),
     *("boat", "train", "desk", "lamp", "book", "fox", "owl", "bear", "mouse", "frog"),
 )
-_PROMPT = parse(
+_PROMPT = parse_template(
     "[Write*5|Please write*3|Give me*2] a [|Python ]function that [takes*6|gets*4] {taken} and returns {what}. "
     "[Call it with*5|Then call it with*3|Try it with*2] {arg}."
 )
 _TAKEN = {"numbers": "a list of numbers", "words": "a list of words", "pair": "two numbers"}
-_ENDINGS = parse("[_of*5|_from*3|_for*2]")
+_ENDINGS = parse_template("[_of*5|_from*3|_for*2]")
 _PARAMS = {
-    "numbers": parse("[numbers*5|items*3|values*2]"),
-    "words": parse("[words*5|texts*3|names*2]"),
-    "number": parse("[number*5|value*3|x*2]"),
-    "word": parse("[word*5|text*3|name*2]"),
-    "pair": parse("[a, b*5|x, y*3|one, two*2]"),
+    "numbers": parse_template("[numbers*5|items*3|values*2]"),
+    "words": parse_template("[words*5|texts*3|names*2]"),
+    "number": parse_template("[number*5|value*3|x*2]"),
+    "word": parse_template("[word*5|text*3|name*2]"),
+    "pair": parse_template("[a, b*5|x, y*3|one, two*2]"),
 }
 
 
@@ -68,7 +68,7 @@ def _task(rng: Random) -> tuple[Op, Operands, Any]:
 
 
 def _answer(rng: Random, op: Op, given: Operands, argument: Any) -> str:
-    arg, name = written(argument), op.name + write(_ENDINGS, {}, rng)
+    arg, name = write_argument(argument), op.name + write(_ENDINGS, {}, rng)
     params = write(_PARAMS[op.takes], {}, rng)
     a, b = params.split(", ") if op.takes == "pair" else ("", "")
     body = op.bodies[0 if rng.random() < 0.6 else -1].format(x=params, a=a, b=b, **given)
@@ -85,6 +85,6 @@ def make(rng: Random) -> Sample:
     values: SlotValues = {
         "taken": _TAKEN.get(op.takes, f"a {op.takes}"),
         "what": Filled(op.what, given),
-        "arg": written(argument),
+        "arg": write_argument(argument),
     }
     return Sample("code", (Turn(write(_PROMPT, values, rng), _answer(rng, op, given, argument)),))

@@ -10,16 +10,16 @@ from typing import Any
 from .code_evaluator import RefusedError, call
 from .code_operations import OPS, Op, Operands
 from .code_reader import BROKEN, take_apart
-from .phrases import Concatenation, Filled, OpenValues, parse, read
+from .phrases import Concatenation, Filled, OpenValues, parse_template, read
 from .wishes import WISH
 
-BEFORE = parse(
+BEFORE = parse_template(
     "[Here is*4|Sure, here is*3|This is*2|Now here is*2] [a*4|one*3|my*2|the*2] [short*4|small*3|simple*2|plain*2] "
     "[function*4|program*3|script*2] for [this*4|that*3|you*2|it*2][:*6|.*4]"
 )
-DOC = parse("Return {what}[*4|, as asked*3|, nothing more*2|, nothing else*2].")
-RESULT = parse("[It*4|The call*3|This*2|Running it*2] [prints*4|gives*3|shows*2|writes*2] {value}.")
-REMARK = parse(
+DOC = parse_template("Return {what}[*4|, as asked*3|, nothing more*2|, nothing else*2].")
+RESULT = parse_template("[It*4|The call*3|This*2|Running it*2] [prints*4|gives*3|shows*2|writes*2] {value}.")
+REMARK = parse_template(
     "[You can*4|You may*3|Feel free to*2|Please*2] [try*4|use*3|pass*2|give it*2] "
     "[another*4|any other*3|your own*2|a new*2] {one}[*4| too*3| next*2| now*2][.*6|!*4][ <wish>*4|*1]",
     rules={"wish": WISH},
@@ -78,7 +78,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
         return False
 
 
-def written(argument: Any) -> str:
+def write_argument(argument: Any) -> str:
     """Write the argument as it is in the prompt and in the call."""
     return str(list(_arguments(argument)))[1:-1].replace("'", '"')
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .phrases import Template, parse
+from .phrases import Template, parse_template
 
 Operands = dict[str, str]  # an operation's number or sign, as it is written
 
@@ -39,7 +39,7 @@ def _op(
     work: Callable[[Any, Operands], str] | None = None,
 ) -> Op:
     asked = tuple(ks) if "{k}" in what else ()
-    return Op(name, takes, parse(what), apply, bodies, asked, "{sign}" in what, work)
+    return Op(name, takes, parse_template(what), apply, bodies, asked, "{sign}" in what, work)
 
 
 def _k(given: Operands) -> int:

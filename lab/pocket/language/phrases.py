@@ -87,7 +87,7 @@ def pick(rng: Random, bounds: Sequence[float]) -> int:
     return bisect(bounds, rng.random() * bounds[-1], hi=len(bounds) - 1)
 
 
-def parse(pattern: str, bounds: Bounds = even, rules: Mapping[str, Template] | None = None) -> Template:
+def parse_template(pattern: str, bounds: Bounds = even, rules: Mapping[str, Template] | None = None) -> Template:
     """Parse a pattern into a template; `bounds` weighs the options of the choices that have no stars."""
     pieces = _PIECE.findall(pattern)
     outer: list[
@@ -120,7 +120,7 @@ def grammar(rules: Mapping[str, str]) -> dict[str, Template]:
     """Parse rules into templates; a rule may use only those above it, so every rule ends."""
     made: dict[str, Template] = {}
     for name, pattern in rules.items():
-        made[name] = parse(pattern, rules=made)
+        made[name] = parse_template(pattern, rules=made)
     return made
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from .phrases import Capital, Template, falling, parse
+from .phrases import Capital, Template, falling, parse_template
 from .wishes import WISH
 
-form = partial(parse, bounds=falling)
+form = partial(parse_template, bounds=falling)
 
 NOUNS: Mapping[str, Template] = {
     "river": form("the river of {s}"),

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from .atlas import TOWNS
-from .phrases import Capital, falling, parse
+from .phrases import Capital, falling, parse_template
 from .wishes import WISH
 from .words import PEOPLE, listed
 
-form = partial(parse, bounds=falling)
+form = partial(parse_template, bounds=falling)
 
 THINGS = listed("Bridge Inn Garden Mill Tower Hall Chapel Clock Library Market")
 

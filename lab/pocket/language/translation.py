@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from .phrases import parse, read, write
+from .phrases import parse_template, read, write
 from .sample import Sample, Turn
 from .velan import ACTING, ADJECTIVES, ENGLISH, LIVING, NOUNS, SETTINGS, VELAN, VERBS, Action, Clause, NounPhrase
 from .wishes import WISH
@@ -14,13 +14,13 @@ _LONGEST = 1000  # characters; no right answer comes near it
 _LANGUAGES = {"Velan": VELAN, "English": ENGLISH}
 _OTHER = {"Velan": "English", "English": "Velan"}
 
-_PROMPT = parse(
+_PROMPT = parse_template(
     "[Translate this into {to}:{gap}{text}*30|Say this in {to}:{gap}{text}*20|Put this into {to}:{gap}{text}*12"
     "|Turn this from {of} into {to}:{gap}{text}*8|I need this text in {to}:{gap}{text}*6"
     "|{text}{gap}How do you say this in {to}?*10|{text}{gap}What is this in {to}?*8"
     "|{text}{gap}Can you put that into {to}?*6]"
 )
-_ANSWER = parse(
+_ANSWER = parse_template(
     "[*22|[*55|Sure. *28|Of course. *17]"
     "[In {to} this is:*45|Here is the {to} text:*28|In {to} you say:*17|My translation:*10]\n*78]{text}"
     "[\n<wish>*75|*10|\nI hope that helps.*8|\nOther words would do as well.*7]",

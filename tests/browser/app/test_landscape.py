@@ -15,7 +15,7 @@ from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tests.app.conftest import TOY
 from tests.tiers import choose
-from viz.landscape_rows import Landscape, columns, rows, sentence
+from viz.landscape_rows import Landscape, measured_tokens, rows, sentence
 
 from .conftest import Served
 from .test_form_and_player import open_trace
@@ -80,7 +80,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     page.click("#landscape-go")
     said(page, "Measured in")
     landscape = named(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
-    tokens, methods = columns(landscape), rows(landscape)
+    tokens, methods = measured_tokens(landscape), rows(landscape)
     assert page.locator(".app-strip tbody th").all_text_contents() == [row.label for row in methods]
     assert [page.inner_text(cell(2, place)) for place in range(8)] == methods[2].signs[:8]
     settings = [f"{row.label}: {row.settings or 'none'}" for row in methods]

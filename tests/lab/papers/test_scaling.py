@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.papers.scaling import ScalingPoint, compression, expected_of_batch, expected_steps, fit, line
+from lab.papers.scaling import ScalingPoint, compression, expected_of_batch, expected_steps, fit, fit_line
 
 GRID = [(gamma, b) for gamma in (2, 4, 6) for b in (1, 2, 4, 8, 16, 32)]
 
@@ -61,10 +61,10 @@ def test_nothing_above_one_token_cannot_be_fitted() -> None:
 
 
 def test_a_line() -> None:
-    drawn = line([0, 1, 2, 3], [1.0, 1.5, 2.0, 2.5])
+    drawn = fit_line([0, 1, 2, 3], [1.0, 1.5, 2.0, 2.5])
     assert (drawn.slope, drawn.start, drawn.explained) == pytest.approx((0.5, 1.0, 1.0))
-    assert line([0, 1, 2, 3], [1.0, -1.0, 1.0, -1.0]).explained < 0.3
-    assert line([0, 1], [2.0, 2.0]).slope == 0.0
+    assert fit_line([0, 1, 2, 3], [1.0, -1.0, 1.0, -1.0]).explained < 0.3
+    assert fit_line([0, 1], [2.0, 2.0]).slope == 0.0
 
 
 def count_steps(accepted: tuple[bool, ...], gamma: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 from decoding.codec import Codec
 from lab.pocket.tokenizer import train_tokenizer
 from lab.training.backbone import Backbone
-from lab.training.batches import Batch, pack
+from lab.training.batches import Batch, pack_rows
 from lab.training.conversations import Conversation
 from lab.training.encoding import ChatEncoder
 from tests.families import tiny
@@ -38,7 +38,7 @@ def codec() -> Codec:
 def batch(codec: Codec) -> Batch:
     """Return all conversations in a few lines, as a model takes them."""
     encoder = ChatEncoder(codec, LENGTH)
-    packed = pack([row for chat in CHATS for row in encoder.rows(chat)], LENGTH, 0)
+    packed = pack_rows([row for chat in CHATS for row in encoder.rows(chat)], LENGTH, 0)
     return packed.select(slice(None))
 
 

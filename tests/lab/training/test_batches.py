@@ -11,7 +11,7 @@ import torch
 
 from decoding.codec import Codec
 from lab.training.backbone import Backbone
-from lab.training.batches import IGNORED, Batch, TrainingRow, pack
+from lab.training.batches import IGNORED, Batch, TrainingRow, pack_rows
 
 from .conftest import CHATS, LENGTH
 
@@ -31,7 +31,7 @@ def test_packing_keeps_every_row_whole(codec: Codec) -> None:
     rng = Random(4)
     sizes = [rng.randint(1, 20) for _ in range(200)]
     rows = [TrainingRow([n] * size, [place > 0 for place in range(size)]) for n, size in enumerate(sizes, start=1)]
-    batch = pack(iter(rows), 32, 0)
+    batch = pack_rows(iter(rows), 32, 0)
     packed = [ids for ids, _ in rows_of(batch) if ids[0] != 0]
     assert sorted(packed) == sorted(row.ids for row in rows)
     assert len(batch.ids) <= 1.15 * sum(len(row.ids) for row in rows) / 32
@@ -41,9 +41,9 @@ def test_a_fixed_count_of_lines_leaves_out_what_finds_no_room() -> None:
     """Rows that fit into no line, and rows longer than any; a line without rows is padding."""
     sizes = (7, 9, 5, 4, 3, 2)
     rows = [TrainingRow([size] * size, [place > 0 for place in range(size)]) for size in sizes]
-    full = pack(rows, 8, 0, count=2)
+    full = pack_rows(rows, 8, 0, count=2)
     assert [ids for ids, _ in rows_of(full) if ids[0] != 0] == [[7] * 7, [5] * 5, [3] * 3]
-    wide = pack(rows[2:3], 8, 0, count=3)
+    wide = pack_rows(rows[2:3], 8, 0, count=3)
     assert wide.ids.tolist() == [[5] * 5 + [0] * 3, [0] * 8, [0] * 8] and wide.learnt.sum() == 4
     assert wide.positions.tolist() == [[0, 1, 2, 3, 4, 0, 1, 2], [*range(8)], [*range(8)]]
 

@@ -19,7 +19,7 @@ import numpy as np
 SILENT = library.llama_log_callback(lambda level, text, data: None)  # kept, since llama.cpp calls it until the end
 
 
-def say(answer: dict[str, Any]) -> None:
+def print_line(answer: dict[str, Any]) -> None:
     """Print a line and flush it."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
@@ -27,7 +27,7 @@ def say(answer: dict[str, Any]) -> None:
 
 def fail(reason: str) -> NoReturn:
     """Print why, and exit: llama.cpp cannot be used any more."""
-    say({"error": reason})
+    print_line({"error": reason})
     sys.exit(1)
 
 
@@ -66,7 +66,7 @@ class LlamaModel:
 def main(file: str, threads: str, context: str) -> None:
     """Answer until the input ends."""
     model = LlamaModel(file, int(threads), int(context))
-    say({"ready": True})
+    print_line({"ready": True})
     for line in sys.stdin:
         asked = json.loads(line)
         ids, seconds, begin = list[int](), list[float](), time.perf_counter()
@@ -75,7 +75,7 @@ def main(file: str, threads: str, context: str) -> None:
             seconds.append(time.perf_counter() - begin)
             if len(ids) >= asked["budget"] or token in asked["ends"]:
                 break
-        say({"ids": ids, "seconds": seconds})
+        print_line({"ids": ids, "seconds": seconds})
 
 
 if __name__ == "__main__":
