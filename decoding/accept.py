@@ -169,7 +169,7 @@ def typical_shares(
 def longest(logs: torch.Tensor, seen: torch.Tensor, depths: torch.Tensor) -> torch.Tensor:  # (T,), (T, T), (T,)
     """Return the last node, (1,), of the longest path of guesses whose logarithms of probabilities are finite.
 
-    Of equally long paths the most probable is taken, then the one whose last node is the lowest.
+    Ties go to the most probable path, then to the one with the lowest last node.
     """
     logs[0].fill_(0.0)  # the root is no guess
     products = torch.where(seen, logs, 0.0).sum(1)

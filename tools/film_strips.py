@@ -17,7 +17,7 @@ from .pictures import opened, save, settle
 FILMED_PHASES = ("propose", "verify", "accept", "commit")
 _CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between them; pictures side by side
 
-# Of an accepted guess of the second step the pieces that it was copied from, itself the first: their ids. Of several
+# The ids of an accepted guess of the second step and of the pieces that it was copied from, in that order. Of several
 # guesses the one that has come the farthest.
 _FOLLOWED = f"""(first) => {{
   const player = {PLAYER}, {{ stage }} = player, origins = new Map(), texts = new Map();

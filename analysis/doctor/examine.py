@@ -1,7 +1,7 @@
-"""An examination: the files, then the wiring as given against each change of it, and again after the best change.
+"""Examines a drafter: checks its files, then compares its wiring as given with every single change of it.
 
-Where a change is better, the next round starts from it: so a second fault is found as well, and what had only made up
-for the first one is better no more.
+The best change is kept, and the next round starts from the changed wiring. That finds a second fault, and drops changes
+that only compensated for the first one.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
 _TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
-_PROMISING, _FITTING = 12, 4  # changes of weights that are tried on more texts, and measured, in every round
-_DEEPER = {"taps", "exit_layer"}  # a later layer brings any drafter closer: these count by acceptance alone
+_PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on all texts, and that are measured
+_DEEPER = {"taps", "exit_layer"}  # judged by acceptance alone: a later layer brings any drafter closer to the target
 _LITTLE = 1.5  # tokens per step
 
 
 @dataclass(frozen=True, slots=True)
 class ExaminationReport:
-    """What an examination found."""
+    """The result of an examination."""
 
     method: str
     model: str
@@ -56,19 +56,19 @@ class ExaminationReport:
 
     @property
     def healthy(self) -> bool:
-        """Whether there is no fault, and all that was seen speaks for the drafter."""
+        """Return True if there is no fault and all evidence is in the drafter's favour."""
         return self.condition == "healthy"
 
     @property
     def condition(self) -> str:
-        """Healthy, faulty (an entry that is wrong is named), or poor (it works poorly, and nobody knows why)."""
+        """Return "healthy", "faulty" (a wrong entry is named), or "poor" (it drafts poorly for an unknown reason)."""
         if self.faults:
             return "faulty"
         return "healthy" if self.evidence and all(each.fine for each in self.evidence) else "poor"
 
     @property
     def verdict(self) -> str:
-        """The result in plain words."""
+        """Return the result in plain words."""
         count = "One fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
         sentences = "; ".join(fault.sentence for fault in self.faults)
         if self.given is None or self.best is None:
@@ -136,7 +136,7 @@ def refused(method: str, model: str, drafter: str, error: ModelError) -> Examina
 
 
 def finish(progress: Reporting[_Result], report: Callable[[str, float], None]) -> _Result:
-    """Go on to the end, and report on the way."""
+    """Run an examination to its end, reporting its progress."""
     while True:
         try:
             report(*next(progress))
@@ -157,7 +157,7 @@ def examine(
     seed: int = 0,
     started: float | None = None,  # by `perf_counter`, where writing the texts counts too
 ) -> Reporting[ExaminationReport]:
-    """Examine a drafter on the target's own texts, those of the model of that name."""
+    """Examine a drafter on texts that the target wrote; `model` is the target's name."""
     started, depth = perf_counter() if started is None else started, examined.depth
     texts = [text for text in texts if len(text.places(depth))]
     if len(texts) < FEWEST:
@@ -209,9 +209,9 @@ def examine(
 
 
 def _spares(fault: Fault) -> bool:
-    """Return True for weights in another order, or another layer, that may only be what some damage happens to spare.
+    """Return True for a change of weight order or of layer, which may help only because it avoids damaged weights.
 
-    Where they are better and still not good, they are no cause.
+    If the drafter is better with such a change but still not good, the change is not the cause.
     """
     return fault.given == AS_STORED or fault.flag in ("exit_layer", "taps")
 
@@ -232,7 +232,7 @@ def _round(
     texts: Sequence[Text],
     seed: int,
 ) -> Reporting[Round]:
-    """Compare every change with the wiring that it is made to: of the weights, those that fit the target better."""
+    """Compare `wiring` with each change of it, but with changes of weights only if they fit the target better."""
     probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended - _TWICE]
     edits = [probe for probe in examined.edits(wiring) if probe.flag not in mended - _TWICE]
     tried, before = len(probes) + len(edits), {most: fit.divergence(wiring, most) for most in (AT_FIRST, FEW, None)}

@@ -11,7 +11,7 @@ import numpy as np
 from decoding.errors import SpecscopeError
 from decoding.types import JSON
 
-# Of a row: the steps or nodes after it, as (table, column, sign, value), all of which hold. The signs are
+# One of the conditions that select a row's steps or nodes, as (table, column, sign, value). The signs are
 # "=", "<", "<=", ">", ">=", and of None "is" and "is not".
 Condition = tuple[str, str, str, JSON]
 # No column: a guess after the accepted path, so that no guess for its position was accepted.

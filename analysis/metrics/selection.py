@@ -36,7 +36,7 @@ class FolderTables(Protocol):
 
 
 class Selection:
-    """Rows of the three tables that belong together. Narrowed, it shares all columns with the one it came from."""
+    """Rows of the three tables that belong together. A narrower selection shares the columns of its origin."""
 
     def __init__(
         self, runs: ChosenRows, steps: ChosenRows, nodes: ChosenRows, run_of_step: Array, step_of_node: Array
@@ -44,7 +44,7 @@ class Selection:
         self.runs, self.steps, self.nodes = runs, steps, nodes
         self.run_of_step = run_of_step  # indices in `runs`
         self.step_of_node = step_of_node  # indices in `steps`
-        self.whole: Selection = self  # the folder that this is a part of
+        self.whole: Selection = self  # all rows of the folder that this was selected from
 
     @classmethod
     def of(
@@ -97,14 +97,14 @@ class Selection:
 
     @cached_property
     def methods(self) -> list[tuple[str, str]]:
-        """Every method with its settings, in the order of the runs."""
+        """List every method with its settings, in the order of the runs."""
         named = [self.runs.columns.codes(column) for column in ("method", "setting")]
         texts = [[texts[code] for code in codes[self.runs.rows]] for codes, texts in named]
         return list(dict.fromkeys(zip(*texts, strict=True)))
 
     @cached_property
     def baseline(self) -> Selection:
-        """The autoregressive runs of the same folder on the same questions, or on any where none is the same."""
+        """Select the folder's autoregressive runs on the same questions; if there are none, on all questions."""
         whole = self.whole
         plain = whole.runs.is_text("method", BASELINE)
         if not plain.any():
@@ -115,22 +115,22 @@ class Selection:
 
     @cached_property
     def questions(self) -> list[str]:
-        """The ids of the questions, in the order of the runs."""
+        """List the ids of the questions, in the order of the runs."""
         return self._questions[1]
 
     @property
     def question_of_run(self) -> Array:
-        """Places in `questions`."""
+        """Return, for each run, the index of its question in `questions`."""
         return self._questions[0]
 
     @property
     def question_of_step(self) -> Array:
-        """Places in `questions`."""
+        """Return, for each step, the index of its question in `questions`."""
         return self.question_of_run[self.run_of_step]
 
     @cached_property
     def complete(self) -> Array:
-        """The runs of which all steps are chosen: what is known of a run as a whole is true of these."""
+        """Return a mask of the runs with all of their steps selected: only their totals describe this selection."""
         all_steps = np.bincount(self.whole.run_of_step, minlength=len(self.whole.runs))
         place = np.full(len(self.runs.columns), -1)
         place[self.whole.runs.rows] = np.arange(len(self.whole.runs))
@@ -147,39 +147,39 @@ class Selection:
 
     @property
     def cluster_of_step(self) -> Array:
-        """Places among so many clusters of questions that a table of them by group is small."""
+        """Return, for each step, the cluster of its question: few enough clusters for a small table by group."""
         return self.question_of_step % CLUSTERS
 
     @property
     def clusters(self) -> int:
-        """How many clusters there are: one a question, up to a bound."""
+        """Return the number of clusters: one per question, up to a bound."""
         return min(len(self.questions), CLUSTERS)
 
     @cached_property
     def guessing(self) -> Array:
-        """The steps that had a guess, since only these tell about the drafter. All, where guesses were not counted."""
+        """Return a mask of the steps that had a guess, and of those whose guesses were not counted."""
         drafted = self.steps.maybe("drafted")
         return np.isnan(drafted) | (drafted > 0)
 
     @cached_property
     def temperature(self) -> Array:
-        """Of every run; NaN where not recorded. A greedy run may record q, and draws nothing from it."""
+        """Return each run's temperature, NaN where not recorded. A greedy run may record q, but never draws from it."""
         codes, texts = self.runs.columns.codes("sampling")
         return np.array([*map(_temperature, texts), np.nan])[codes[self.runs.rows]]
 
     @property
     def temperature_of_node(self) -> Array:
-        """Of every node's run; NaN where not recorded."""
+        """Return the temperature of each node's run, NaN where not recorded."""
         return np.asarray(self.temperature[self.run_of_step[self.step_of_node]])
 
     @cached_property
     def guesses(self) -> Array:
-        """The nodes that might have been emitted: neither roots nor window cells."""
+        """Return a mask of the nodes that could have been emitted: neither roots nor window cells."""
         return self.nodes.is_text("role", "verify")
 
     @cached_property
     def judged(self) -> Array:
-        """The guesses that the target decided over; UnknownError where the record has no nodes."""
+        """Return a mask of the guesses that the target decided on; raises UnknownError where there are none."""
         judged = self.guesses & (self.nodes.number("judged") > 0)
         if not judged.any():
             raise UnknownError("no guess of this selection was judged" if self.guessing.any() else NO_GUESS)
@@ -187,7 +187,7 @@ class Selection:
 
     @cached_property
     def places(self) -> Array:
-        """One judged guess for every position that the target decided: the first of the siblings."""
+        """Return one judged guess for each position that the target decided: the first of its siblings."""
         rows = np.flatnonzero(self.judged)
         keys = self.step_of_node[rows] * _MOST + self.nodes.maybe("parent")[rows].astype(np.int64)
         order = np.argsort(keys, kind="stable")
@@ -197,7 +197,7 @@ class Selection:
 
     @cached_property
     def lost(self) -> Array:
-        """Of `places` those where no guess was accepted, so that the target's own token was written."""
+        """Return those of `places` where no guess was accepted, so that the target's own token was written."""
         judged = np.flatnonzero(self.judged)
         parents = self.nodes.maybe("parent").astype(np.int64)
         keys = self.step_of_node * _MOST + parents
@@ -205,7 +205,7 @@ class Selection:
         return self.places[~np.isin(keys[self.places], keys[hit])]
 
     def by_question(self, values: Array, steps: Array | slice = slice(None)) -> Array:
-        """Sum one value a step by question; `steps` tells which steps the values belong to."""
+        """Sum values of steps by question; `steps` selects the steps that the values belong to."""
         places = self.question_of_step[steps]
         return np.bincount(places, weights=np.asarray(values, float), minlength=len(self.questions))
 

@@ -1,16 +1,14 @@
 """Restores the rejected guesses of imported runs: drafts again wherever a recorded step began.
 
-Greedy text does not depend on who drafted it. So the recorded tokens are taken as they are, cut where the record says
-that steps ended, and at every cut the real method drafts what it would draft there, with the state that it would have.
-Where it comes further through the recorded text than the record says, or less far, drafter and record do not belong
-together, or one of them is wired wrongly: that is a finding.
+Greedy text does not depend on the drafter. So the recorded tokens are kept, and cut where the record says that a step
+ended. At every cut the method drafts again, in the state that it had there. If it gets more or fewer tokens right than
+the record says, the drafter is another one than recorded, or one of the two is wired wrongly: that is a finding.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +28,7 @@ from .restoring_loop import Comparison, Cuts, Sessions
 _SPARE = 256  # tokens of budget after a text that did not end at its budget, so that drafts have their full length
 _LISTED = 1000  # findings that a summary lists
 _RECORDED = ("run", "step", "start", "drafted", "accepted", "written", "total_ms")
-# Of a run, these stay as recorded even where they are null: here they would be of another machine, or of no use.
+# Columns of a run that stay as recorded, even null: drafting again would fill in those of another machine.
 _THEIRS = (
     *("trace", "model", "device", "dtype", "attention", "experts", "lossless", "fed"),
     *("prefill_seconds", "decode_seconds", "tokens_per_second"),
@@ -125,7 +123,7 @@ def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any
 def _with_their_times(
     steps: list[dict[str, Any]], recorded: Mapping[int, Sequence[Mapping[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """Give the restored steps the record's times, where it has the same steps: ours are not the engine's."""
+    """Replace the times of restored steps by recorded ones where the steps are the same, else by null."""
     counts: dict[int, int] = {}
     for row in steps:
         counts[row["run"]] = counts.get(row["run"], 0) + 1
@@ -155,7 +153,7 @@ def _report(engine: Engine, comparisons: Sequence[Comparison], method: str) -> d
     if findings:
         first = findings[0]
         sentence += f" and {len(findings)} do not, the first being step {first.step} of run {first.run}, "
-        sentence += f"which accepted {first.recorded} and now {first.found}"
+        sentence += f"which accepted {first.recorded} and now {first.accepted}"
     if lengths:
         sentence += f"; {lengths} have another number of guesses than recorded"
     if left:
@@ -171,5 +169,5 @@ def _report(engine: Engine, comparisons: Sequence[Comparison], method: str) -> d
         "other_choices": others,
         "left": left,
         "sentence": sentence.rstrip("?.") + ("?" if others else "."),
-        "findings": [asdict(each) for each in findings[:_LISTED]],
+        "findings": [each.to_json() for each in findings[:_LISTED]],
     }

@@ -15,7 +15,7 @@ from decoding.model.download import fetch
 from decoding.model.session import TapSession, catch_up
 from decoding.queued import QueuedDraft
 from decoding.request import Request
-from decoding.types import Draft, Role, Step, Timing
+from decoding.types import JSON, Draft, Role, Step, Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Cuts:
             for step in steps
             if exact or step["drafted"] != 0
         ]
-        # Engines that count their guesses leave out steps that had none. Behind a last step that the end of the text
-        # has cut, some more of those may hide.
+        # Engines that count their guesses leave out steps that had none. Where the end of the text has cut the last
+        # recorded step, a few of those may follow it.
         counted = not exact and all(step.drafted is not None for step in self._waiting)
         last = self._waiting[-1].accepted if self._waiting else 0
         self._left_out = len(steps) - len(self._waiting) - self.bare + last if counted else 0
@@ -60,12 +60,16 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A step whose guesses match the recorded text further, or less far, than the record has it."""
+    """A step with more or fewer guesses that match the recorded text than the record says were accepted."""
 
     run: int
     step: int
-    recorded: int
-    found: int
+    recorded: int  # accepted guesses
+    accepted: int  # when drafted again
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return it as a summary lists it."""
+        return {"run": self.run, "step": self.step, "recorded": self.recorded, "found": self.accepted}
 
 
 @dataclass(slots=True)
@@ -73,7 +77,7 @@ class Comparison:
     """The steps of one run, drafted again, and how they compare with the record's."""
 
     steps: list[Step] = field(default_factory=list)
-    reached: list[int] = field(default_factory=list)  # of every step, how many of its guesses the text goes on with
+    reached: list[int] = field(default_factory=list)  # for each step, how many of its guesses match the text
     findings: list[Disagreement] = field(default_factory=list)
     compared: int = 0  # steps with guesses, in the record or here
     other_lengths: int = 0  # of these, steps that drafted another number of guesses than recorded

@@ -88,9 +88,9 @@ class ApiRun:
 
 
 async def pieces(runner: JobRunner, run: ApiRun, client: str) -> AsyncGenerator[str, None]:
-    """Run it in a thread, and yield what its text has grown by, "" while it waits. Raises what ends it.
+    """Run it in a thread, and yield each new piece of its text, or "" while it waits. Raises the error that ends it.
 
-    Whoever closes the iterator cancels the run.
+    Closing the iterator cancels the run.
     """
     loop, items, gone = asyncio.get_running_loop(), asyncio.Queue[str | Exception | None](), threading.Event()
 

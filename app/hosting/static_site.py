@@ -132,7 +132,7 @@ def debug_cards(calls: DebugCalls, folder: str) -> dict[str, Any]:
 
 
 def debug_steps(calls: DebugCalls, cards: dict[str, Any]) -> dict[str, Any]:
-    """Find the steps that each row of each card counts: their places in one list of the steps of all."""
+    """List all steps that some row of a card counts, and for each row the positions of its steps in this list."""
     view = calls.view(cards["open"]["address"])
     rows = [(key, row) for key, chart in cards["charts"].items() for row in range(len(chart["results"][0]["rows"]))]
     counted = {f"{key}:{row}": view.behind(key, row) for key, row in [("", -1), *rows]}
@@ -167,7 +167,7 @@ def _runs(
 
 
 def _whole(name: str, trace: Trace, proof: Proof, about: dict[str, Any]) -> dict[str, Any]:
-    """Return all lines of a run, with those that a server makes when a step is looked at."""
+    """Return all lines of a run, with the details that a server would make when a step is opened."""
     play = Play(trace.header, name, None, views_of(trace))
     lines = [page_line(run=name, address=f"run={name}", machine=elsewhere(trace.header), **about)]
     lines += [play.begin(trace.texts), *(play.step(step) for step in trace.steps)]
@@ -177,7 +177,7 @@ def _whole(name: str, trace: Trace, proof: Proof, about: dict[str, Any]) -> dict
 
 
 def _give(folder: Path, name: str, value: Any) -> None:
-    """Write JSON as a script that hands it over by its name: a page that is opened as a file may not fetch."""
+    """Write JSON as a script that calls `SpecscopeData` with it, since a page opened from a file cannot fetch."""
     packed = base64.b85encode(gzip.compress(json.dumps(value).encode("ascii"), 9, mtime=0)).decode()
     _write(folder / f"{name}.js", f'SpecscopeData("{name}", "{packed}");\n')
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SYSTEM, MODERATE = "system", "moderate"
 MODES = (SYSTEM, MODERATE)
-# Of acceptable prompts, by `python -m decoding guardrails`, for the models that the page offers by itself.
+# Shares of acceptable prompts for the models that the page ships with, by `python -m decoding guardrails`.
 _RECALL = {smollm2.NAME: 0.025, TARGET: 0.025}
 _log = logging.getLogger(__name__)
 

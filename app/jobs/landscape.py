@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
 
 _POLL = 0.1  # seconds between two looks at a method that is being measured
-_MOST_ROOM, _LEAST_ROOM = 128, 32  # tokens that a step's run might write: fewer would cut what is accepted
+_MOST_ROOM, _LEAST_ROOM = 128, 32  # token budget of a step's run; a smaller one would cut accepted guesses
 _NO_PARTS, _STOPPED = "for lack of parts in this model", "since it was stopped"
 
 

@@ -5,7 +5,7 @@ memory_gb = 12                         # of weights in memory at once; optional,
 name = "smol"                          # the page and its addresses use this name
 model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
-draft = "org/small@0123..."            # the same in one; or draft_revision; optional, as all that follow
+draft = "org/small@0123..."            # an id with its revision, or use draft_revision; this and all below are optional
 medusa = "path"                        # or any part of `NAMED_PARTS`: a folder, a file, or a hub id with @commit
 device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _LARGEST_FILE = 2**20
 _MOST_GIGABYTES = 100_000
-# NAMED_PARTS come on top.
+# The names in NAMED_PARTS are keys as well.
 _KEYS = tuple(field.name for field in fields(CatalogEntry) if field.name not in ("part_places", "download", "brought"))
 
 POCKET = CatalogEntry(TARGET, TARGET)
@@ -71,7 +71,7 @@ _LARGE = (  # each with the bytes of its weights in bfloat16, the drafter's incl
         ),
     ),
 )
-ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
+ROOM = 1.3  # memory needed, as a multiple of the weights: buffers for reading them, the cache and the page
 
 
 class OwnerCatalog(NamedTuple):

@@ -16,7 +16,7 @@ from .events import DECODES
 
 _HELP = (
     "Names of folders and files in the folder that this page was started with, or hub ids with their commit "
-    "(org/name@ and 40 hex digits). As a target, a model of this page may be named too, to give it other parts."
+    "(org/name@ and 40 hex digits). The target may also be a model of this page, to combine it with other parts."
 )
 _POLL = 0.25  # seconds
 

@@ -69,7 +69,7 @@ class PageLimits:
     address_characters: int = 18_000  # of a page's address that is read: older links hold a long prompt and a reference
     address_text_bytes: int = 2_048  # of one encoded text in an address that is written: mail and chat cut longer links
     address_bytes: int = 56_000  # of the encoded address, where most letters take three; the server reads 64 KB in all
-    # Of the Debug page.
+    # For the Debug page.
     folder_bytes: int = (
         600 * 2**20
     )  # of the run folders in memory: a million guesses take about 300 MB with all columns

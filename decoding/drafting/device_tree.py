@@ -27,7 +27,7 @@ class DeviceTree:
         self.tokens, self.chances = list[torch.Tensor](), list[torch.Tensor]()  # of every level, (R, k) each
         self._read, self._ends, self._interrupted = read, ends, interrupted
         self._products, self._alive, self._above = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor]()
-        # Of the guesses in the level that is read next, (R,) each:
+        # The guesses of the level that is read next, (R,) each:
         self._rows = self._newest = torch.empty(0, dtype=torch.long, device=ends.device)
         self._product = torch.ones(1, dtype=torch.float64, device=ends.device)
         self._expanded = torch.ones(1, dtype=torch.bool, device=ends.device)

@@ -233,7 +233,7 @@ class FeatureDrafter(Writer):
     def _draft(self, tree: GuessTree) -> Draft:
         """Make the draft of a grown tree, for a detailed record with the drafter's distributions."""
         draft, parents = tree.draft(self.text[-1]), [guess.parent for guess in tree.best.values()]
-        # Of a sampled text the q of a point mass would be taken for a draw's.
+        # Where a text is sampled, a q here would be read as that of a drawn guess, but these are point masses.
         if not parents or not self.detailed or not self.sampler.sampling.greedy:
             return draft
         logits = {parent: self._logits[parent] for parent in parents}

@@ -31,7 +31,7 @@ class SuffixAutomaton:
     def __init__(self, depth: int, *, sorts: bool = False) -> None:
         self.depth, self._sorts = depth, sorts
         self._order: list[list[int]] = [[]]  # what followed every state, if these are sorted
-        # Of every state: where each token leads; the state of its longest shorter ending; the length of its longest
+        # Columns by state: where each token leads; the state of its longest shorter ending; the length of its longest
         # run; how often its runs occur; and when they were added last. The last two count runs of `depth` tokens only.
         self._next: list[dict[int, int]] = [{}]
         self._link, self._length = [-1], [0]

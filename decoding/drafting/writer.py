@@ -43,7 +43,7 @@ class Recordable:
     key: Hashable
     numbers: tuple[float, ...]  # what differs from step to step
     tensors: tuple[torch.Tensor, ...]
-    # Of these numbers and tensors on the device: the drafter's reads, and what else comes out after the chain.
+    # Takes these numbers and tensors on the device; returns the drafter's reads, and the outputs after the chain.
     begin: Callable[..., tuple[Reads, Callable[[], Outputs]]]
     done: Callable[[int], None]  # what the host notes when so many tokens have been drafted
 

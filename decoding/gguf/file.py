@@ -58,7 +58,7 @@ class GgufFile:
             raise ModelError(f"{path.name} is of GGUF version {version}, but only 2 and 3 can be read: convert it anew")
         if tensors > _MOST_TENSORS or keys > _MOST_KEYS:
             raise reader.damaged()
-        # Of an array only the length is kept: the long ones are the tokenizer's.
+        # Arrays are kept as their length only: the long ones are the tokenizer's.
         self.metadata: dict[str, MetadataValue] = {reader.text(): reader.value() for _ in range(keys)}
         self.tensors: dict[str, Stored] = self._table(reader, int(tensors))
 

@@ -13,7 +13,7 @@ Algorithm
   K       tokens copied
 
 Differs from the paper
-  Of several occurrences the latest is copied, which suits chat, and a copy that reaches the text's end continues from
+  The latest of several occurrences is copied, which suits chat, and a copy that reaches the text's end continues from
   its own beginning, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules, with
   one exception: the reference code also skips a match whose copy would begin inside the suffix itself. With tail "full"
   that can only happen where K is at most n, so never with its own settings.

@@ -38,7 +38,7 @@ class Section(Decoder):
         self, whole: Shape, weights: DecoderWeights, layers: range, device: torch.device, rope: Rope, card: ModelCard
     ) -> None:
         shape = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
-        # The norm comes along because a decoder is where its norm is.
+        # The final norm is copied too: a decoder takes its device from there.
         section = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
         super().__init__(shape, section, rope, card)
         self.recorder = None  # a step goes through several devices, so none of them records it
@@ -128,7 +128,7 @@ class SplitSession:
         return Reading(last.head(hidden), hidden)
 
     def tap(self, *layers: int) -> None:
-        """Record the hidden states entering these layers for every token that is stored; no layers: stop."""
+        """Record the hidden states entering these layers for every stored token; without layers, stop recording."""
         starts = [section.start for section in self._model.layers]
         taps = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # after all, it is the last section
         for at, session in enumerate(self._sessions):

@@ -103,7 +103,7 @@ class TransformersModel:
             self.shape.vocabulary,
             self._last + 1,
             weight_bytes=held,
-            # Of experts, it depends on the tokens how many are read; of layers with and without windows, how much text.
+            # Unknown where it depends on the tokens (experts) or on the text's length (windows in some layers only).
             pass_bytes=read if self.window == self.rolling and self._experts is None else None,
             token_bytes=2 * len(self._sizes) * heads * size * self.dtype.itemsize,
             experts=self._experts,

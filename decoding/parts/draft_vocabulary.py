@@ -40,8 +40,8 @@ def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
 def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
     """Narrow a draft model's logits to the draft vocabulary in its folder, where it has one.
 
-    Of a model that is no decoder of ours, or whose vocabulary is not `width` tokens as the target's is, all tokens are
-    drafted, which costs time alone.
+    Other models, and those whose vocabulary differs from the target's `width` tokens, are returned as they are: they
+    draft from all tokens, which is slower but changes nothing else.
     """
     if not isinstance(draft, Decoder) or draft.shape.vocabulary != width:
         return draft

@@ -168,7 +168,7 @@ class EagleSession:
         self._tree: Parents = ()  # of the rows so far
         self.replays = Replays(eagle.recorder if eagle.config.window == 0 else None)
         size = 1, shape.hidden
-        # Of the last row of the text, what `logits` takes and the feature of a guess after it, for recorded work.
+        # For recorded work: the last text row's input to `logits`, and the feature of a guess after that row.
         final, feature = (torch.zeros(size, device=eagle.device, dtype=eagle.dtype) for _ in range(2))
         self.last = final, feature
 

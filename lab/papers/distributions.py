@@ -31,7 +31,7 @@ class Overlap:
 
     @property
     def correlation(self) -> float:
-        """Of the chances of neighbouring tokens; 0 where they do not vary."""
+        """The correlation of neighbouring tokens' chances; 0 where they do not vary."""
         mean = self.alpha
         pairs = [((a - mean), (b - mean)) for answer in self.betas for a, b in zip(answer, answer[1:], strict=False)]
         spread = (sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs)) ** 0.5

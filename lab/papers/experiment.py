@@ -134,12 +134,12 @@ class Experiment:
 
     @property
     def kinds(self) -> list[str]:
-        """Of the questions."""
+        """The kinds of the questions."""
         return list(dict.fromkeys(question.kind for question in self.questions))
 
     @property
     def identical(self) -> tuple[int, int]:
-        """Of all greedy answers by guessing methods on the experiment's own model: those that are its own, and all."""
+        """Count greedy answers of guessing methods on the experiment's model: those equal to its own, and all."""
         greedy = [tally for setting, tally in self._tallies.items() if self._writes_the_same(setting)]
         return sum(tally.same for tally in greedy), sum(tally.answers for tally in greedy)
 

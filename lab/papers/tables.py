@@ -24,7 +24,7 @@ class ResultTable:
 
     @property
     def names(self) -> list[str]:
-        """Of the rows."""
+        """The names of the rows."""
         return [str(row[0]) for row in self.rows]
 
     def beside(self, head: str, numbers: Mapping[str, float]) -> ResultTable:

@@ -1,4 +1,4 @@
-"""Behind which layer a Kangaroo adapter drafts best: what its guesses are worth against what they cost."""
+"""Chooses the layer after which a Kangaroo adapter drafts best, by its guesses' worth and cost."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class ZoneCell(NamedTuple):
 def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
     """Return a stage without a step: rows of stacks of zones, spread over its width.
 
-    Of a narrow stage the last stack of a row is on the right, as on a wide one: guesses stay below the text.
+    On a narrow stage too the last stack of a row is on the right, so that guesses stay below the text.
     """
     zones, wide, narrow = list[Zone](), list[Spot](), list[Spot]()
     top = below = 0.0

@@ -41,7 +41,7 @@ const cells = (row, y, left) => row.flatMap((each, x) => (each === null ? [] :
   [{ at: /** @type {FigurePoint["at"]} */ ([y, x]), row: each, x: left + x, y }]));
 
 /**
- * Of which selection a trace is: as it says, or by its place.
+ * Return the number of the selection that a trace shows: its own `meta`, else its index.
  * @param {{ meta?: unknown } | undefined} trace
  * @param {number} curve
  */

@@ -132,7 +132,7 @@ export class TextView {
     this.showGhosts();
   }
 
-  // Of a character whose last token is still to come, what is there is shown.
+  // Show the tokens of a character whose last token is still to come separately.
   loosen() {
     const { record } = this.player;
     if (this.loose.length) joinTokens(record, this.tokens, this.tokens.indexOf(this.loose[0]));

@@ -70,7 +70,7 @@ export const choiceAt = (record, { step: k, node, own }) => {
   const written = new Set(nodes.path.map((each) => nodes.place[each]));
   const guess = !written.has(nodes.place[node]);
   const place = nodes.depth[node] - 1;
-  // Behind a guess that was rejected itself there is no place in the text.
+  // A guess after a rejected guess has no position in the text.
   const keep = written.has(nodes.place[nodes.parent[node]]) && place <= record.steps[k].emitted.length ? place : null;
   return { guess, keep };
 };

@@ -37,7 +37,7 @@ _START = wording("[*85|It is a warm day. *10|The sun is out. *5]{p} has {held}. 
 _QUESTION = wording("How many {t} does {p} have [now|in the end]?[| Show the steps.| Go step by step.]")
 _MOST = 99
 
-# Of an operation on a and b with the result r: x and y are the ones of a and b, s is what the ones give, c the carry
+# For an operation on a and b with the result r: x and y are the ones of a and b, s is what the ones give, c the carry
 # (of a difference, what is borrowed); r1 and r10 are the ones and the tens of r, x10 and y10 the tens of a and b.
 # A 0 is never left out, so that each digit is a copy of one just before it or comes from a table of two digits.
 _SUMS = {
