@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from decoding.trace.metrics import expected_tokens
 from decoding.types import JSON
 
 from . import intervals
@@ -101,7 +102,7 @@ def best_gamma(selection: Selection) -> MetricResult:
     rate, cost, drafted = _of_a_guess(pair.drafting, costs(pair))
     rows: list[list[JSON]] = []
     for gamma in range(_LONGEST + 1):
-        tokens = chain_tokens(rate, gamma)
+        tokens = expected_tokens(gamma, rate)
         rows.append([gamma, tokens, 1 + cost * gamma, tokens / (1 + cost * gamma)])
     best = max(rows, key=lambda row: row[3])
     sentence = (
@@ -117,11 +118,6 @@ def best_gamma(selection: Selection) -> MetricResult:
     columns = ("gamma", "tokens per step", "step cost", "speed-up")
     where, slowest = [LATER] * len(rows), [TOTAL] * len(rows)
     return result(sentence, value=best[0], unit="guesses", columns=columns, rows=rows, where=where, slowest=slowest)
-
-
-def chain_tokens(rate: float, gamma: int) -> float:
-    """Compute the tokens expected of a step with a chain of gamma guesses (Leviathan et al., 2023, equation 1)."""
-    return sum(rate**place for place in range(gamma + 1))
 
 
 def _of_a_guess(selection: Selection, priced: Costs) -> tuple[float, float, float]:
@@ -148,7 +144,7 @@ def _reasons(selection: Selection, priced: Costs) -> list[str]:
     draft = f"the draft costs {priced.draft:.2f} of a target step"
     try:
         rate, cost, _ = _of_a_guess(selection, priced)
-        best = max(range(_LONGEST + 1), key=lambda gamma: chain_tokens(rate, gamma) / (1 + cost * gamma))
+        best = max(range(_LONGEST + 1), key=lambda gamma: expected_tokens(gamma, rate) / (1 + cost * gamma))
         advice = f"the best gamma is {best}" if best else "guessing does not pay"
         draft += f" (at acceptance {rate:.2f} {advice})"
     except UnknownError:
