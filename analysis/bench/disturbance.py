@@ -1,4 +1,4 @@
-"""Whether other processes held the cores while something was measured: its times are then not its own."""
+"""Detects other processes on the cores during a measurement, which make its times unreliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft model under examination: whether it reads the same tokens as the target, and as it was trained to."""
+"""Examines a draft model: whether it reads the target's tokens, and in the way it was trained on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CHAT = [{"role": "user", "content": "Good morning"}]
 
 @dataclass(frozen=True, slots=True)
 class DraftWiring:
-    """All that a draft model's files, or the program that runs it, may have wrong."""
+    """The settings that a draft model's files, or the program that runs it, may get wrong."""
 
     rope: Mapping[str, Any]  # the settings of its rotary embedding
     windows: tuple[int | None, ...]
@@ -169,7 +169,7 @@ class ExaminedDraft:
         return chains(best, [place - places[0] for place in places], depth)
 
     def rows(self, wiring: DraftWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
-        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        """Return the logits of the first guess at every position, and the target's rows for the same tokens."""
         assert self.drafted is not None
         logits = self._read(wiring, text, range(places[0], places[-1] + 1))[[place - places[0] for place in places]]
         return logits[:, (self.drafted + wiring.offset).clamp(0, logits.shape[1] - 1)], [*places]
@@ -188,7 +188,7 @@ class ExaminedDraft:
         return edit_probes(wiring, edits)
 
     def shares(self, wiring: DraftWiring) -> Sequence[Probe]:
-        """Take a share of what each part of the draft model adds: of all layers, and of each where they are few."""
+        """Scale down what each part of the draft model adds: in all layers, and in single ones where they are few."""
         if not self._weights:
             return []
         parts = {"attention": "self_attn.o_proj", "feed-forward parts": "mlp.down_proj"}
@@ -202,7 +202,7 @@ class ExaminedDraft:
 
     @property
     def _layers(self) -> list[str]:
-        """Return the beginnings of the names of the layers' weights, where they are few enough to be looked at."""
+        """Return the prefixes of the layers' weight names, where the layers are few enough to be tried singly."""
         count = self._draft.shape.layers
         return [f"model.layers.{layer}." for layer in range(count if count <= _FEW_LAYERS else 0)]
 

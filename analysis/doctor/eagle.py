@@ -107,7 +107,7 @@ class ExaminedEagle:
 
     @property
     def _unasked(self) -> set[str]:
-        """Return the norms before fc that no flag asks for: `_explain` tells of them."""
+        """Return the norms before fc that no flag asks for, which `_explain` reports."""
         config, taps = self._stored.config, len(self._stored.taps)
         asked = fc_norms(config, taps) if config.norm_before_fc or config.fc_norm else {}
         return {name for name in self._weights if name.startswith(("input_norm.", "fc_norm."))} - asked.keys()
@@ -127,7 +127,7 @@ class ExaminedEagle:
     def rows(
         self, wiring: EagleWiring, text: Text, places: Sequence[int]
     ) -> tuple[torch.Tensor, list[int]]:  # (P, n), P
-        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        """Return the logits of the first guess at every position, and the target's rows for the same tokens."""
         logits = self._logits(wiring, EagleGuesses(self, wiring, text, places).first())
         if self.drafted is not None and (wiring.by_rows or wiring.map_shift):
             wide = logits.new_full((len(logits), self.model.shape.vocabulary), -torch.inf)
@@ -139,7 +139,7 @@ class ExaminedEagle:
         return self._changes.edits(wiring)
 
     def shares(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Take a share of what each part of the drafter adds."""
+        """Scale down what each part of the drafter adds."""
         return self._changes.shares(wiring)
 
     def block(self, wiring: EagleWiring) -> Block:

@@ -56,7 +56,7 @@ class EagleGuesses:
         return guesses
 
     def first(self) -> torch.Tensor:  # (P, H)
-        """Return what the output layer makes the first guess of, at every position."""
+        """Return the output layer's input for the first guess at every position."""
         return self._read()[0]
 
     def _read(self) -> tuple[torch.Tensor, torch.Tensor]:

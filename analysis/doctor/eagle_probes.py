@@ -27,7 +27,7 @@ _INPUTS = [f"{_AT}self_attn.{which}_proj.weight" for which in "qkv"]  # of the e
 
 @dataclass(frozen=True, slots=True)
 class EagleWiring:
-    """All that a drafter's files, or the program that runs it, may have wrong."""
+    """The settings that a drafter's files, or the program that runs it, may get wrong."""
 
     config: EagleConfig
     taps: tuple[int, ...]
@@ -169,7 +169,7 @@ class EagleProbes:
         return edit_probes(wiring, edits)
 
     def shares(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Take a share of what each part of the drafter adds."""
+        """Scale down what each part of the drafter adds."""
         hidden, target = wiring.config.shape.hidden, wiring.config.target_hidden
         edits = [
             *shares_of("the attention's output", [f"{_AT}self_attn.o_proj.weight"], vital=True),

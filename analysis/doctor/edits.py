@@ -1,7 +1,7 @@
 """Changes of a drafter's weights that undo what converters and training code get wrong: order, sign and scale.
 
 Each is a guess at what happened to the file: two tensors that took each other's place, rows in another order, a norm
-that was multiplied. Whether it is one is decided by what the drafter says with the change.
+that was multiplied. What the drafter predicts with the change decides whether the guess is right.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def transposed(name: str) -> Edit:
 
 
 def swapped(first: str, second: str, flag: str) -> Edit:
-    """Let two weights take each other's place."""
+    """Swap two weights."""
     remedy = f"let {first} and {second} take each other's place"
     return Edit(f"{first} and {second} swapped", flag, remedy, lambda held: {first: held[second], second: held[first]})
 

@@ -1,8 +1,8 @@
-"""What speaks for a drafter, or against it, where no change of its wiring is better.
+"""Gathers evidence for and against a drafter whose wiring no change improves.
 
 A drafter that learnt little is right seldom, but it knows how seldom: its distributions are as sharp as they should be,
-and each of its parts does more good than harm. A drafter whose wiring is wrong was trained for other numbers than it
-gets: parts of it add noise, and it is sure of guesses that are wrong. Neither needs to know what is wrong.
+and each of its parts does more good than harm. A drafter whose wiring is wrong was trained for other inputs than it
+gets: parts of it add noise, and it is sure of wrong guesses. So both can be told apart without knowing what is wrong.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def gather(
     shares: Mapping[str, float],
     promised: Mapping[int, float],
 ) -> list[Check]:
-    """List what was seen of a drafter: each is fine or not."""
+    """List the evidence about a drafter; each item is fine or not."""
     scaled = fit.divergences(wiring, SCALES)
     given = scaled[SCALES.index(1.0)]
     best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
@@ -76,7 +76,7 @@ def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, s
 
 
 def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
-    """Look for a guess that is seldom right though all before it were."""
+    """Look for a guess that is seldom right although all guesses before it were."""
     places, survival = float(measured.places.sum()), measured.survival
     kept = [
         (at, later / earlier)
@@ -95,9 +95,9 @@ def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
 def check_certainty(method: str, scale: float, change: FitChange, is_good: bool, learning: bool) -> Check:
     """Compare how sure the drafter is with how sure it should be.
 
-    Where its choices are good and another scale makes nearly all good, the scale is what is wrong. Heads start as the
-    target's own output layer, which is sure of another position's token: `learning` ones, of which all that they learnt
-    brings them closer to the target, may be as sure still.
+    If its choices are good, and rescaled logits are nearly as sure as they should be, the scale is wrong. Heads start
+    as the target's own output layer, which is sure of another position's token. Heads that are still `learning`, so
+    that all they have learnt brings them closer to the target, may still be as sure.
     """
     sentence = f"its distributions are {change.before:.2f} nats from the target's"
     # By the mean: a drafter that is too sure loses little at most positions, and much where it is wrong.

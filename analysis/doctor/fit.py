@@ -1,8 +1,8 @@
 """How well a drafter's guesses fit the target: the divergence of its distributions from the target's, guess by guess.
 
 A count of accepted guesses tells two wirings apart only after hundreds of positions. The divergence tells them apart
-after dozens, since a guess that is not the target's first choice still shows how far off it is. So changes of a drafter
-that are many are tried by it first.
+after dozens, since a guess that is not the target's first choice still shows how far off it is. So it selects the few
+of many changes that are worth a count.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class FitChange:
 
     @property
     def gain(self) -> float:
-        """Nats that the change takes away."""
+        """The nats by which the change lowers the divergence."""
         return self.before - self.after
 
     @property
     def is_better(self) -> bool:
-        """Whether it takes some away, surely and materially."""
+        """Return True if the change lowers the divergence significantly and materially."""
         return self.sureness >= _SURE and self.gain >= max(LEAST, _MATERIAL * self.before)
 
     @property
     def is_worse(self) -> bool:
-        """Whether it adds some, surely and materially."""
+        """Return True if the change raises the divergence significantly and materially."""
         return self.sureness <= -_SURE and -self.gain >= max(LEAST, _MATERIAL * self.before)
 
 

@@ -34,7 +34,7 @@ _WINDOW = 64  # tried where neither the adapter nor the target has a window
 
 @dataclass(frozen=True, slots=True)
 class KangarooWiring:
-    """All that an adapter's files, or the program that runs it, may have wrong."""
+    """The settings that an adapter's files, or the program that runs it, may get wrong."""
 
     config: AdapterConfig
     dtype: torch.dtype
@@ -130,7 +130,7 @@ class ExaminedAdapter:
         return chains(best, [place - places[0] for place in places], depth)
 
     def rows(self, wiring: KangarooWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
-        """Return the logits of the first guess at every position, and the rows of the target that say the same."""
+        """Return the logits of the first guess at every position, and the target's rows for the same tokens."""
         return self._logits(wiring, text, places), [*places]
 
     def edits(self, wiring: KangarooWiring) -> Sequence[Probe]:
@@ -144,7 +144,7 @@ class ExaminedAdapter:
         return edit_probes(wiring, edits)
 
     def shares(self, wiring: KangarooWiring) -> Sequence[Probe]:
-        """Take a share of what each part of the adapter adds."""
+        """Scale down what each part of the adapter adds."""
         parts = {
             "the attention's output": "self_attn.o_proj.weight",
             "the feed-forward part's output": "mlp.down_proj.weight",

@@ -31,8 +31,9 @@ class AcceptedGuesses:
 
 @torch.inference_mode()
 def measure_wiring(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> AcceptedGuesses:
-    """Count how much of the texts a wiring guesses. Acceptance is greedy and exact: a guess is right if the text has
-    it.
+    """Count the tokens of the texts that a wiring guesses.
+
+    Acceptance is greedy and exact: a guess is right if the text has it.
     """
     lengths = [accepted(examined, wiring, text, depth) for text in texts]
     every = np.concatenate(lengths)

@@ -28,7 +28,7 @@ _KEPT = 2**28  # bytes of logits, at most
 
 @dataclass(frozen=True, slots=True)
 class MedusaWiring:
-    """All that the program which runs the heads, or the file that holds them, may have wrong."""
+    """The settings that the heads' file, or the program that runs them, may get wrong."""
 
     order: tuple[int, ...]  # the head that guesses the first position, the second, ...
     normed: bool = True  # whether the hidden state has been through the final norm
@@ -114,7 +114,7 @@ class ExaminedHeads:
         return best.T[:, :depth]
 
     def rows(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
-        """Return the logits of every head at every position, and the rows of the target that say the same."""
+        """Return the logits of every head at every position, and the target's rows for the same tokens."""
         return self._logits(wiring, text, places).flatten(0, 1), [p + k for k in range(self.depth) for p in places]
 
     def edits(self, wiring: MedusaWiring) -> Sequence[Probe]:
@@ -170,7 +170,7 @@ class ExaminedHeads:
         return {f"{kind}.{at}": each for kind, stack in stacks.items() for at, each in enumerate(stack)}
 
     def _logits(self, wiring: MedusaWiring, text: Text, places: Sequence[int]) -> torch.Tensor:  # (K, P, n)
-        """Return what the heads say in this order; many orders are tried, so what each head says is kept."""
+        """Return the heads' predictions in this order. They are cached by head, since many orders are tried."""
         key = wiring.edits, wiring.normed, wiring.place, id(text), tuple(places)
         if key not in self._answers:
             made = self._answer(wiring, text, places)

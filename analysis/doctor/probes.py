@@ -1,4 +1,4 @@
-"""What is asked of every kind of drafter: checks of its files, its wiring, and the changes of it that are tried."""
+"""The interface of every kind of drafter: checks of its files, its wiring, and the changes of it to try."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AS_STORED = "as in the file"  # the given value of a change of weights
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a look at the files found."""
+    """The result of one check of the files."""
 
     name: str
     flag: str  # the entry of the files that it is about
@@ -84,7 +84,7 @@ class Examined(Protocol):
         ...
 
     def shares(self, wiring: Any) -> Sequence[Probe]:
-        """List changes that leave some part of the drafter out, or halve it: of a drafter that works none helps."""
+        """List changes that leave out or halve a part of the drafter. None of them helps a drafter that works."""
         ...
 
 

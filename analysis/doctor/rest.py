@@ -22,8 +22,8 @@ _SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded toge
 
 
 def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
-    """Check norm scales: all zero or too large, the drafter is mute; all one, they were not trained, or are lost where
-    all the others were.
+    """Check norm scales. Zeros or huge ones leave the drafter unable to predict. Ones were not trained, or were lost if
+    all other norms were trained.
     """
     scales = _norms(weights)
     for name, scale in scales.items():

@@ -17,7 +17,7 @@ _AGREE = 0.9  # of the rows must be those of the token that the map names
 def match_rows(output: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (n,), (n,)
     """Return for every row of an output layer the row of the target's that is most like it, and their cosine.
 
-    What all rows share is taken away first, since it would make all of them alike.
+    The target's mean row is subtracted first, since it would make all rows alike.
     """
     wide = target.float()
     middle = wide.mean(0)

@@ -38,7 +38,7 @@ class Text:
     def places(self, depth: int) -> range:
         """Return where a step can begin: its root is the target's own token, and `depth` tokens follow.
 
-        Neighbours tell nearly the same, so of many only every second or third counts.
+        Neighbouring positions give nearly the same result, so where there are many only every second or third is used.
         """
         every = range(self.prompt_length, len(self.ids) - depth)
         return every[:: max(1, -(-len(every) // _PLACES))]

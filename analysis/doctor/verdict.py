@@ -43,7 +43,7 @@ class ProbeOutcome:
 
     @property
     def is_better(self) -> bool:
-        """Whether the change is better, surely and materially."""
+        """Return True if the change is better, significantly and materially."""
         nearer = self.fit is not None and self.fit.is_better
         return (self.interval[0] > 0.0 or nearer) and self.gain >= LEAST_GAIN * self.given.tokens_per_step
 

@@ -33,7 +33,7 @@ def finished_questions(folder: Path) -> set[int]:
 
 
 def write_part(folder: Path, number: int, answered: Answered) -> None:
-    """Write what a question gave. The table of runs comes last: with it, the question is finished."""
+    """Write a question's rows. The table of runs comes last: with it, the question is finished."""
     make_folder(folder / PARTS)
     if answered.traces:
         make_folder(folder / TRACES)

@@ -37,7 +37,7 @@ def check_engine(engine: Engine, plan: EvaluationPlan) -> None:
 
 
 def warm_up(engine: Engine, plan: EvaluationPlan) -> None:
-    """Make every method's parts, and run each for a few tokens: a first run pays for what later ones find ready."""
+    """Make every method's parts, and run each for a few tokens, since a first run also pays for one-time work."""
     try:
         ids = engine.encode(as_prompt(engine, [("user", plan.tasks[0].turns[0])]))
         budget = min(_WARM_UP, plan.max_new_tokens)

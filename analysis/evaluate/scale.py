@@ -32,7 +32,7 @@ _STAYS = "finished questions are kept: the same command resumes after them"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where the workers run, and what each of them takes."""
+    """Where the workers run, and what each of them uses."""
 
     address: str | None = None  # None: a cluster of this machine, started for the evaluation
     workers: int = 2

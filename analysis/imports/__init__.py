@@ -1,4 +1,4 @@
-"""Other people's runs: files of other engines and benchmarks, read into the tables of a run folder.
+"""Imports runs of other engines and benchmarks from their files into the tables of a run folder.
 
 A file is recognised by what it holds. All files are taken for hostile: whatever is wrong with one, or does not add up,
 is a TraceError of one sentence that names the line.

@@ -1,4 +1,4 @@
-"""Says what a file is that holds no record: parts of an answer, answers that count no guesses, servers' logs."""
+"""Identifies files that hold no record: parts of an answer, answers that count no guesses, servers' logs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 
 class Ask(Protocol):
-    """What a task calls to have a question answered, with the function that answers many of its kind."""
+    """What a task calls to have a question answered; `answer` answers many questions of its kind at once."""
 
     def __call__(self, answer: Callable[[Sequence[Q]], Sequence[A]], question: Q) -> A:
         """Return the answer, once every other task has asked or ended."""

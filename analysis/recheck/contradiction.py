@@ -1,4 +1,4 @@
-"""What a record says, where that differs from what follows from the rest of it, from its model or from another run."""
+"""A field of a record that disagrees with the rest of it, with its model or with another run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Contradiction:
 
     @property
     def sentence(self) -> str:
-        """Say it in one line."""
+        """Describe it in one line."""
         where = "" if self.step is None else f"step {self.step}: "
         return f"{where}{self.field} {self.why}"
 
@@ -31,7 +31,7 @@ def differs(step: int | None, field: str, recorded: object, source: str, expecte
 
 
 def summed_up(contradictions: Sequence[Contradiction]) -> str:
-    """Say the first of several contradictions, and how many more there are."""
+    """Name the first of several contradictions, and how many more there are."""
     more = len(contradictions) - 1
     return contradictions[0].sentence + (
         f" (and {more} more contradictions)" if more > 1 else " (and another contradiction)" * more
@@ -39,7 +39,7 @@ def summed_up(contradictions: Sequence[Contradiction]) -> str:
 
 
 def first_of(contradictions: Iterable[Contradiction]) -> list[Contradiction]:
-    """Collect contradictions, but no more than anybody reads."""
+    """Collect contradictions, up to as many as anybody reads."""
     listed = list[Contradiction]()
     for each in contradictions:
         listed.append(each)

@@ -1,4 +1,4 @@
-"""What follows from a record alone, without its model: the summary from the steps, the text from the tokens, ..."""
+"""Checks a record against itself, without its model: the summary from the steps, the text from the tokens, ..."""
 
 from __future__ import annotations
 

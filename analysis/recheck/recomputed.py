@@ -1,4 +1,4 @@
-"""What a record says about the target, computed again in one plain pass over its text, and its draws replayed.
+"""Recomputes what a record says about the target, in one plain pass over its text, and replays its draws.
 
 The pass reads the text that was written. So it answers for the nodes of the accepted paths and for the guesses after
 them, and for no others.
@@ -71,7 +71,7 @@ class _Row:
 
     @property
     def entropy_slack(self) -> float:
-        """Return the same of the entropy."""
+        """Return the same for the entropy."""
         return 4 * self._noise * (1.0 + self.entropy) + 20 * ROUNDED
 
     def share(self, token: int) -> float:
@@ -83,7 +83,7 @@ class _Row:
         return token < len(self.p) and self.margin - float(self.logits[token]) <= self._noise
 
     def draw(self, uniform: float, recorded: int) -> int:
-        """Return the token that a number draws; the recorded one where the noise may decide between the two."""
+        """Return the token that a number draws, or the recorded one where noise may have decided between them."""
         token = draw(self.p, uniform)
         if token == recorded or float(self.p[recorded]) == 0.0:
             return token
@@ -93,7 +93,7 @@ class _Row:
         return recorded if before - slack <= goal <= after + slack or not self.sure else token
 
     def _on_an_edge(self, logits: torch.Tensor, sampling: Sampling) -> bool:
-        """Return True if the noise decides which tokens the filters leave."""
+        """Return True if noise may decide which tokens the filters leave."""
         step, top_p = self._spread + 1e-6, sampling.top_p
         wider = replace(sampling, top_p=min(1.0, top_p + step), min_p=max(0.0, sampling.min_p * (1 - step)))
         if top_p < 1.0:

@@ -1,4 +1,4 @@
-"""Checks a record in every way that there is, and says what none of them could check."""
+"""Checks a record in every available way, and lists what could not be checked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def recheck(engine: Engine, trace: Trace, progress: ProgressCallback | None = No
 
 
 def _unchecked(trace: Trace, replayed: int, again: bool) -> Iterator[str]:
-    """Say what of a record could not be checked; `replayed` counts the tokens whose draw was repeated."""
+    """List what could not be checked in a record; `replayed` counts the tokens whose draw was repeated."""
     header, steps = trace.header, trace.steps
     yield "times, beyond their sums"
     if header.bandwidth is not None or header.processor is not None:

@@ -1,4 +1,4 @@
-"""The rules that are replayed of each method: what a record can tell about, and why it cannot about others."""
+"""The rules that are replayed for each method, and why a record cannot say anything about others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_tree(params: Params) -> bool:
 
 
 def chain_candidates(length: int, least: float) -> Iterator[tuple[int, float]]:
-    """Yield draft lengths and thresholds that a record with these settings tells about, the recorded ones first."""
+    """Yield the draft lengths and thresholds that such a record can answer for, the recorded ones first."""
     yield length, least
     shorter = [each for each in _LENGTHS if each < length]
     higher = [each for each in THRESHOLDS if each > least]
@@ -54,7 +54,7 @@ def chain_candidates(length: int, least: float) -> Iterator[tuple[int, float]]:
 
 
 def tree_candidates(size: int, least: float) -> Iterator[tuple[int, float]]:
-    """Yield tree sizes and thresholds that a record with these settings tells about, the recorded ones first."""
+    """Yield the tree sizes and thresholds that such a record can answer for, the recorded ones first."""
     yield size, least
     yield from ((each, least) for each in _SIZES if each < size)
     yield from ((size, each) for each in PRODUCTS if each > least)

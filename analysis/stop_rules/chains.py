@@ -41,7 +41,7 @@ class ChainRule:
 
 @dataclass(frozen=True, slots=True)
 class _Drafts:
-    """What a rule drafts at every position, as far as the record tells."""
+    """What a rule drafts at every position, as far as the record shows."""
 
     verified: Array  # (P,)
     drafted: Array  # (P,)

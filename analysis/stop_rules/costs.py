@@ -19,7 +19,7 @@ def devices() -> list[str]:
 
 
 def read_costs(named: str, context: float) -> tuple[Machine, PassCurve]:
-    """Read DEVICE or DEVICE:MODEL of the measured ones, or of a file of `cost --out`; of the nearest text length."""
+    """Read the costs of DEVICE or DEVICE:MODEL, measured or from a file of `cost --out`, at the nearest text length."""
     device, _, shape = named.partition(":") if not named.endswith(".json") else (named, "", "")
     path = SHIPPED / f"{device}.json" if _NAME.fullmatch(device) else Path(device)
     if not _is_file(path):

@@ -18,7 +18,7 @@ _CUT_OFF = ("cancelled", "time", "error")  # finishes of runs whose last draft m
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """The steps of a selection, and the positions of its texts, of which those of all runs are numbered together."""
+    """The steps of a selection, and the positions of its texts, numbered through all runs."""
 
     first: Array  # (R,) each run's first position
     end: Array  # (R,) and the one after its last

@@ -1,4 +1,4 @@
-"""What a replayed rule's steps cost: passes as measured on a device, and drafting as long beside them as recorded."""
+"""Prices a replayed rule's steps: passes as measured on a device, drafting in the recorded proportion to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Prices:
 
     @classmethod
     def of(cls, selection: Selection, costs: PassCurve, draft_ms: float | None, *, per_guess: bool) -> Prices:
-        """Price drafting as `draft_ms` says, or in the proportion to the passes that the record has."""
+        """Price drafting at `draft_ms` per guess, or in its recorded proportion to the passes."""
         steps = selection.steps
         most = 1 + int(np.nan_to_num(steps.maybe("drafted")[steps.number("step") > 0]).max(initial=0))
         if most > costs.rows[-1]:
@@ -44,7 +44,7 @@ class Prices:
         return cls(costs, float(spent * scale / amount), per_guess)
 
     def speedup(self, replay: Replay) -> float | None:
-        """Divide the time of as many single tokens by that of the steps; None where a pass was not measured."""
+        """Return the speed-up over writing the same tokens one by one; None where a pass was not measured."""
         if not len(replay.slow):
             return None
         verifying = replay.per_step(lambda guesses: self.costs.times(1 + guesses))

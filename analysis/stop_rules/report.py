@@ -95,7 +95,7 @@ def best_rule(outcomes: Sequence[RuleOutcome]) -> int | None:
 
 
 def sentence_of(method: str, outcomes: Sequence[RuleOutcome], best: int | None) -> str:
-    """Tell which rule to take, and how sure that is."""
+    """Describe which rule to take, and how sure that is."""
     recorded = outcomes[0]
     if recorded.speedup is None:
         return "No run has a step after its first, so there is nothing to price."

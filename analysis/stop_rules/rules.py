@@ -41,7 +41,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Unsaid:
-    """Rules that a record cannot tell about."""
+    """Rules that a record cannot answer for."""
 
     rules: str
     because: str
@@ -84,7 +84,7 @@ class RecordedRuns:
         return is_tree(self.params)
 
     def run_settings(self, rule: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Return all that a run by a rule must be told: the record's settings that are no defaults, and the rule's."""
+        """Return the settings of a run by a rule: the record's that differ from the defaults, and the rule's."""
         defaults = METHODS[self.method].Params().to_json()
         return {name: value for name, value in self.params.to_json().items() if value != defaults[name]} | {**rule}
 
@@ -95,7 +95,7 @@ class RecordedRuns:
 
 
 def replay_rules(recorded: RecordedRuns, prices: Prices | None) -> tuple[list[RuleOutcome], list[Unsaid]]:
-    """Replay all rules, the recorded one first; and name those that the record cannot tell about."""
+    """Replay all rules, the recorded one first; and name those that the record cannot answer for."""
     unsaid = list[Unsaid]()
     if recorded.method in FROM_TOKENS:
         rows = _of_settings(recorded)

@@ -147,7 +147,7 @@ def _pairs(
     order: Array,
     begins: Array,
 ) -> _Pairs:
-    """Rank accepted guesses among those below each position before them: what has that position on its path."""
+    """Rank each accepted guess among the guesses below every earlier position on its path."""
     parts = list[tuple[Array, Array, Array]]()
     path = np.flatnonzero(hit)
     products = np.ones((len(at.start), int(depth.max(initial=0)) + 1))

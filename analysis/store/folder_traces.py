@@ -68,7 +68,7 @@ def _run_of(folder: RunFolder, run: int) -> dict[str, Any]:
 
 
 def _differences(trace: Trace, folder: RunFolder, run: dict[str, Any]) -> Iterator[str]:
-    """Yield what the tables hold otherwise than a run's own trace; of one that was cut off, as far as it goes."""
+    """Yield the differences between the tables and a run's own trace, up to where a cut trace ends."""
     identity = RunIdentity(run=run["run"], error=run["error"])
     made = dict(zip((RUNS, STEPS, NODES), tables_of(trace, identity), strict=True))
     whole = trace.summary is not None
@@ -113,7 +113,7 @@ def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trac
 
 
 def _way(run: dict[str, Any]) -> str:
-    """Tell how the run can be played all the same, where it can."""
+    """Describe how the run can be played anyway, where it can."""
     if run["engine"] == SOURCE:
         return ": evaluate with --traces to play it"
     if run["prompt_ids"] and run["ids"]:

@@ -38,7 +38,7 @@ def open_sandbox(tables: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
 
 
 def refusal(error: Exception | str) -> ParamError:
-    """Turn an error of DuckDB into one sentence: its first line tells what is wrong, the others quote the query."""
+    """Turn an error of DuckDB into one sentence: its first line says what is wrong, the others quote the query."""
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "it failed")
     kind, _, what = first.partition(": ")
     what = what if what and kind.endswith(("Error", "error")) else first

@@ -1,4 +1,4 @@
-"""From a trace to its rows of the three tables."""
+"""Makes the rows of the three tables from a trace."""
 
 from __future__ import annotations
 

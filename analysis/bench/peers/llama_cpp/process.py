@@ -17,7 +17,7 @@ _CONTEXT = 8192
 
 
 class Process:
-    """A model in llama.cpp. Its prompts are ids: how it would make tokens of a text does not matter."""
+    """A model in llama.cpp. It gets prompts as ids, so its own tokenizer is not used."""
 
     def __init__(self, file: Path, threads: int) -> None:
         if not PYTHON.is_file():
