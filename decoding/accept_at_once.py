@@ -1,6 +1,6 @@
-"""Acceptance where the target's numbers are on a device, for which the host waits whenever it wants one.
+"""Acceptance where the target's numbers are on a device, so that every copy to the host costs a wait.
 
-All that a rule may ask is computed there beforehand, at every node, whether the walk reaches it or not. One copy then
+The device computes all that a rule may ask, at every node, whether the walk reaches it or not. One copy then
 fetches it, and with it the draft, if the device was still writing that. The rules are those of `accept`.
 """
 

@@ -102,7 +102,7 @@ class Loop:
         return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
     def _watch(self, request: Request) -> Callable[[], str | None]:
-        """Return a function that tells at any time why the run must end early, if it must."""
+        """Return a function that returns why the run must end early, or None."""
         return partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
 
     def _propose(self, start: int) -> Proposal:
@@ -145,13 +145,13 @@ class Loop:
         return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked, tested=rule.tested)
 
     def _judge_at_once(self, proposal: Proposal) -> Judge:
-        """Return the judge for a device that is asked once."""
+        """Return the judge for a device that answers in one copy."""
         method = self._method
         guess = method.guess if self._guesses else None
         return Judge(proposal, self._rule, guess, method.guess_key, self._request.params.ranked)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
-        """Return the same if it asks the same in every step, so that it can be recorded with the target's pass."""
+        """Return the judge if every step asks it the same, so that it can be recorded with the target's pass."""
         judge = self._judge_at_once(proposal)
         return None if judge.key is None else judge
 

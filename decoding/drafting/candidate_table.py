@@ -30,7 +30,7 @@ class CandidateTable:
         self._runs = 0
 
     def begin(self) -> int:
-        """Number a run that begins, so that it can tell its own rows from those of other runs."""
+        """Number a run that begins, so that its own rows can be distinguished from those of other runs."""
         with self._lock:
             self._runs += 1
             return self._runs
@@ -52,7 +52,7 @@ class CandidateTable:
         return old.entries if old else ()
 
     def read(self, prompt: Sequence[int], k: int) -> None:
-        """Put what follows each token in a prompt at the front of its row: of several the last one first."""
+        """Put what follows each token in a prompt at the front of its row, the last occurrence first."""
         given = dict[int, tuple[int, ...]]()
         for token, follower in zip(prompt, prompt[1:], strict=False):
             before = self.row(token)

@@ -84,7 +84,7 @@ class Drafter(Writer):
 
     @property
     def replays(self) -> Replays | None:
-        """Those of the session, where it is a decoder's."""
+        """The recordings of the session, if a decoder made it."""
         return self.session.replays if isinstance(self.session, DecoderSession) else None
 
     def recordable(self, count: int) -> Recordable | None:
@@ -155,7 +155,7 @@ class Drafter(Writer):
 
     @property
     def _judges(self) -> bool:
-        """Whether a pass may return its likeliest tokens, because nothing else is asked of it."""
+        """Whether a pass needs to return nothing but its likeliest tokens."""
         if not self.queues or not self.sampler.plain or self.detailed:
             return False
         return isinstance(self.session, JudgingSession) and self.session.judges
@@ -196,7 +196,7 @@ class Drafter(Writer):
     def _choices(
         self, draft: Draft, asked: Sequence[int], logits: torch.Tensor, windowed: bool, chain: Chain
     ) -> tuple[Mapping[int, int], accept.Choose]:
-        """Return the likeliest tokens, which a window needs and draws do not; and what chooses the token at a node.
+        """Return the likeliest tokens, which only a window needs, and the function that chooses the token at a node.
 
         That is the likeliest one, or a draw from q, which then joins the chain. `logits` are those of the nodes asked.
         """

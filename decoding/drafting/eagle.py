@@ -105,7 +105,7 @@ class FeatureDrafter(Writer):
 
     @property
     def replays(self) -> Replays:
-        """Those of the drafter."""
+        """The drafter's recordings."""
         return self.drafter.replays
 
     def recordable(self, count: int) -> Recordable | None:
@@ -181,7 +181,7 @@ class FeatureDrafter(Writer):
         return QueuedDraft(ids, shape, nothing, (chosen,), finished, fixed=fixed)
 
     def _replayed_tree(self, bounds: TreeBounds, grow: Grow) -> Replayed | None:
-        """Return what `_grown` does, done as one graph."""
+        """Return what `_grown` returns, computed as one graph."""
         drafter, device = self.drafter, self.device
         if not (width := drafter.width(bounds.k * (bounds.depth - 1))):
             return None

@@ -27,7 +27,7 @@ class EarlierAnswers:
         self._lock = RLock()
 
     def begin(self) -> tuple[int, SuffixAutomaton, list[int]]:
-        """Start another answer: how many earlier ones there are, what they hold so far, and the list to write to."""
+        """Start another answer; return the number of earlier ones, their automaton, and the list to write to."""
         with self._lock:
             self._evict()
             for entry, answer in zip(self._entries, self._held, strict=True):

@@ -66,7 +66,7 @@ class EarlyExit(Writer):
         return self.enter, self.adapt
 
     def enter(self, written: Tokens) -> torch.Tensor:  # (1, H)
-        """Run the first layers on the newest token: of those that were written, or the root."""
+        """Run the first layers on the newest written token, or on the root if there is none."""
         newest = written[-1:] if len(written) else self.text[-1:]
         row = self.session.enter(newest, self.layer, len(written))
         self._entries = [*self._entries[: len(written)], row]
@@ -80,7 +80,7 @@ class EarlyExit(Writer):
 
     @property
     def replays(self) -> Replays:
-        """Those of the adapter."""
+        """The adapter's recordings."""
         return self.adapter.replays
 
     def recordable(self, count: int) -> Recordable | None:

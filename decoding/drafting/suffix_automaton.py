@@ -47,7 +47,7 @@ class SuffixAutomaton:
         return self._count[state]
 
     def children(self, state: int) -> list[Child]:
-        """List what followed a state's runs, the most frequent first, of equals the latest first, unless sorted."""
+        """List what followed a state's runs, the most frequent first; ties go to the latest, unless sorted."""
         followers, count, latest = self._next[state].items(), self._count, self._latest
         if self._sorts:
             return [

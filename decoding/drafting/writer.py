@@ -178,7 +178,7 @@ class Writer(ABC):
         return draw(q, sampler.draws.fresh()), q, sure
 
     def _shape(self, chain: Chain) -> None:
-        """Replace a greedy chain's logits with q: all at once cost less, and no token waits for them."""
+        """Replace a greedy chain's logits with q, all at once: that costs less, and delays no token."""
         if chain.q and self.detailed and self.sampler.sampling.greedy:
             logits = torch.stack([row for row in chain.q if row is not None])
             chain.q = [*self.sampler.probabilities(self.widen(logits) if self.sampler.plain else logits)]

@@ -52,7 +52,7 @@ def failure(device: torch.device) -> str | None:
 
 
 def in_words(device: torch.device, dtype: torch.dtype) -> str:
-    """Name the kernels between products and attention for the user; those two are named elsewhere."""
+    """Name the kernels other than products and attention for the user; those two are named elsewhere."""
     names = chosen(device, dtype)
     fused = [name for name in POINTWISE if name in names]
     if "products" in names:

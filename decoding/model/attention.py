@@ -84,7 +84,7 @@ class Attention:
         return first - first % BLOCK if self.kernels.tree is None else None
 
     def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
-        """Return what a tree of rows sees whose root is at position `first`."""
+        """Return what the rows of a tree see; its root is at position `first`."""
         whole = self.kernels.prefix is None and self.kernels.tree is None
         if whole or not self.splits(cache, first, parents, window):
             return self.masked(cache, first, parents, window)
@@ -110,7 +110,7 @@ class Attention:
         return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
     def masked(self, cache: Cache, first: int, parents: Parents, window: int | None) -> MaskedSpan:
-        """Return the text and the rows, or what the first row's window reaches: no row reaches further."""
+        """Return the text and the rows, cut to the window of the first row, since no other row reaches further back."""
         rows = len(parents)
         start = 0 if window is None else max(0, first - window + 1)
         below = 0 if rows == 1 else deepest(parents)
@@ -168,7 +168,7 @@ def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.
 
 
 class MaskedSpan:
-    """All that some row sees, in one call."""
+    """Everything that any row attends to, in one call."""
 
     __slots__ = ("_cache", "_kernels", "_slots", "_views", "bias")
 

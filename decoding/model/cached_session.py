@@ -19,7 +19,7 @@ def requested(rows: torch.Tensor, skip: int, only: Sequence[int] | None) -> torc
 
 
 class TappedSession:
-    """A text whose stored tokens keep the states with which they enter some layers, until a drafter takes them."""
+    """Keeps the states with which a text's stored tokens enter some layers, until a drafter takes them."""
 
     seam: int | None = None
 
@@ -30,7 +30,7 @@ class TappedSession:
         self._stored: list[torch.Tensor] = []
 
     def tap(self, *layers: int) -> None:
-        """Record the hidden states entering these layers for every token that is stored; no layers: stop."""
+        """Record the hidden states entering these layers for every stored token; without layers, stop recording."""
         self._tapped, self._stored = layers, []
 
     def tapped(self) -> torch.Tensor:  # (n, layers * H)
@@ -41,7 +41,7 @@ class TappedSession:
         return torch.cat(states) if states else self._entering[:0]
 
     def _note(self, states: Sequence[torch.Tensor]) -> None:  # each (T, H)
-        """Keep what entered the tapped layers in a reading."""
+        """Keep the states that entered the tapped layers in a reading."""
         if states:
             self._entering = torch.cat([*states], 1) if len(states) > 1 else states[0]
 

@@ -2,7 +2,7 @@
 
 A graph has fixed shapes and addresses. So a step's rows are filled up to one of a few numbers, and all that differs
 from one step to the next is in a buffer that is written in one copy. A pass is captured when its shape is met for the
-second time. Where that cannot be, the pass is run as usual.
+second time. A pass that cannot be captured is run as usual.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are fille
 
 
 def step_rows() -> int | None:
-    """Return the rows that every pass of a model shall have, if the environment names a number; check that number."""
+    """Return the number of rows of every pass, if the environment names one, and check it."""
     value = os.environ.get(SAME_ROWS, "")
     if not value:
         return None
@@ -62,7 +62,7 @@ class PassSpec:
 
 
 class PassJudge(Protocol):
-    """Computes what the engine needs of a pass's answers, on the device."""
+    """Computes what the engine needs from a pass's answers, on the device."""
 
     key: Hashable  # equal where the same is computed; None: it is computed once
     uniforms: Sequence[float]  # numbers of the seed, by depth

@@ -32,7 +32,7 @@ class ChainPass:
 
     @property
     def key(self) -> Hashable:
-        """Equal for passes on the same addresses."""
+        """A key that is equal for passes on the same addresses."""
         return id(self.text.tables.cos), self.text.cut, self.rows
 
     def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, spec: PassSpec) -> Outputs:  # (n,), (1,)

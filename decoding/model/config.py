@@ -178,7 +178,7 @@ def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
 
 
 def _reach(config: Any, rope: str, context: int) -> int:
-    """Return the tokens for which the scaled rotary embedding is made; llama3 and longrope count it in already."""
+    """Return the context that the rotary embedding is scaled to, which is already `context` for llama3 and longrope."""
     if rope not in ("linear", "dynamic", "yarn"):
         return context
     parameters = config.rope_parameters

@@ -153,7 +153,7 @@ class Decoder:
         return total(*self._run(x, inputs, start, self.shape.layers if stop is None else stop))
 
     def _run(self, x: Tokens, inputs: Inputs, start: int, stop: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Run the layers; what the last one adds is returned apart, since a norm can add it in the same kernel."""
+        """Run the layers; return the last one's output unadded, since a norm can add it in the same kernel."""
         if isinstance(inputs, NativeInputs):  # the same in compiled code
             assert self._native is not None
             return self._native.forward(self._fresh(x), inputs, start, stop), None
@@ -198,7 +198,7 @@ class Decoder:
         return quiet.rows(self._weights.embedding, ids)
 
     def final(self, x: torch.Tensor, delta: torch.Tensor | None = None) -> torch.Tensor:  # (R, H) -> (R, H)
-        """Apply the final norm to `x` and what the last layer adds, where that comes apart."""
+        """Apply the final norm to `x`, plus the last layer's output where that is still unadded."""
         if self._native is not None:
             return self._native.final(total(x, delta))
         return self._pointwise.norm(x, delta, self._weights.norm)[1]

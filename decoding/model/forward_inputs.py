@@ -21,7 +21,7 @@ class ForwardInputs:
 
 @dataclass(frozen=True, slots=True)
 class ChainRows:
-    """Neighbouring rows of a chain, as `StepBuffer` holds those of a tree."""
+    """The rows of a chain, which are neighbours, as `StepBuffer` holds those of a tree."""
 
     ids: torch.Tensor
     positions: torch.Tensor

@@ -34,7 +34,7 @@ class RecordedGraph(Protocol):
     """Work that was recorded on a device."""
 
     def replay(self) -> None:
-        """Have the device do it again, on the same addresses."""
+        """Have the device repeat the work, on the same addresses."""
         ...
 
 
@@ -67,7 +67,7 @@ class Recorder:
         return next((reasons[-1] for reasons in self._failures.values()), None)
 
     def works(self, what: Hashable) -> bool:
-        """Return whether to try: one failure may be another thread's doing, several in succession are the work's."""
+        """Return whether to try again: another thread may cause one failure, but not several in succession."""
         return len(self._failures.get(what, ())) < ATTEMPTS
 
     def record(self, what: Hashable, work: Callable[[], None]) -> RecordedGraph | None:

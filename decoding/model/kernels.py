@@ -117,7 +117,7 @@ def by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: 
 
 
 def widest() -> Kernels:
-    """Return kernels that compute in float64: rounding the outcome hides in what order a row meets its keys."""
+    """Return kernels that compute in float64, so that rounding the result hides the order of the keys."""
 
     def tail(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
         return plain(query.double(), key, value, bias)

@@ -83,7 +83,7 @@ class Sizes:
 
     @classmethod
     def of(cls, shape: Shape, precision: Precision) -> Sizes:
-        """Count a model's bytes; a head that is the embedding counts again, as it may be on another device."""
+        """Count a model's bytes; a head that is the embedding counts twice, as it may be on another device."""
         layer = sum(
             precision.bytes(size[0], size[1]) if len(size) == 2 else prod(size) * precision.dtype.itemsize
             for name, size in shape.tensors(tied=True)
@@ -95,11 +95,11 @@ class Sizes:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The bytes of all parts."""
         return self.embedding + self.layers * self.layer + self.norm + self.head
 
     def held(self, tied: bool) -> int:
-        """Return the least that all of it takes: a head that is the embedding may be there once."""
+        """Return the least that all parts take: a head that is the embedding may be stored once."""
         return self.total - (self.head if tied else 0)
 
 

@@ -15,7 +15,7 @@ Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """Make a product with `weight`. If the CPU has a layout of its own for it, only a copy in that layout is stored.
+    """Make a product with `weight`. If the CPU prefers a packed layout, only a packed copy is stored.
 
     `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few. Compiled
     code comes first, because a row's numbers are the same there however many rows are multiplied.
