@@ -1,6 +1,6 @@
 """Reads the settings that made a run: a live run, a recording, or an uploaded trace.
 
-What an address contains counts; what it lacks is read from the run. All of it is untrusted until it has been parsed.
+The address comes first, and what it lacks is read from the run. Both are untrusted until they have been parsed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_REFERENCE = "The run's reference document was not copied."
 def settings_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
     """Return the state that fills a form with a run's settings, and a sentence on each that could not be copied.
 
-    A prompt is copied only if exactly the run's tokens come of it, which the tokenizer of the run's model decides.
+    A prompt is copied only if the tokenizer of the run's model turns it into exactly the run's tokens.
     """
     state, remarks = parse(query, app_state.catalog), list[str]()
     try:
@@ -147,7 +147,7 @@ def _example(prompt: CheckedPrompt) -> str | None:
 
 
 def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[CheckedPrompt, bool] | None:
-    """Return the prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
+    """Return the prompt that encodes to exactly these tokens, and whether it is raw; None if there is none."""
     if messages := conversation_of(codec, ids):
         return _as_written(messages), False
     pieces = [codec.piece(token) for token in ids]

@@ -264,7 +264,7 @@ def _end_signals() -> set[signal.Signals]:
 
 
 def _announce(loading: Loading, name: str) -> None:
-    """Say in the terminal what the first model waits for, and when it is ready: converting one takes some seconds."""
+    """Print what the first model waits for, and when it is ready: converting one takes some seconds."""
     phase = ""
     try:
         while loading.wait(_LOOK) is None:

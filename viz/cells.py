@@ -33,8 +33,8 @@ STEP_PHASES: tuple[StepPhase, ...] = get_args(StepPhase)
 
 
 class Sign(IntEnum):
-    """What a pool did with an n-gram, or a mark around a cell, as a place in `SYMBOLS`. No fate has these signs but
-    the star: that is the inspired guess's.
+    """What a pool did with an n-gram, or a mark around a cell, as an index into `SYMBOLS`. Of these signs only the star
+    is also a fate's, that of an inspired guess.
     """
 
     PLUS = 0

@@ -106,7 +106,7 @@ def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
 
 
 def _mixed(colours: Mapping[str, str], share: float) -> str:
-    """Return the colour of accepted guesses, so much of it on paper."""
+    """Return the colour of accepted guesses, mixed with the paper's colour in this share."""
     accepted, paper = (bytes.fromhex(colours[name].removeprefix("#")) for name in ("accepted", "paper"))
     return "#" + bytes(round(share * a + (1 - share) * b) for a, b in zip(accepted, paper, strict=True)).hex()
 

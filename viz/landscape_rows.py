@@ -78,7 +78,7 @@ def _row(landscape: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
 def _words(
     landscape: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]
 ) -> str:
-    """Say what a step would have done there."""
+    """Return the words for what a step would have done there."""
     if accepted is None:
         return "the text before this token is too short for a step"
     writes = f"the step writes {_quoted(landscape, written)}"
@@ -91,12 +91,12 @@ def _words(
 
 
 def sentence(row: str, column: str, cell: str) -> str:
-    """Return all that there is to say of a cell; the page's script joins the three in the same way."""
+    """Return all words of a cell; the page's script joins the three in the same way."""
     return f"{row} at {column}: {cell}."
 
 
 def about_text(columns: Sequence[Column]) -> str:
-    """Say how much of the text is the target's own choice."""
+    """Return a sentence on how much of the text is the target's own choice."""
     chosen = sum(column.own for column in columns)
     return f"{chosen} of {count(len(columns), 'token')} {'is' if chosen == 1 else 'are'} the target's own choice."
 

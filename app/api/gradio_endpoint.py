@@ -55,7 +55,7 @@ class GradioEndpoint:
         return JSONResponse(_config() if path == CONFIG else _info(), headers=NO_STORE)
 
     def take(self, body: object, caller: Caller) -> Response:
-        """Take the values of an event. What is wrong with them is told in its stream, where the client looks."""
+        """Take the values of an event. Errors in them are reported in its stream, where the client looks."""
         event = body.get("event_id") if isinstance(body, dict) else None
         client, values = self._asked.get(event, ("", None)) if isinstance(event, str) else ("", None)
         if values is None or client != caller.client or values.done():

@@ -1,4 +1,4 @@
-"""The server functions of the Debug page. As of all such functions, anybody can call them with any argument."""
+"""The server functions of the Debug page. Like all server functions, anybody can call them with any argument."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DebugCalls:
         return self._view_of(DebugState.parse(query))
 
     def _what_is_left(self, query: object) -> tuple[DebugView, str]:
-        """Return the view that an address names as far as its folders are there, and a sentence on what is not."""
+        """Return the view that an address names, without folders that are missing, and a sentence on those."""
         state = DebugState.parse(query)
         try:
             return self._view_of(state), ""

@@ -24,7 +24,7 @@ class _Turn:
 
 
 class QueryPool:
-    """A bounded number of places, of which a client that has waited longer since its last query gets the next."""
+    """A bounded number of slots. The next free one goes to the client whose last query is longest ago."""
 
     def __init__(self, places: int = LIMITS.queries, each: int = LIMITS.queries_each) -> None:
         self._places, self._each = places, each

@@ -12,7 +12,7 @@ from ..server.limits import LIMITS
 
 
 class QueryWorkers:
-    """As many processes as ever answered at once, which QueryPool bounds. Thread-safe."""
+    """Keeps as many processes as have ever answered at once, which QueryPool bounds. Thread-safe."""
 
     def __init__(self) -> None:
         self._idle, self._lock = list[QueryProcess](), threading.Lock()
@@ -24,7 +24,7 @@ class QueryWorkers:
                 self._idle.append(QueryProcess(LIMITS.query_memory))
 
     def answer(self, tables: SharedTables, query: str) -> ChosenSteps | Shown:
-        """Return what a query answers; raises ParamError if it cannot be run, or takes too much."""
+        """Return a query's answer; raises ParamError if it cannot be run, or takes too much."""
         worker = self._take()
         try:
             return worker.answer(tables, query)

@@ -1,4 +1,4 @@
-"""What the Debug page shows, as its address says it. An address is untrusted input.
+"""The state of the Debug page, as its address describes it. An address is untrusted input.
 
 screen=debug   folder=ID   f.NAME=VALUE of a filter (analysis/store/query.py)   sql=QUERY in place of filters
 against=ID of a folder to compare with, b.method, b.setting: its own   chart=KEY of the metric that is looked at
@@ -110,7 +110,7 @@ class DebugState:
         return replace(state, against_method=other[0], against_setting=other[1])
 
     def shown(self) -> dict[str, Any]:
-        """Return the filters that ask for something, by name."""
+        """Return the filters that are set, by name."""
         return {name: value for name, value in asdict(self.filters).items() if value is not None}
 
     @property

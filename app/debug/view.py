@@ -71,7 +71,7 @@ class Selected:
         return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
     def steps(self, conditions: Sequence[Condition] = (), slowest: str = "") -> np.ndarray[Any, Any]:
-        """Return the positions of the chosen steps in the table, those alone of which some conditions hold.
+        """Return the positions in the table of the chosen steps that satisfy some conditions.
 
         The slowest come first by the column that `slowest` names.
         """
@@ -85,7 +85,7 @@ class Selected:
 
 
 def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return of which steps conditions hold; those on nodes must hold of one node together.
+    """Return a mask of the steps that satisfy conditions; one node must satisfy all conditions on nodes.
 
     They are the metrics' own, so they need none of a query's bounds, and a bar's steps are listed at once.
     """
@@ -121,7 +121,7 @@ class CountedSteps:
     slowest: bool  # they are in the order of their times
 
     def order(self) -> dict[str, bool]:
-        """Return what the list of them says of its order."""
+        """Return the sentence on the order of their list."""
         return {"whole": self.whole, "slowest": self.slowest}
 
 
@@ -186,7 +186,7 @@ class DebugView:
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: MetricResult, side: Selected) -> dict[str, Any]:
-        """Return a result without what says which steps each row counts, which stays here.
+        """Return a result without the conditions that say which steps each row counts: those stay on the server.
 
         What it advises is the address of a run with these settings.
         """

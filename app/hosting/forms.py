@@ -1,4 +1,4 @@
-"""The forms of a Space: what each tells the hub in its README, what it installs, and which files it needs."""
+"""The forms of a Space: the front matter of its README, what it installs, and which files it needs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FORMS = {
 
 
 def front_matter(form: Form) -> str:
-    """Return what the README of a Space tells the hub, as YAML.
+    """Return the front matter of a Space's README, as YAML for the hub.
 
     It has no thumbnail: that is the absolute address of a picture, which names one repository and is wrong in a copy.
     """

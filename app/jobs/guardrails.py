@@ -35,7 +35,7 @@ class Guardrails:
 
     @property
     def sentence(self) -> str:
-        """Say to visitors what is on; empty if nothing is."""
+        """Return the sentence on what is on, for visitors; empty if nothing is."""
         parts = ["each prompt begins with a system prompt that asks for careful answers"] if self.system else []
         if self.moderates:
             parts.append("the model itself classifies prompt and answer, and only what it finds acceptable is shown")

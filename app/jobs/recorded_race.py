@@ -51,7 +51,7 @@ _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 def opening(recordings: Recordings) -> str:
     """Write the lines of the race that the page opens with.
 
-    Empty if a lane of it cannot be read, or if the page lands on another run than the one to be stepped through.
+    Empty if a lane of it cannot be read, or if the page opens with another run.
     """
     landing, lanes = recordings.landing, _lanes(recordings, OPENING.runs)
     if landing is None or landing.id != OPENING.runs[-1] or len(lanes) < len(OPENING.runs):
@@ -64,7 +64,7 @@ def opening(recordings: Recordings) -> str:
 def recorded_race(recordings: Recordings, live: bool = True) -> str:
     """Write the lines of the first race of which two lanes can be read; empty if there is none.
 
-    On a page that is `live` they tell how to run another race.
+    On a page that is `live` they say how to run another race.
     """
     for race in RACES:
         lanes = _lanes(recordings, race.runs)

@@ -1,4 +1,4 @@
-"""The one way in which a visitor's job goes: it joins the queue, loads its model, streams its lines, and ends.
+"""Runs a visitor's job: it joins the queue, loads its model, streams its lines, and ends.
 
 The text of its lines only grows, so that each update sends its tail. The engine's clock runs inside the engine alone:
 what is done here is not counted, and nothing waits for the page.
@@ -194,7 +194,7 @@ class JobRunner:
 
     @property
     def active(self) -> int:
-        """How many jobs are waiting or running."""
+        """The number of jobs that are waiting or running."""
         return len(self._active)
 
     def _wait(self, job: Job, started: StartedJob, ticket: Ticket, used: ExitStack) -> Lines:

@@ -1,4 +1,4 @@
-"""What the runs of a tab leave for its next one: a conversation, and what methods learnt from the tab's texts."""
+"""Keeps what a tab's runs leave for its next one: a conversation, and what methods learnt from the tab's texts."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ ROOM = 1.3  # memory needed, as a multiple of the weights: buffers for reading t
 
 
 class OwnerCatalog(NamedTuple):
-    """What a file of models says."""
+    """The contents of a file of models."""
 
     models: dict[str, CatalogEntry]
     memory: int | None = None  # bytes of weights that may be in memory at once

@@ -65,8 +65,8 @@ class CatalogEntry:
     def check(self, report: ProgressCallback) -> int:
         """Return the bytes that the weights will take in memory, without reading any. Raises ModelError.
 
-        Refused are configurations that bring code, weights that are neither safetensors nor GGUF, and a drafter with
-        other tokens than the target's. Of a model that must be fetched only these small files are.
+        Refuses configurations that bring code, weights that are neither safetensors nor GGUF, and a drafter whose
+        tokens differ from the target's. A model that is not on this machine has only its small files fetched.
         """
         if self.model == "toy":
             return 0
@@ -129,7 +129,7 @@ class CatalogEntry:
         return find_codec(where, report, download=False)
 
     def _small_files(self, place: str, revision: str | None, report: ProgressCallback) -> tuple[Path, bool]:
-        """Return the folder or file of a model, of which the weights need not be fetched yet; and whether they are."""
+        """Return the folder or file of a model, and whether its weights have been fetched."""
         if place in FOLDERS:
             return FOLDERS[place], False  # packed: opening these would unpack them
         if place == smollm2.NAME and not _is_local(place):

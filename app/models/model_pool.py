@@ -64,7 +64,7 @@ class Loading:
 
     @property
     def state(self) -> str:
-        """How it goes: "loading", "loaded" or "failed"."""
+        """The state of the loading: "loading", "loaded" or "failed"."""
         return "loading" if not self._done.is_set() else "failed" if self.failed else "loaded"
 
     def _load(self) -> None:
@@ -199,5 +199,5 @@ def _weight_budget() -> float:
 
 
 def without_paths(sentence: str) -> str:
-    """Return a sentence with nothing of this machine's folders: of a path only the last part stays."""
+    """Return a sentence with every path cut to its last part, so that visitors see none of this machine's folders."""
     return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))

@@ -93,7 +93,7 @@ def _patterns(path: Path) -> list[str]:
 def _texts(patterns: list[str], characters: int) -> Iterator[str]:
     """Make texts that repeat one piece: common ones, and what the expressions name.
 
-    All that is named is at the end too: an expression is not even tried on a text that lacks what it must find.
+    Everything named comes again at the end, since an expression is not tried on a text that lacks what it must match.
     """
     named = [piece for pattern in patterns for piece in re.findall(r"\w+|[^\w\s]", pattern)]
     end = f"{_STOP}{''.join(named)[:_MOST_PIECES]}{_STOP}"

@@ -1,4 +1,4 @@
-"""What the page's components call of the page's own script."""
+"""Calls from the page's components into the page's own script."""
 
 
 def once_loaded(call: str) -> str:

@@ -1,6 +1,6 @@
-"""`/healthz`: whether the server is up, for what restarts it, or sends it visitors.
+"""`/healthz`: whether the server is up, for supervisors and load balancers.
 
-It is answered under every host name, so it tells nothing that another site must not read: numbers, and no name.
+It is answered under every host name, so it shows nothing that another site must not read: numbers, and no names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/metrics`: counts for a Prometheus server, made of the records of the log and of what the queue holds now.
+"""`/metrics`: counts for a Prometheus server, from the log's records and the queue's present state.
 
 No label names a prompt, an answer, a visitor or an address.
 """

@@ -60,7 +60,7 @@ class RecordedRun:
 
 
 def task(trace: Trace) -> object:
-    """Return what runs have in common that can race."""
+    """Return the facts that runs must share to race each other."""
     header = trace.header
     return header.model.hash, header.dtype, header.prompt, header.max_new_tokens, dict(header.sampling)
 

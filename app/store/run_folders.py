@@ -80,7 +80,7 @@ class OpenFolder:
         self.selections, self.results = RecentAnswers(8), RecentAnswers(256)
 
     def answer(self, query: str) -> ChosenSteps | Shown:
-        """Return what a query over its tables answers; raises ParamError if it cannot be run."""
+        """Return a query's answer over its tables; raises ParamError if it cannot be run."""
         return self._workers.answer(self._shared, query)
 
     @cached_property
@@ -102,7 +102,7 @@ class OpenFolder:
 
     @property
     def bytes(self) -> int:
-        """About what it takes: the tables, and their columns as numbers."""
+        """Its approximate size in bytes: the tables, and their columns as numbers."""
         return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
     def mask(self, chosen: ChosenSteps) -> np.ndarray[Any, np.dtype[np.bool_]]:

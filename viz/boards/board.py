@@ -55,7 +55,7 @@ def key(*signs: Sign) -> list[dict[str, str]]:
 
 
 def shown_of(shown: int, number: int) -> str:
-    """Say how many of several rows are shown; "" where all are."""
+    """Return the words for how many rows are shown; "" where all are."""
     return f"{shown} of {number} shown" if shown < number else ""
 
 
@@ -146,7 +146,7 @@ class Board:
 
 
 def alone(why: str) -> str:
-    """Say that a step guesses nothing, and why."""
+    """Return the words for a step without guesses, and for why it has none."""
     return f"No guess{why and ': '}{why}"
 
 

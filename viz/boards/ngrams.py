@@ -134,7 +134,7 @@ def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> TableRow:
 
 
 def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[PlotTrace]:
-    """Return how many n-grams the pool held up to step k: every so many steps, and now."""
+    """Return how many n-grams the pool held up to step k: at regular steps, and now."""
     sizes: dict[int, int] = run.memo.setdefault("n-grams held", {})
     every = k // _SAMPLES + 1
     for step in run.steps[k % every : k + 1 : every]:

@@ -34,7 +34,7 @@ _LYING = 9  # letters of a name from which on bars lie, so that it can be read
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A result to be drawn, and what the selection that it is of is called."""
+    """A result to be drawn, and the name of its selection."""
 
     name: str
     columns: Sequence[str]
@@ -48,7 +48,7 @@ class Side:
 
 
 def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
-    """Return the figure of one or two results of the same metric; None where these are better read than drawn."""
+    """Return the figure of one or two results of the same metric; None for results that are better read."""
     drawn = [side for side in sides if side.rows]
     if not drawn or kind not in _KINDS:
         return None
@@ -193,7 +193,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
 
 
 def _cells_axis(sides: Sequence[Side], name: str) -> PlotTrace:
-    """Return each number has a tick of its own, where these are few."""
+    """Return an axis on which each number has its own tick, where they are few."""
     numbers = sorted({number for side in sides for number in side.column(name)})
     return {"tickvals": numbers} if len(numbers) <= 12 else {}
 

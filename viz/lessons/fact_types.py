@@ -1,4 +1,4 @@
-"""What facts of recorded runs are asked about."""
+"""The kinds of things that facts of recorded runs are about."""
 
 from __future__ import annotations
 

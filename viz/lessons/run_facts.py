@@ -35,7 +35,7 @@ def guessed(run: Trace) -> int:
 
 
 def fallen(run: Trace) -> int:
-    """Count the guesses that fell though all before them were kept: at most one a step."""
+    """Count the rejected guesses with only accepted ones before them: at most one a step."""
     return sum(step.accepted < step.drafted and len(step.emitted) > step.accepted for step in run.steps)
 
 
@@ -205,7 +205,7 @@ def doubted(run: Trace) -> int:
 
 
 def doubted_kept(run: Trace) -> int:
-    """Count the steps in which the unsure guess that Kangaroo stopped at was accepted all the same."""
+    """Count the steps in which the unsure guess that Kangaroo stopped at was accepted anyway."""
     return sum(len(step.tokens) - 1 in step.path for step in _doubted(run))
 
 
