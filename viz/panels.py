@@ -1,7 +1,7 @@
 """Reads a method's panel as the method's own TypedDict.
 
-The record may come from a file that anyone wrote: an entry whose value does not fit its type is as if it were not
-there, and no list is read beyond a bound.
+The record may come from a file that anyone wrote: an entry whose value does not fit its type is ignored, and no list is
+read beyond a bound.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _steady(params: LookaheadParams) -> tuple[int, ...]:
 
 
 def _opacity(N: int, levels: Sequence[int]) -> list[float]:
-    """Return the newest row is the strongest."""
+    """Return the opacity of each row: the newest row is the strongest."""
     return [round(0.16 + 0.4 * (level + 1) / (N - 1), 2) for level in levels]
 
 

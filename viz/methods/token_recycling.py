@@ -1,4 +1,4 @@
-"""Token Recycling on the screen: the rows of the table that were guessed from, and those that became others."""
+"""Token Recycling on the screen: the rows of the table that guesses were read from, and those that changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Return on the left the rows that guesses were read from, on the right those that became others."""
+    """Return on the left the rows that guesses were read from, on the right those that changed."""
     step, board, wide = run.steps[k], Board(), _wide(run.header)
     read, drawn, right = on_stage.rows_read(step), set[int](), wide + _APART
     board.outcome("read", 0.7, 0)
@@ -73,7 +73,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def rows(run: RunState, k: int) -> Table:
-    """Return the rows that guesses were read from, and those that became others, as a table."""
+    """Return the rows that guesses were read from, and those that changed, as a table."""
     step, nodes, table_rows = run.steps[k], NodeIndex(run.steps[k]), list[TableRow]()
     for row, above in on_stage.rows_read(step):
         below = on_stage.entry_nodes(step, row)

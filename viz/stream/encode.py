@@ -122,7 +122,7 @@ def resolve(
 ) -> Encoded:
     """Return plain values that plotly draws, for use without the player.
 
-    `texts` are those that figures show; what could be a tag in them is taken out of force here. A patch that refers
+    `texts` are those that figures show; what could be a tag in them is escaped here. A patch that refers
     to the nodes of its step needs the `step`; before it is `judged`, its guesses are proposed.
     """
     plain = partial(resolve, texts=texts, strings=strings, theme=theme, step=step, judged=judged)

@@ -1,4 +1,4 @@
-"""EAGLE-3 on the stage: three layers of the target feed one drafter, whose guesses weigh what their products weigh.
+"""EAGLE-3 on the stage: three layers of the target feed one drafter, whose guesses are ranked by their products.
 
 On the left is the last word that the target has read, once for every layer that is tapped: its states become one
 feature, and the drafter reads it with the word after it, the root. On the right are the likeliest guesses, each with
