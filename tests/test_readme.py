@@ -178,7 +178,11 @@ def test_make_run_goes_on_without_smollm2(tmp_path: Path) -> None:
 
 
 EXAMPLES = [
-    pytest.param(example, id=f"{guide}: {example.splitlines()[-1][:40]}")
+    pytest.param(
+        example,
+        id=f"{guide}: {example.splitlines()[-1][:40]}",
+        marks=() if guide == "README.md" else pytest.mark.slow,
+    )
     for guide in GUIDES
     for example in blocks(guide, "python")
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -211,13 +211,13 @@ def test_the_view_that_a_screen_is_about_is_in_sight(new_page: NewPage, served: 
     assert page.evaluate("document.querySelector('.app-learn-column').getBoundingClientRect().top") >= 0
 
 
-def lessons(each: int, quick: Sequence[str] = ()) -> list[Any]:
-    """Return all lessons; each second or third is in the long tests, and the others are for whoever writes lessons."""
-    marks = [() if lesson in quick else nightly if at % each else slow for at, lesson in enumerate(LESSONS)]
+def lessons(each: int) -> list[Any]:
+    """Return all lessons: one in so many is in the long tests, and the others are for whoever writes lessons."""
+    marks = [nightly if at % each else slow for at, _ in enumerate(LESSONS)]
     return [pytest.param(lesson, marks=mark) for lesson, mark in zip(LESSONS, marks, strict=True)]
 
 
-@pytest.mark.parametrize("lesson", lessons(2))
+@pytest.mark.parametrize("lesson", lessons(4))
 def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage, served: Served, lesson: str) -> None:
     """Before and after its answer no screen scrolls sideways, and every control has a name."""
     page = enter(new_page(width=390, height=844), served, f"lesson={lesson}")
@@ -237,7 +237,7 @@ def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage,
             settle(page)
 
 
-@pytest.mark.parametrize("lesson", lessons(3))  # axe reads every screen
+@pytest.mark.parametrize("lesson", lessons(7))  # axe reads every screen
 def test_no_lesson_has_a_barrier(new_page: NewPage, served: Served, lesson: str) -> None:
     """Nothing worse than a minor finding, before an answer and after it; and a desktop need not scroll sideways."""
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
