@@ -17,6 +17,7 @@ _LOGS = (
 _LOG = re.compile(b"|".join(_LOGS))
 _COUNTERS = re.compile(rb"(?m)^# (?:HELP|TYPE) \w")
 _TENSORRT = ("avg_decoded_tokens_per_iter", "disaggregated_params", "mm_embedding_handle")
+_SGLANG = "matched_stop"
 
 
 def is_chunk(fields: Fields) -> bool:
@@ -26,6 +27,11 @@ def is_chunk(fields: Fields) -> bool:
     )
 
 
+def is_of_another_server(fields: Fields) -> bool:
+    """Return True if an answer has what neither vLLM nor its forks write, but TensorRT-LLM or SGLang does."""
+    return any(choice.spells(*_TENSORRT, _SGLANG) for choice in fields.seen("choices"))
+
+
 def describe(fields: Fields) -> str | None:
     """Say what kind of record this is and what to import instead; None if that is unknown."""
     choices = fields.seen("choices")
@@ -33,7 +39,7 @@ def describe(fields: Fields) -> str | None:
         return "a chunk of a streamed answer: import whole answers, asked for without stream"
     if any(choice.spells(*_TENSORRT) for choice in choices):
         return "TensorRT-LLM's answer, which holds at most a mean (avg_decoded_tokens_per_iter) and no accepted guesses"
-    if any(choice.spells("matched_stop") for choice in choices):
+    if any(choice.spells(_SGLANG) for choice in choices):
         return "SGLang's answer without its details: ask for return_spec_tokens_details"
     if "question_id" in fields and choices:
         return "an answer file without accept_lengths, which Spec-Bench's have"

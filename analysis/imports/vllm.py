@@ -2,7 +2,8 @@
 
 Names as in vLLM's docs/features/per_request_metrics.md and speculative_decoding/acceptance_metrics.md
 (`--per-request-spec-decode-metrics summary` or `detailed`), and `return_token_ids` of its OpenAI server.
-Our `trace export --format vllm` writes the same and an object `specscope`, which names the method.
+Our `trace export --format vllm` writes the same and an object `specscope`, which names the method. Forks of vLLM, such
+as Aphrodite Engine, write its answers too, so the engine is vLLM only where these metrics are.
 """
 
 from __future__ import annotations
@@ -13,40 +14,44 @@ from typing import Any
 from .acceptance import Acceptance, from_vllm
 from .cuts import TokenCount, add_steps, starts_of
 from .fields import Fields
-from .foreign import is_chunk
+from .foreign import is_chunk, is_of_another_server
 from .records import Contents
 from .tables import Imported, ImportedRows, speed
 
-NAME, TITLE = "vllm", "vLLM's answer"
-_METRICS = ("speculative_decoding", "time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms")
-_KEYS = ("prompt_logprobs", "kv_transfer_params")  # no other engine writes them, and vLLM does even where they are null
+NAME, TITLE = "vllm", "answers like vLLM's"
+_SPECULATION = "speculative_decoding"
+_METRICS = (_SPECULATION, "time_to_first_token_ms", "generation_time_ms", "queue_time_ms", "mean_itl_ms")
+_KEYS = ("prompt_logprobs", "kv_transfer_params")  # vLLM and its forks write them even where they are null
 FINISH = {"length": "length", "stop": "stop", "abort": "cancelled", "error": "error"}
 NO_STEPS = (
-    "some of these answers have no metrics.speculative_decoding: start vLLM with --per-request-spec-decode-metrics"
+    "some of these answers have no metrics.speculative_decoding, which vLLM writes "
+    "with --per-request-spec-decode-metrics"
 )
 
 
 def recognises(first: Fields) -> bool:
-    """Return True if this is a whole answer, of a chat or a text, with what vLLM alone writes, or we."""
+    """Return True if this is a whole answer, of a chat or a text, with what vLLM and its forks write, or we."""
     theirs = (
         "specscope" in first or first.spells(*_KEYS) or any(each.spells(*_METRICS) for each in first.seen("metrics"))
     )
-    return theirs and "choices" in first and not is_chunk(first)
+    return theirs and "choices" in first and not is_chunk(first) and not is_of_another_server(first)
 
 
 def read(contents: Contents) -> Imported:
     """Read a run from each answer."""
-    tables, source = ImportedRows(), NAME
+    tables, engines = ImportedRows(), set[str]()
     for fields in contents.records():
-        if _add(tables, fields):
-            source = "specscope"
+        engines.add(_add(tables, fields))
+    source = next((each for each in ("specscope", NAME) if each in engines), "unknown")
     return tables.finished(contents.name, source, TITLE, format=NAME)
 
 
-def _add(tables: ImportedRows, fields: Fields) -> bool:
+def _add(tables: ImportedRows, fields: Fields) -> str:
+    """Add an answer's run, and return who decoded it."""
     choice, usage, ours = fields.only("choices"), fields.at("usage"), fields.at("specscope")
     metrics = fields.at("metrics") or Fields({}, fields.where)
-    spec = metrics.at("speculative_decoding")
+    spec = metrics.at(_SPECULATION)
+    engine = "specscope" if ours else NAME if spec else "unknown"
     ids, prompt_ids = choice.ids("token_ids"), one_list(fields, choice, "prompt_token_ids")
     tokens, prompt = usage_of(usage, prompt_ids, ids)
     first, later = metrics.maybe_number("time_to_first_token_ms"), metrics.maybe_number("generation_time_ms")
@@ -58,7 +63,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
         method=method,
         params=_settings(ours, "params"),
         sampling=_settings(ours, "sampling"),
-        engine="specscope" if ours else NAME,
+        engine=engine,
         model=fields.text("model"),
         draft=ours.text("draft") if ours else None,
         finish=FINISH.get(choice.text("finish_reason") or ""),
@@ -77,7 +82,7 @@ def _add(tables: ImportedRows, fields: Fields) -> bool:
         tables.missing["steps"] = NO_STEPS
     else:
         add_steps(tables, token_count(usage, choice, "token_ids"), run, acceptance, tokens, prompt)
-    return ours is not None
+    return engine
 
 
 def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, prompt: int | None) -> dict[str, list[Any]]:

@@ -30,7 +30,7 @@ def test_it_makes_a_folder_and_says_what_is_in_it(tmp_path: Path, capsys: pytest
 def test_people_read_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", VLLM, "--out", str(tmp_path / "out"), "--name", "my server"]) == 0
     shown = capsys.readouterr().out
-    assert "runs 7, steps 87, nodes 0, from vLLM's answer" in shown
+    assert "runs 7, steps 87, nodes 0, from answers like vLLM's" in shown
     assert "without the guesses one by one: no engine records its rejected guesses" in shown
     assert read_folder(tmp_path / "out").summary["name"] == "my server"
 

@@ -49,6 +49,16 @@ FOREIGN: list[tuple[str, Any, str]] = [
         ANSWER | {"choices": [CHAT | {"stop_reason": None, "avg_decoded_tokens_per_iter": 2.5}]},
         "TensorRT-LLM's answer",
     ),
+    (
+        "TensorRT-LLM's chat of a server that splits its passes",
+        ANSWER | {"choices": [CHAT | {"disaggregated_params": None}], "kv_transfer_params": None},
+        "TensorRT-LLM's answer",
+    ),
+    (
+        "SGLang's chat behind a router of vLLM's",
+        ANSWER | {"choices": [CHAT | {"matched_stop": None}], "prompt_logprobs": None},
+        "SGLang's answer without its details",
+    ),
     ("SGLang's chat", ANSWER | {"choices": [CHAT | {"matched_stop": 2}]}, "SGLang's answer without its details"),
     ("MT-bench's answers", {"question_id": 1, "choices": [{"index": 0, "turns": ["a"]}]}, "without accept_lengths"),
     ("EAGLE's answers", {"question_id": 1, "choices": [{"turns": ["a"], "idxs": [3], "new_tokens": [9]}]}, "accept_l"),
@@ -104,7 +114,7 @@ def test_logs_and_streams_are_called_so(data: bytes, sentence: str) -> None:
 
 
 def test_a_format_that_is_named_is_no_excuse() -> None:
-    with pytest.raises(TraceError, match="no record of vLLM's answer, but a chunk of a streamed answer"):
+    with pytest.raises(TraceError, match="no record of answers like vLLM's, but a chunk of a streamed answer"):
         read_any(json.dumps(CHUNK).encode(), format="vllm")
 
 
@@ -156,11 +166,32 @@ def test_timings_that_do_not_add_up_are_refused(times: dict[str, Any], sentence:
         read_any(json.dumps(ANSWER | {"timings": TIMES | DRAFTED | times}).encode())
 
 
-def test_a_vllm_answer_without_metrics_is_still_vllms() -> None:
-    """It writes these keys even where they are null; what it lacks has its reason."""
-    imported = read_any(json.dumps(ANSWER | {"prompt_logprobs": None, "kv_transfer_params": None}).encode())
-    assert imported.runs["engine"].to_pylist() == ["vllm"] and not len(imported.steps)
+KEYS = {"prompt_logprobs": None, "kv_transfer_params": None}  # of vLLM's answers, and of its forks', even where null
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ANSWER | KEYS,
+        ANSWER | {"kv_transfer_params": None, "service_tier": None, "system_fingerprint": None},
+        ANSWER | KEYS | {"metrics": {"time_to_first_token_ms": 1.0}},  # others have such times too
+        ANSWER | KEYS | {"metrics": None},
+    ],
+)
+def test_an_answer_in_vllms_form_without_its_metrics_is_of_an_unknown_engine(record: Any) -> None:
+    """Aphrodite Engine writes it too; what it lacks has its reason."""
+    imported = read_any(json.dumps(record).encode())
+    assert imported.runs["engine"].to_pylist() == ["unknown"] and not len(imported.steps)
+    assert imported.runs["text"].to_pylist() == ["Hello"] and imported.runs["new_tokens"].to_pylist() == [5]
+    assert imported.summary["source"] == "unknown"
     assert "--per-request-spec-decode-metrics" in imported.summary["missing"]["steps"]
+
+
+def test_an_answer_without_metrics_between_those_of_vllm_is_of_an_unknown_engine() -> None:
+    data = sample("vllm.jsonl") + json.dumps(ANSWER | KEYS).encode()
+    imported = read_any(data)
+    engines = imported.runs["engine"].to_pylist()
+    assert set(engines[:-1]) == {"vllm"} and engines[-1] == "unknown" and imported.summary["source"] == "vllm"
 
 
 def spec(row: Any) -> Any:
