@@ -1,8 +1,9 @@
 """Imports answers of llama.cpp's server, from /completion or its OpenAI endpoints, each with `timings`.
 
-Its server writes `draft_n` and `draft_n_accepted` only if something was drafted. Newer versions add `cache_n`, and
-leave the first token out of `predicted_per_second`. Other servers write the same `timings`, so an answer counts as
-llama.cpp's only if its fingerprint is a build of llama.cpp, or if it has llama.cpp's settings.
+Names as its server writes them: `draft_n` and `draft_n_accepted` only where something was drafted, `cache_n` in newer
+versions; `predicted_per_second` leaves the first token out in newer ones. `predicted_n` counts the token of the
+prompt's pass, and after it the accepted guesses and one more of each pass. Other servers write the same `timings`, so
+the engine is llama.cpp only where its build is the fingerprint, or its settings are in the answer.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ def _add(tables: ImportedRows, fields: Fields) -> None:
         tables.missing |= {"runs.drafted": NO_DRAFTS, "runs.accepted": NO_DRAFTS}
     elif accepted is not None and accepted > drafted:
         timings.refuse("draft_n_accepted", f"is {accepted}, but draft_n is {drafted}")
+    elif accepted and accepted >= tokens:
+        timings.refuse(
+            "draft_n_accepted", f"is {accepted}, but predicted_n, which counts these and the first token, is {tokens}"
+        )
     ids = (choice.ids("tokens") if "choices" not in fields else None) or None
     counted, prompt = usage_of(fields.at("usage"), None, ids)
     if counted is not None:

@@ -155,6 +155,11 @@ def test_llama_cpps_own_completions_are_read() -> None:
     [
         ({"draft_n": 2}, "draft_n_accepted is 3, but draft_n is 2"),
         ({"draft_n": None}, "draft_n is missing"),
+        (
+            {"draft_n": 60, "draft_n_accepted": 40},
+            "draft_n_accepted is 40, but predicted_n, which counts these and the first token, is 5",
+        ),
+        ({"draft_n_accepted": 5}, "draft_n_accepted is 5, but predicted_n"),
         ({"predicted_n": 6}, "predicted_n is 6, but the tokens of the answer give 5"),
         ({"cache_n": 1}, "prompt_n is 9, but the prompt tokens of usage without cache_n give 8"),
         ({"predicted_per_second": 500.0}, "predicted_per_second is 500, but predicted_n and predicted_ms give"),
