@@ -6,8 +6,9 @@ import re
 
 from .fields import Fields
 
-_BEGINNING = 2**16  # bytes in which a log shows what it is
+_BEGINNING = 2**22  # bytes in which a log shows what it is; before its first request it may tell much of its start
 _EVENTS = re.compile(rb"\s*(?:event|data): ?[{\[a-z]")
+_EVENT_LINE = re.compile(rb":|(?:event|data|id|retry):")  # a comment or a field
 _LOGS = (
     rb"SpecDecoding metrics:",  # vLLM
     rb"\b(?:INFO|WARNING|ERROR|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d",  # vLLM
@@ -15,6 +16,7 @@ _LOGS = (
     rb"draft acceptance rate =|slot +print_timing",  # llama.cpp
 )
 _LOG = re.compile(b"|".join(_LOGS))
+_LEVEL, _SAID = ("level", "levelname", "severity", "lvl"), ("message", "msg", "event", "function")  # of a log's line
 _COUNTERS = re.compile(rb"(?m)^# (?:HELP|TYPE) \w")
 _TENSORRT = ("avg_decoded_tokens_per_iter", "disaggregated_params", "mm_embedding_handle")
 _SGLANG = "matched_stop"
@@ -48,16 +50,24 @@ def describe(fields: Fields) -> str | None:
             "an answer that says neither which engine wrote it nor what was accepted: "
             "vLLM does with --per-request-spec-decode-metrics"
         )
+    if fields.spells(*_LEVEL) and fields.spells(*_SAID):
+        return "a line of a log, which has means over the requests of some seconds: import a server's answers"
     return "the error that a server answered with" if fields.spells("error") and len(fields.plain) < 3 else None
 
 
 def describe_text(data: bytes) -> str | None:
     """Say the same of a file that is not JSON."""
     beginning = data[:_BEGINNING]
-    if _EVENTS.match(beginning):
+    if _EVENTS.match(beginning) or _is_event(beginning):
         return "the file is a stream of events, the chunks of an answer: import whole answers, asked for without stream"
     if _COUNTERS.search(beginning):
         return "the file holds a server's counters, which are sums over all requests: import its answers"
     if _LOG.search(beginning):
         return "the file is a server's log, which has means over the requests of some seconds: import its answers"
     return None
+
+
+def _is_event(beginning: bytes) -> bool:
+    """Return True if a text up to its first empty line is a server-sent event, or comments between such."""
+    lines = beginning.lstrip().partition(b"\r\n\r\n")[0].partition(b"\n\n")[0].splitlines()
+    return bool(lines) and all(_EVENT_LINE.match(line) for line in lines)

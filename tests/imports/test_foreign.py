@@ -91,6 +91,11 @@ def test_a_foreign_record_is_refused_for_what_it_is(name: str, record: Any, sent
     [
         (b'data: {"object": "chat.completion.chunk", "choices": []}\n\ndata: [DONE]\n', "a stream of events"),
         (b"event: message\ndata: {}\n", "a stream of events"),
+        (b': ping\n\ndata: {"object": "chat.completion.chunk", "choices": []}\n\n', "a stream of events"),
+        (b": ping - 2026-01-01 10:00:00\r\n\r\n: ping\r\n\r\n", "a stream of events"),
+        (b'id: 1\ndata: {"choices": []}\n\nid: 2\ndata: [DONE]\n\n', "a stream of events"),
+        (b"id: 1\n\n", "a stream of events"),
+        (b"retry: 3000\n:\ndata:{}\n\n", "a stream of events"),
         (
             b"INFO 09-16 05:26:57 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 3.00, Accepted "
             b"throughput: 9.00 tokens/s, Drafted: 90 tokens, Per-position acceptance rate: 1.000, 1.000\n",
@@ -104,6 +109,15 @@ def test_a_foreign_record_is_refused_for_what_it_is(name: str, record: Any, sent
             b"slot print_timing: id 0 | draft acceptance rate = 0.81944 (118 accepted / 144 generated)\n",
             "a server's log",
         ),
+        (
+            b"=" * 70 + b"\n" + b"  loading | tensor\n" * 9_000 + b"[x] Decode batch, #running-req: 1\n",
+            "a server's log",
+        ),
+        (
+            b'{"levelname": "INFO", "message": "SpecDecoding metrics: Mean acceptance length: 3.00"}\n{"levelname"',
+            "a line of a log",
+        ),
+        (b'{"timestamp": 1, "level": "INFO", "function": "print_timings", "msg": "eval time"}\n', "a line of a log"),
         (b"# HELP vllm:spec_decode_num_drafts_total Drafts.\nvllm:spec_decode_num_drafts_total 5\n", "counters"),
     ],
 )
@@ -111,6 +125,12 @@ def test_logs_and_streams_are_called_so(data: bytes, sentence: str) -> None:
     """A log was a table whose second line had another number of cells."""
     with pytest.raises(TraceError, match=sentence):
         read_any(data)
+
+
+def test_a_text_with_fields_of_others_is_no_stream() -> None:
+    with pytest.raises(TraceError) as refusal:
+        read_any(b"id: 1\nname: a run\n")
+    assert "stream" not in str(refusal.value)
 
 
 def test_a_format_that_is_named_is_no_excuse() -> None:
