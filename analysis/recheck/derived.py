@@ -15,6 +15,7 @@ from decoding.trace.metrics import summarise
 from decoding.types import Role, Step, Summary, Trace
 
 from .contradiction import Contradiction, differs, first_of, summed_up
+from .tested import untrue_tests
 
 ROUNDED = 2e-6  # recorded probabilities have six decimals
 _EARLY = ("cancelled", "time", "error")
@@ -149,6 +150,7 @@ def _step(trace: Trace, step: Step) -> Iterator[Contradiction]:
     if trace.header.ranks == 1 and (step.fed < rows or (step.fed > rows and trace.header.device == "cpu")):
         yield differs(step.index, "fed", step.fed, "the tokens before the root and the nodes", rows)
     yield from _acceptance(trace, step)
+    yield from untrue_tests(trace, step)
     children: list[list[int]] = [[] for _ in step.tokens]
     for node, parent in enumerate(step.parents[1:], start=1):
         children[parent].append(node)
