@@ -90,6 +90,7 @@ def main(arguments: argparse.Namespace) -> int:
         "nodes": len(imported.nodes),
         "missing": imported.summary["missing"],
         "restored": imported.summary.get("restored"),
+        "unchecked": [each for part in parts for each in part.summary.get("unchecked", ())],
     }
     print(json.dumps(report)) if arguments.json else _show(report)
     return 0
@@ -148,6 +149,8 @@ def _show(report: dict[str, JSON]) -> None:
     print(f"{paint.bold(one_line(report['out']))}: {counts}, from {' and '.join(formats)}")
     if report["restored"]:
         print(report["restored"]["sentence"])
+    if report["unchecked"]:
+        print(paint.fit(f"not checked: {one_line('; '.join(dict.fromkeys(report['unchecked'])))}"))
     by_reason: dict[str, list[str]] = {}
     for key, reason in report["missing"].items():
         if not key.startswith(f"{NODES}.") or report["nodes"]:

@@ -56,6 +56,7 @@ def main(arguments: argparse.Namespace) -> int:
         if len(problems) > _LISTED:
             print(f"  and {len(problems) - _LISTED} more contradictions")
         if arguments.again and not problems and not any(each.startswith("the drafts") for each in checked.unchecked):
-            print("run again, it takes the same steps")
+            whole = "" if trace.summary is not None else " as far as the record goes, which lacks its end"
+            print(f"run again, it takes the same steps{whole}")
         print(paint.fit(paint.dim(f"not checked: {'; '.join(checked.unchecked)}")))
     return _VIOLATED if verdict.violations or problems else 0

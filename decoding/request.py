@@ -111,7 +111,7 @@ def build_request(
         reference=check_reference(kind, () if reference is None else loaded.encode(reference, "reference")),
         record=check_record(options.get("record", "light")),
         prefill_chunk=chunk,
-        largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
+        largest_step=largest_step(kind.name, setting, chunk, len(ids)),
         time_budget=check_seconds(options.get("time_budget", math.inf)),
         memory=check_memory(options.get("memory"), loaded.memory if chat is None else chat.memory, kind),
         parts=_take_parts(loaded.parts, kind, cancel, progress),
@@ -197,6 +197,11 @@ def check_chunk(chunk: object, window: int | None) -> int:
     if chunk is None:
         return min(window or _CHUNK, _CHUNK)
     return check_count("prefill_chunk", chunk, 1, LARGEST_STEP)
+
+
+def largest_step(method: str, params: Params, chunk: int, prompt_length: int) -> int:
+    """Return the most rows of a step: of the tree, or of a chunk of the prompt."""
+    return max(min(chunk, prompt_length), check_step(method, params.nodes))
 
 
 def check_step(method: str, nodes: int) -> int:

@@ -160,7 +160,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         parts={name: part.about for name, part in request.parts.items()},
         window=model.rolling,
         lossless=request.params.typical is None or request.sampling.greedy,
-        slots=_slots(request, model.rolling),
+        slots=slots(model.rolling, request.largest_step, len(request.prompt) + request.max_new_tokens),
         bandwidth=_bandwidth(request, model),
         cache=cache_bytes(model.devices) if model.card.pass_bytes else None,
         processor=processor_name(),
@@ -178,12 +178,15 @@ def _bandwidth(request: Request, model: Model) -> float | None:
     return slowest_read(model.devices)
 
 
-def _slots(request: Request, rolling: int | None) -> int:
-    """Return the slots of the smallest rolling cache that the run needs; 0 if it would never reuse a slot."""
+def slots(rolling: int | None, largest_step: int, room: int) -> int:
+    """Return the slots of the smallest rolling cache that a run needs; 0 if it would never reuse a slot.
+
+    `room` counts the tokens of the prompt and the budget.
+    """
     if rolling is None:
         return 0
-    slots = rolling + 2 * request.largest_step
-    return slots if slots < len(request.prompt) + request.max_new_tokens + request.largest_step else 0
+    fewest = rolling + 2 * largest_step
+    return fewest if fewest < room + largest_step else 0
 
 
 @lru_cache(maxsize=1)

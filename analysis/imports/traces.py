@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decoding.trace import parse_trace
 
-from ..recheck.derived import refuse_contradictions
+from ..recheck.derived import refuse_contradictions, unchecked
 from ..store.schema import DENSE, RUNS, STEPS
 from ..store.tables import RunIdentity, tables_of
 from .fields import Fields
@@ -26,4 +26,5 @@ def read(contents: Contents) -> Imported:
     runs, steps, nodes = tables_of(trace, RunIdentity(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
     missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}
-    return Imported(runs, steps, nodes, summary(contents.name, "specscope", missing, format=NAME))
+    about = summary(contents.name, "specscope", missing, format=NAME, unchecked=[*unchecked(trace)])
+    return Imported(runs, steps, nodes, about)

@@ -29,6 +29,14 @@ def contradictions(trace: Trace) -> list[Contradiction]:
     return first_of(_all(trace))
 
 
+def unchecked(trace: Trace) -> Iterator[str]:
+    """Say what of a record cannot be checked because it ends early, or because its method is not known."""
+    if trace.summary is None:
+        yield "how the run ended: the record stops before its summary"
+    if trace.header.method not in METHODS:
+        yield f"settings, parts and guesses of the method {trace.header.method[:40]!r}, which is none of ours"
+
+
 def refuse_contradictions(trace: Trace) -> None:
     """Raise TraceError where a record contradicts itself; one that was merely cut off does not."""
     if problems := contradictions(trace):
@@ -57,6 +65,8 @@ def _settings(trace: Trace) -> Iterator[Contradiction]:
     largest = max(header.prompt, default=-1)
     if largest >= vocabulary:
         yield Contradiction(None, "prompt", f"holds token {largest}, and the model has {vocabulary}")
+    if header.window is None and header.slots:
+        yield differs(None, "slots", header.slots, "caches without a window", 0)
     if len(header.prompt) + header.max_new_tokens > context:
         yield differs(None, "max_new_tokens", header.max_new_tokens, "prompt and context", context - len(header.prompt))
     if method is None:

@@ -12,7 +12,8 @@ from decoding.types import Trace
 
 from .again import run_again
 from .contradiction import Contradiction, first_of
-from .derived import contradictions
+from .derived import contradictions, unchecked
+from .header import unchecked_header, untrue_header
 from .recomputed import Numbers, texts
 
 
@@ -31,23 +32,22 @@ def recheck(engine: Engine, trace: Trace, progress: ProgressCallback | None = No
     ParamError if this engine cannot run it again.
     """
     numbers = Numbers(trace)
-    problems = contradictions(trace)
+    problems = [*contradictions(trace), *untrue_header(engine, trace.header)]
     verdict = rescore(trace, engine.model, engine.session_pool, progress, numbers.look)
     problems += [*numbers.contradictions, *texts(engine, trace)]
-    unchecked = [*_unchecked(trace, numbers.replayed, again)]
+    left_out = [*_unchecked(trace, numbers.replayed, again), *unchecked_header(engine, trace.header, again=again)]
     if again:
         others, why = run_again(engine, trace, progress)
         problems += others
-        unchecked += [why] if why else []
-    return Recheck(verdict, first_of(problems), unchecked)
+        left_out += [why] if why else []
+    return Recheck(verdict, first_of(problems), left_out)
 
 
 def _unchecked(trace: Trace, replayed: int, again: bool) -> Iterator[str]:
     """List what could not be checked in a record; `replayed` counts the tokens whose draw was repeated."""
     header, steps = trace.header, trace.steps
     yield "times, beyond their sums"
-    if header.bandwidth is not None or header.processor is not None:
-        yield "the machine that it names"
+    yield from unchecked(trace)
     if trace.summary is not None and trace.summary.finish in ("cancelled", "time", "error"):
         yield f"why the run ended early ({trace.summary.finish})"
     if header.record != "full":

@@ -345,6 +345,21 @@ def test_rescore_reports_what_a_record_makes_up(command: Command, tmp_path: Path
     assert data["contradictions"][0]["step"] == 1 and data["violations"] == 0 and data["unchecked"]
 
 
+def test_a_record_without_its_end_or_with_an_unknown_method_is_said_to_be_so(command: Command, tmp_path: Path) -> None:
+    """It took "the same steps", and its end was missing."""
+    path, done = tmp_path / "run.jsonl", "how the run ended: the record stops before its summary"
+    command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)
+    trace = read_trace(path)
+    write_trace(dataclasses.replace(trace, summary=None), path)
+    again = command("rescore", str(path), "--again")
+    assert again.code == 0 and "as far as the record goes, which lacks its end" in again.out and done in again.out
+    assert f"not checked: {done}" in command("import", str(path), "--out", str(tmp_path / "cut")).out
+    write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, method="zzz")), path)
+    for asked in (("rescore", str(path)), ("import", str(path), "--out", str(tmp_path / "unknown"))):
+        shown = command(*asked)
+        assert shown.code == 0 and "guesses of the method 'zzz', which is none of ours" in shown.out
+
+
 def test_import_refuses_a_record_that_contradicts_itself(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)

@@ -106,6 +106,22 @@ def test_what_was_not_checked_is_said(speaking: Engine) -> None:
     assert "probabilities: the record is light" in recheck(speaking, light).unchecked
 
 
+def test_what_a_header_names_and_nobody_checked_is_said(speaking: Engine) -> None:
+    trace = speaking.generate("Monday:", "draft_model", {}, {}, 8).trace
+    header = trace.header
+    assert header.draft is not None
+    assert not any("drafter 'toy" in each for each in recheck(speaking, trace).unchecked)
+    for changed, words in (
+        (replace(trace, header=replace(header, draft=replace(header.draft, hash="0"))), "which has another hash than"),
+        (replace(trace, header=replace(header, method="zzz", params={"no": [1]}, parts={"x": "y"})), "method 'zzz'"),
+        (replace(trace, summary=None), "the record stops before its summary"),
+        (replace(trace, header=replace(header, parts={"medusa": "heads"})), "whether its medusa made"),
+    ):
+        assert any(words in each for each in recheck(speaking, changed).unchecked)
+    alone = Engine(speaking.model, speaking.codec)
+    assert any("drafter 'toy-draft', which is not here" in each for each in recheck(alone, trace).unchecked)
+
+
 def test_a_run_that_cannot_be_repeated_is_one_sentence(speaking: Engine) -> None:
     trace = speaking.generate("Monday:", "draft_model", {}, {}, 8).trace
     assert trace.header.draft is not None
