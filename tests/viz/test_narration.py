@@ -176,6 +176,22 @@ def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) 
 
 
 @pytest.mark.parametrize(
+    ("passes", "part"),
+    [
+        (
+            [1, 1],
+            "2 drafter passes wrote 1 + 1 tokens, so phrases took no part in these, and 1 from 1 phrase after them",
+        ),
+        ([2], "1 drafter pass wrote 2 tokens, 1 from 1 phrase after them"),
+    ],
+)
+def test_phrases_that_only_follow_the_drafters_tokens_are_told_from_those_within(passes: list[int], part: str) -> None:
+    """With passes of one token each, no phrase saved one, though the draft ends with phrases."""
+    given = step(sources=("root", "draft:1", "draft:2", "pool:0,0"), panel={"passes": passes, "suffixes": [[4]]})
+    assert part in say(given, "ouroboros")
+
+
+@pytest.mark.parametrize(
     ("method", "panel", "params", "part"),
     [
         ("prompt_lookup", {}, {}, "no guess: the end of the text did not occur before; the target wrote ' red'."),

@@ -182,9 +182,11 @@ def _origin(run: RunState, step: Step) -> str:
     phrases = count(len(panel_of(step).get("suffixes", [])), "phrase")
     passes = panel_of(step).get("passes", [])
     drafted = _passes(step) if passes else f"{kinds['draft']} by the drafter"
+    single = bool(passes) and max(passes) == 1
     if kinds["pool"]:
-        return f": {drafted}, {kinds['pool']} from {phrases} after them"
-    alone = ", so phrases took no part" if passes and max(passes) == 1 else ", and no phrase lengthened the draft"
+        beside = ", so phrases took no part in these, and" if single else ","
+        return f": {drafted}{beside} {kinds['pool']} from {phrases} after them"
+    alone = ", so phrases took no part" if single else ", and no phrase lengthened the draft"
     return f": {drafted}" + (alone if kinds["draft"] else "")
 
 
