@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from decoding.methods.suffix import Suffix, SuffixParams
 from decoding.sampling import Sampler, Sampling
 from decoding.tree import path_to
 from decoding.types import Draft, Verdict
+from tests import GOLDEN
 from tests.toys import counted_text, cycle, engine, plain
 
 SETTINGS: list[dict[str, Any]] = [
@@ -252,6 +254,54 @@ ARCTIC: list[dict[str, Any]] = [
 ]
 
 
+def speculated_by(peer: Any, answers: Sequence[Sequence[int]], text: Sequence[int], setting: SuffixParams) -> Any:
+    """Return the library's draft."""
+    cache = peer.SuffixDecodingCache(max_tree_depth=setting.depth)
+    for number, answer in enumerate(answers):
+        cache.start_request(number, [])
+        cache.add_active_response(number, answer)
+        cache.stop_request(number)
+    cache.start_request("now", text)
+    return cache.speculate(
+        "now",
+        text,
+        max_spec_tokens=setting.c,
+        max_spec_factor=setting.alpha,
+        min_token_prob=setting.epsilon,
+        use_tree_spec=setting.shape == "tree",
+    )
+
+
+# Drafts of arctic-inference 0.1.1, which takes minutes to compile, so that no requirement names it.
+CHAINS = [json.loads(line) for line in (GOLDEN / "arctic" / "suffix_chains.jsonl").read_text().splitlines()]
+
+
+def as_in_the_reference_code(alpha: float) -> SuffixParams:
+    return SuffixParams(**{**SuffixParams.presets["As in the reference code"], "alpha": alpha})  # type: ignore[arg-type]
+
+
+def test_the_preset_of_the_reference_code_drafts_what_the_library_drafted() -> None:
+    """For 32 of the 50, counting the text's end as the paper does drafts something else."""
+    others = 0
+    for case in CHAINS:
+        setting = as_in_the_reference_code(case["alpha"])
+        method = Suffix(context(case["text"], remember(case["answers"], setting), remaining=1000), setting)
+        draft, panel = method.propose(), method.panel()
+        assert list(draft.tokens[1:]) == case["draft"], case
+        assert max(panel["local"]["score"], panel["earlier"]["score"]) == pytest.approx(case["score"], abs=1e-3)
+        paper = replace(setting, count_end=False)
+        method = Suffix(context(case["text"], remember(case["answers"], paper), remaining=1000), paper)
+        others += list(method.propose().tokens[1:]) != case["draft"]
+    assert len(CHAINS) == 50 and others == 32
+
+
+def test_the_recorded_drafts_are_the_librarys() -> None:
+    peer = pytest.importorskip("arctic_inference.suffix_decoding")
+    for case in CHAINS:
+        theirs = speculated_by(peer, case["answers"], case["text"], as_in_the_reference_code(case["alpha"]))
+        assert (theirs.token_ids, round(theirs.score, 4)) == (case["draft"], case["score"])
+
+
 @pytest.mark.parametrize("params", ARCTIC, ids=str)
 def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
     """The authors' library, where it is installed. A tree's order of equal guesses is that of its heap."""
@@ -262,20 +312,7 @@ def test_scores_are_those_of_arctic_inference(params: dict[str, Any]) -> None:
         text = [8, *text]  # the library never looks for a whole text
         method = Suffix(context(text, remember(answers, setting), remaining=1000), setting)
         draft, panel = method.propose(), method.panel()
-        cache = peer.SuffixDecodingCache(max_tree_depth=setting.depth)
-        for number, answer in enumerate(answers):
-            cache.start_request(number, [])
-            cache.add_active_response(number, answer)
-            cache.stop_request(number)
-        cache.start_request("now", text)
-        theirs = cache.speculate(
-            "now",
-            text,
-            max_spec_tokens=255,
-            max_spec_factor=setting.alpha,
-            min_token_prob=setting.epsilon,
-            use_tree_spec=setting.shape == "tree",
-        )
+        theirs = speculated_by(peer, answers, text, setting)
         ours = max(panel["local"]["score"], panel["earlier"]["score"])
         assert ours == pytest.approx(theirs.score, abs=1e-3), (seed, text, answers)
         others += setting.shape == "chain" and list(draft.tokens[1:]) != theirs.token_ids
