@@ -58,5 +58,5 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.again and not problems and not any(each.startswith("the drafts") for each in checked.unchecked):
             whole = "" if trace.summary is not None else " as far as the record goes, which lacks its end"
             print(f"run again, it takes the same steps{whole}")
-        print(paint.fit(paint.dim(f"not checked: {'; '.join(checked.unchecked)}")))
+        print(paint.fit(paint.dim(f"not checked: {one_line('; '.join(checked.unchecked))}")))
     return _VIOLATED if verdict.violations or problems else 0

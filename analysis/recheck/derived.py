@@ -61,10 +61,21 @@ def _settings(trace: Trace) -> Iterator[Contradiction]:
     except ParamError as error:
         yield Contradiction(None, "sampling", f"cannot be: {error}")
         return
+    written = sampling.to_json()
+    if "temperature" not in header.sampling or {**written, **header.sampling} != written:
+        yield Contradiction(
+            None, "sampling", "must hold the temperature, and every setting as the number that a run has"
+        )
     vocabulary, context = header.model.vocabulary, header.model.context
     largest = max(header.prompt, default=-1)
     if largest >= vocabulary:
         yield Contradiction(None, "prompt", f"holds token {largest}, and the model has {vocabulary}")
+    if not all(0 <= token < vocabulary for token in header.end_tokens):
+        yield Contradiction(None, "end_tokens", f"hold a token that is none of the model's {vocabulary}")
+    if header.prefill_chunk < 1:
+        yield Contradiction(None, "prefill_chunk", "is 0, with which no prompt can be read")
+    if header.ranks > 1 and header.record == "full":
+        yield Contradiction(None, "ranks", f"are {header.ranks}, none of which has what a full record holds")
     if header.window is None and header.slots:
         yield differs(None, "slots", header.slots, "caches without a window", 0)
     if len(header.prompt) + header.max_new_tokens > context:
@@ -83,7 +94,7 @@ def _settings(trace: Trace) -> Iterator[Contradiction]:
     if sorted(header.parts) != parts and trace.steps:
         yield Contradiction(None, "parts", f"must be those of {header.method}: {', '.join(parts) or 'none'}")
     if ("draft_model" in method.needs) != (header.draft is not None):
-        needs = "has" if "draft_model" in method.needs else "has no"
+        needs = "has a" if "draft_model" in method.needs else "has no"
         yield Contradiction(None, "method", f"is {header.method}, which {needs} draft model")
     names = method.Panel.__annotations__.keys()
     for step in trace.steps:
@@ -154,6 +165,7 @@ def _step(trace: Trace, step: Step) -> Iterator[Contradiction]:
     largest = max(step.used, default=-1)
     if largest >= vocabulary:
         yield Contradiction(step.index, "tokens", f"hold token {largest}, and the model has {vocabulary}")
+    yield from _columns(trace.header.record, step)
     if not step.tokens:
         return
     rows = step.pending + len(step.tokens)
@@ -169,6 +181,18 @@ def _step(trace: Trace, step: Step) -> Iterator[Contradiction]:
             yield from _target(step, node, below, vocabulary)
         if step.top and step.draft_top:
             yield from _drafter(step, node, below)
+
+
+def _columns(record: str, step: Step) -> Iterator[Contradiction]:
+    """Check that a step has the columns of the record's level, and no others."""
+    if bool(step.tokens) != (record != "off"):
+        yield Contradiction(
+            step.index, "tokens", f"are {'there' if step.tokens else 'missing'}, but the record is {record}"
+        )
+    for name in ("p", "q", "top"):
+        if bool(getattr(step, name)) != (record == "full"):
+            there = "is there" if getattr(step, name) else "is missing"
+            yield Contradiction(step.index, name, f"{there}, but the record is {record}")
 
 
 def _acceptance(trace: Trace, step: Step) -> Iterator[Contradiction]:

@@ -72,6 +72,7 @@ def unchecked_header(engine: Engine, header: Header, *, again: bool) -> Iterator
         which = "is not here" if draft is None else "has another hash than the one here"
         yield f"its drafter {header.draft.name[:40]!r}, which {which}"
     if header.parts and not again:
-        yield f"whether its {' and '.join(sorted(header.parts))[:80]} made these guesses"
+        named = ", ".join(f"{part[:20]!r}" for part in sorted(header.parts)[:5])
+        yield f"whether its parts ({named}) made these guesses"
     if header.branch is not None:
         yield "which run it branched from"

@@ -19,6 +19,8 @@ from tests.tiers import choose, slow
 from .test_server_calls import GOLDEN, nodes
 
 Lines = list[dict[str, Any]]
+# What a full record adds to a step of two nodes.
+FULL = {"p": [None, 0.00001], "q": [None, None], "top": [[[1000, 0.00001]], []]}
 MEASURE = """
 import base64, pathlib, sys
 from app.state import AppState
@@ -44,7 +46,7 @@ def plain() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a header that contradicts no step below, and a step with two nodes."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     step = next(line for line in golden if line["kind"] == "step")
-    header = golden[0] | {"max_new_tokens": LIMITS.new_tokens}
+    header = golden[0] | {"max_new_tokens": LIMITS.new_tokens, "record": "light"}
     header["model"] = header["model"] | {"vocabulary": 2**18, "context": 2**18}
     return header, nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
 
@@ -53,23 +55,24 @@ def largest_steps() -> Lines:
     """Write as many nodes as may be, each with all that a full record holds."""
     header, small = plain()
     step, count = nodes(small, LIMITS.nodes), LIMITS.nodes
-    step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)]}
+    step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)], "q": [None] * count}
     step |= {"top": [[[1000 + token, 0.123456] for token in range(5)]] * count}
     step |= {"entropy": [3.123456] * count, "overlap": [0.123456] * count}
-    return [header, *[step] * LIMITS.new_tokens]
+    return [header | {"record": "full"}, *[step] * LIMITS.new_tokens]
 
 
 def most_alternatives() -> Lines:
     """Write as many values as may be, in a few nodes."""
     header, small = plain()
     best = [[1000 + token, 0.00001] for token in range(80_000)]
-    return [header, *[small | {"p": [None, 0.00001], "top": [best, []]}] * 8]
+    return [header | {"record": "full"}, *[small | FULL | {"top": [best, []]}] * 8]
 
 
 def most_panels() -> Lines:
     """Return lists of one number, the largest of values for what they take in a file."""
     header, small = plain()
-    return [header, *[small | {"panel": {"rows": [[1]] * 70_000}}] * 2, *most_alternatives()[1:7]]
+    panel = {"panel": {"rows": [[1]] * 70_000}}
+    return [header | {"record": "full"}, *[small | FULL | panel] * 2, *most_alternatives()[1:7]]
 
 
 def most_texts() -> Lines:

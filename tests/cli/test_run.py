@@ -360,6 +360,16 @@ def test_a_record_without_its_end_or_with_an_unknown_method_is_said_to_be_so(com
         assert shown.code == 0 and "guesses of the method 'zzz', which is none of ours" in shown.out
 
 
+def test_what_a_record_names_cannot_command_the_terminal(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)
+    trace = read_trace(path)
+    header = dataclasses.replace(trace.header, method="\x1b[2J", parts={"\x1b]0;x": "\x1b"}, record="\x1b[1m")
+    write_trace(dataclasses.replace(trace, header=header), path)
+    shown = command("rescore", str(path)).out
+    assert "not checked" in shown and "\x1b" not in shown
+
+
 def test_import_refuses_a_record_that_contradicts_itself(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)

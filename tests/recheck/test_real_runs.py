@@ -115,7 +115,7 @@ def test_what_a_header_names_and_nobody_checked_is_said(speaking: Engine) -> Non
         (replace(trace, header=replace(header, draft=replace(header.draft, hash="0"))), "which has another hash than"),
         (replace(trace, header=replace(header, method="zzz", params={"no": [1]}, parts={"x": "y"})), "method 'zzz'"),
         (replace(trace, summary=None), "the record stops before its summary"),
-        (replace(trace, header=replace(header, parts={"medusa": "heads"})), "whether its medusa made"),
+        (replace(trace, header=replace(header, parts={"medusa": "heads"})), "its parts ('medusa') made"),
     ):
         assert any(words in each for each in recheck(speaking, changed).unchecked)
     alone = Engine(speaking.model, speaking.codec)
