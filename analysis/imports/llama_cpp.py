@@ -1,9 +1,9 @@
 """Imports answers of llama.cpp's server, from /completion or its OpenAI endpoints, each with `timings`.
 
-Names as its server writes them: `draft_n` and `draft_n_accepted` only where something was drafted, `cache_n` in newer
-versions; `predicted_per_second` leaves the first token out in newer ones. `predicted_n` counts the token of the
-prompt's pass, and after it the accepted guesses and one more of each pass. Other servers write the same `timings`, so
-the engine is llama.cpp only where its build is the fingerprint, or its settings are in the answer.
+Its server writes `draft_n` and `draft_n_accepted` only if something was drafted. Newer versions add `cache_n`, and
+leave the first token out of `predicted_per_second`. `predicted_n` counts the token of the prompt's pass, and of each
+later pass the accepted guesses and one token more. Other servers write the same `timings`, so an answer counts as
+llama.cpp's only if its fingerprint is a build of llama.cpp, or if it has llama.cpp's settings.
 """
 
 from __future__ import annotations
