@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from .edits import SHARES, VITAL
 from .fit import FEW, LEAST, FitChange, TargetFit, compare_fit
+from .heads import FEWEST, KEPT, check_heads, count_right, head_names
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
@@ -29,8 +33,6 @@ _TOO_SURE = 3.0  # standard errors of the mean
 _QUIET = 0.15  # of the divergence, the most that a part which learnt nothing yet moves it by
 _UNSURE = 0.1  # of the divergence that another scale takes away from a drafter that works
 _LABELS = 0.3  # the same of heads, which learn tokens instead of distributions, and become too sure of them
-_KEPT = 0.4  # of the first guess's acceptance that later ones must keep
-_FEWEST = 20  # guesses from which a share is told
 _CARD = 0.7  # of the acceptance on the card
 
 
@@ -44,23 +46,40 @@ def gather(
     promised: Mapping[int, float],
 ) -> list[Check]:
     """List the evidence about a drafter; each item is fine or not."""
-    scaled = fit.divergences(wiring, SCALES)
-    given = scaled[SCALES.index(1.0)]
-    best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
-    is_good = measured.survival[0] > max(shares.values())
-    few = fit.divergence(wiring, FEW)
-    parts = list[tuple[Probe, FitChange]]()
+    scaled, few = fit.divergences(wiring, SCALES), fit.divergence(wiring, FEW)
+    numbers, of_few = fit.numbers(), fit.numbers(FEW)  # of guesses: heads learn several, any other drafter one
+    given, count = scaled[SCALES.index(1.0)], int(numbers.max()) + 1
+    parts = [list[tuple[Probe, FitChange]]() for _ in range(count)]
     for part in examined.shares(wiring):
-        change = compare_fit(few, fit.divergence(part.wiring, FEW))  # of a part that is missed, a few texts tell
-        parts.append((part, change if change.is_worse else compare_fit(given, fit.divergence(part.wiring))))
-    learning = examined.method == "medusa" and all(change.is_worse for _, change in parts)
+        # Of a part that is missed, a few texts tell.
+        changes = _changes(few, fit.divergence(part.wiring, FEW), of_few)
+        if not all(change.is_worse for change in changes):
+            changes = _changes(given, fit.divergence(part.wiring), numbers)
+        for of_guess, change in zip(parts, changes, strict=True):
+            of_guess.append((part, change))
+    right = count_right(examined, wiring, texts) if examined.method == "medusa" else []
+    good = [share > max(shares.values()) for share in [head.right for head in right] or measured.survival[:1]]
     return [
         _check_first(texts, examined.depth, measured, shares),
-        _check_fall(examined.method, measured),
-        check_certainty(examined.method, SCALES[best], compare_fit(given, scaled[best]), is_good, learning),
-        _check_parts(parts, examined.young),
+        check_heads(right) if right else _check_fall(measured),
+        _check_certainties(examined.method, scaled, numbers, good, parts),
+        _merged([_check_parts(each, examined.young) for each in parts]),
         *([_check_card(promised, measured)] if promised else []),
     ]
+
+
+def _changes(given: torch.Tensor, other: torch.Tensor, numbers: torch.Tensor) -> list[FitChange]:
+    """Compare two wirings for the first guess, the second, and so on."""
+    return [compare_fit(given[numbers == each], other[numbers == each]) for each in range(int(numbers.max()) + 1)]
+
+
+def _merged(checks: Sequence[Check]) -> Check:
+    """Make one check of those of every head, which names the heads that are not fine."""
+    if len(checks) == 1 or all(check.fine for check in checks):
+        return checks[0]
+    wrong = [(number, check) for number, check in enumerate(checks, start=1) if not check.fine]
+    sentence = f"{head_names([number for number, _ in wrong])}: {wrong[0][1].sentence}"
+    return replace(wrong[0][1], sentence=sentence)
 
 
 def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, shares: Mapping[str, float]) -> Check:
@@ -75,29 +94,63 @@ def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, s
     return Check("first guess", "first_guess", fine=first > blind, sentence=sentence, given=first, better=shares[best])
 
 
-def _check_fall(method: str, measured: AcceptedGuesses) -> Check:
+def _check_fall(measured: AcceptedGuesses) -> Check:
     """Look for a guess that is seldom right although all guesses before it were."""
     places, survival = float(measured.places.sum()), measured.survival
     kept = [
         (at, later / earlier)
         for at, (earlier, later) in enumerate(zip(survival, survival[1:], strict=False), start=2)
-        if earlier * places >= _FEWEST
+        if earlier * places >= FEWEST
     ]
-    if method == "medusa" or not kept:  # heads guess further and further ahead, each with less to go by
+    if not kept:
         return Check("later guesses", "later_guesses", fine=True, sentence="nothing to compare")
     at, share = min(kept, key=lambda each: each[1])
     sentence = (
         f"guess {at} is right in {share:.0%} of the steps in which all before it were, the first in {survival[0]:.0%}"
     )
-    return Check("later guesses", "later_guesses", fine=share >= _KEPT * survival[0], sentence=sentence)
+    return Check("later guesses", "later_guesses", fine=share >= KEPT * survival[0], sentence=sentence)
 
 
-def check_certainty(method: str, scale: float, change: FitChange, is_good: bool, learning: bool) -> Check:
+def _check_certainties(
+    method: str,
+    scaled: Sequence[torch.Tensor],
+    numbers: torch.Tensor,
+    good: Sequence[bool],
+    parts: Sequence[Sequence[tuple[Probe, FitChange]]],
+) -> Check:
+    """Compare how sure each head is with how sure it should be; of other drafters, the first guess.
+
+    A scale of the logits is the cause only where all heads have it.
+    """
+    found = [best_scale([each[numbers == number] for each in scaled]) for number in range(len(parts))]
+    named = all(_is_steep(*best, is_good) for best, is_good in zip(found, good, strict=True))
+    checks = list[Check]()
+    for best, is_good, of_head in zip(found, good, parts, strict=True):
+        learning = method == "medusa" and all(change.is_worse for _, change in of_head)
+        checks.append(check_certainty(method, *best, is_good, learning, named))
+    return _merged(checks)
+
+
+def best_scale(scaled: Sequence[torch.Tensor]) -> tuple[float, FitChange]:
+    """Return the scale of the logits with which they are closest to the target's, and what it changes."""
+    best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
+    return SCALES[best], compare_fit(scaled[SCALES.index(1.0)], scaled[best])
+
+
+def _is_steep(scale: float, change: FitChange, is_good: bool) -> bool:
+    """Return whether a wrong scale is what is wrong: the choices are good, and another makes nearly all good."""
+    return is_good and change.gain > _EXPLAINED * change.before and not 0.5 < scale < 2
+
+
+def check_certainty(
+    method: str, scale: float, change: FitChange, is_good: bool, learning: bool, named: bool = True
+) -> Check:
     """Compare how sure the drafter is with how sure it should be.
 
-    If its choices are good, and rescaled logits are nearly as sure as they should be, the scale is wrong. Heads start
-    as the target's own output layer, which is sure of another position's token. Heads that are still `learning`, so
-    that all they have learnt brings them closer to the target, may still be as sure.
+    If its choices are good, and rescaled logits are nearly as sure as they should be, the scale is wrong; it is called
+    the fault if it may be `named`. Heads start as the target's own output layer, which is sure of another position's
+    token. Heads that are still `learning`, so that all they have learnt brings them closer to the target, may still be
+    as sure.
     """
     sentence = f"its distributions are {change.before:.2f} nats from the target's"
     # By the mean: a drafter that is too sure loses little at most positions, and much where it is wrong.
@@ -106,7 +159,7 @@ def check_certainty(method: str, scale: float, change: FitChange, is_good: bool,
         return Check("certainty", "certainty", fine=True, sentence=sentence)
     what = "less" if scale < 1 else "more"
     sentence += f", and {change.after:.2f} if it is made {what} sure of itself (logits times {scale:.3g})"
-    if is_good and change.gain > _EXPLAINED * change.before and not 0.5 < scale < 2:
+    if named and _is_steep(scale, change, is_good):
         sentence += f": multiply the final norm or the output layer by {scale:.3g}"
         return Check("certainty", STEEPNESS, fine=False, sentence=sentence, given=1.0, better=round(scale, 3))
     return Check("certainty", "certainty", fine=learning and not is_good, sentence=sentence)

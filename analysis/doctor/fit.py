@@ -74,6 +74,13 @@ class TargetFit:
         pairs = [*zip(self._targets(), logits, strict=False)]
         return [torch.cat([_divergence(wanted, each * scale) for wanted, each in pairs]) for scale in scales]
 
+    def numbers(self, most: int | None = None) -> torch.Tensor:  # (R,)
+        """Return which guess every divergence is of, from 0: heads make several at every position."""
+        numbers = list[torch.Tensor]()
+        for (_, places), wanted in zip(self._texts[:most], self._targets(), strict=False):
+            numbers.append(torch.arange(len(wanted)) // len(places))
+        return torch.cat(numbers).to(wanted.device)
+
     def _targets(self) -> list[torch.Tensor]:
         if not self._wanted:
             examined = self._examined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,6 @@ class ExaminedHeads:
         weights, name = self._heads.weights, self.model.card.name
         stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
         spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
-        mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
         outputs = f"{len(weights.with_output)} of {self.depth} heads have their own output layer"
         return [
             check_verifier(self._named, name),
@@ -73,15 +72,28 @@ class ExaminedHeads:
                 given=spoilt,
                 better=[],
             ),
-            Check(
-                "blocks",
-                "blocks",
-                fine=True,
-                sentence=f"the blocks of head {mute[0]} are all zeros: untrained" if mute else "no block is all zeros",
-            ),
+            self._check_blocks(),
             check_rounding(self._stacks),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
         ]
+
+    def _check_blocks(self) -> Check:
+        """Look for heads whose blocks are all zeros, or the same as another head's."""
+        stored, name = self._heads.weights, "blocks"
+        blocks = stored.weight.unbind(1)  # of every head
+        mute = [head for head in range(self.depth) if not bool(blocks[head].any())]
+        if mute:
+            sentence = f"the blocks of {_listed(mute)} are all zeros: untrained"
+            return Check(name, name, fine=False, sentence=sentence, given="zeros", better="trained")
+        same = [
+            (one, other)
+            for one, other in combinations(range(self.depth), 2)
+            if torch.equal(blocks[one], blocks[other]) and not {one, other} & {*stored.with_output}
+        ]
+        if same:
+            sentence = f"the blocks of {_listed(sorted({*chain(*same)}))} hold the same numbers as another's"
+            return Check(name, name, fine=False, sentence=sentence, given="the same", better="its own")
+        return Check(name, name, fine=True, sentence="no block is all zeros, and no two heads have the same")
 
     def layers(self) -> Sequence[int]:
         """Return the layer after the last: its input is what enters the final norm."""
@@ -194,6 +206,10 @@ class ExaminedHeads:
             for head in range(self.depth)
         ]
         return torch.stack(logits)
+
+
+def _listed(heads: Sequence[int]) -> str:
+    return f"head{'s' if len(heads) > 1 else ''} {', '.join(str(head + 1) for head in heads)}"
 
 
 def _bytes(tensor: torch.Tensor) -> int:

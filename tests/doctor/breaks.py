@@ -201,6 +201,17 @@ def heads_in(order: Sequence[int]) -> Break:
     return change
 
 
+def in_heads(numbers: Sequence[int], how: Callable[[torch.Tensor], torch.Tensor]) -> Break:
+    """A function of the weights of some Medusa heads' blocks, counted from 1."""
+    return both(*(on_exactly(f"{number - 1}.0.linear.weight", how) for number in numbers))
+
+
+def half_random(weight: torch.Tensor) -> torch.Tensor:
+    """The first half of the columns as they were, and the others random."""
+    kept = weight.shape[1] // 2
+    return torch.cat([weight[:, :kept], random(weight)[:, kept:]], 1)
+
+
 def only_heads(count: int) -> Break:
     """The first Medusa heads alone."""
 

@@ -31,8 +31,10 @@ from .breaks import (
     entry,
     exchanged_layers,
     first_two,
+    half_random,
     halves,
     heads_in,
+    in_heads,
     interleaved,
     layer,
     mapped,
@@ -65,6 +67,7 @@ class Planted(NamedTuple):
     name: str
     change: Break
     flags: tuple[str, ...] = ()  # by any of which a fault is named
+    seen: str = ""  # what the verdict tells
 
     @property
     def id(self) -> str:
@@ -246,6 +249,15 @@ HELD_OUT = [
     Planted(P, "draft", "o negated", on(["o_proj"], times(-1)), ("sign",)),
     Planted(P, "draft", "rotary base 200", entry(rope_parameters=base(200.0)), ("rope_theta",)),
     Planted(P, "draft", "down rows rolled", on(["down_proj"], lambda w: w.roll(1, 0))),
+]
+# Those that others found to be called healthy, or to be given a wrong remedy.
+LATER = [
+    Planted(P, "medusa", "head 2 random", in_heads([2], random), seen="head 2: right at"),
+    Planted(P, "medusa", "head 4 random", in_heads([4], random), seen="head 4: right at"),
+    Planted(P, "medusa", "head 4 of zeros", in_heads([4], torch.zeros_like), ("blocks",), "head 4 are all zeros"),
+    Planted(P, "medusa", "three heads random", in_heads([2, 3, 4], random), seen="heads 2, 3 and 4"),
+    Planted(P, "medusa", "all heads equal", heads_in([0, 0, 0, 0]), ("blocks",), "heads 1, 2, 3, 4 hold the same"),
+    Planted(P, "medusa", "head 3 half random", in_heads([3], half_random), seen="head 3: right at"),
 ]
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from analysis.doctor.evidence import SCALES, check_certainty
+from analysis.doctor.evidence import SCALES, best_scale, check_certainty
 from analysis.doctor.examine import examine
-from analysis.doctor.fit import TargetFit, compare_fit
+from analysis.doctor.fit import TargetFit
 from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
@@ -240,13 +240,15 @@ def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> No
     """In 400 choices of 12 prompts; without a least difference, 3 of the draft model's were."""
     examined = opened(folder_of(P, kind), kind)
     texts = [text for text in texts_for(P, (70, 32)) if len(text.places(examined.depth))]
-    by_text = [TargetFit(examined, [text]).divergences(examined.given, SCALES) for text in texts]
+    fits = [TargetFit(examined, [text]) for text in texts]
+    by_text = [(fit.divergences(examined.given, SCALES), fit.numbers()) for fit in fits]
     for seed in range(400):
         chosen = Random(seed).sample(by_text, 12)
-        scaled = [torch.cat(of_scale) for of_scale in zip(*chosen, strict=True)]
-        best = min(range(len(SCALES)), key=lambda at: float(scaled[at].mean()))
-        change = compare_fit(scaled[SCALES.index(1.0)], scaled[best])
-        assert check_certainty(examined.method, SCALES[best], change, True, False).fine, (seed, change)
+        numbers = torch.cat([of_text for _, of_text in chosen])
+        scaled = [torch.cat(of_scale) for of_scale in zip(*(of_text for of_text, _ in chosen), strict=True)]
+        for number in range(int(numbers.max()) + 1):  # heads are judged one by one
+            best, change = best_scale([each[numbers == number] for each in scaled])
+            assert check_certainty(examined.method, best, change, True, False).fine, (seed, number, change)
 
 
 @slow

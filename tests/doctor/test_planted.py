@@ -16,10 +16,11 @@ from decoding import smollm2
 from decoding.errors import UnfitError
 
 from ..tiers import nightly, slow
-from .planted import FAULTS, HEALTHY, HELD_OUT, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
+from .planted import FAULTS, HEALTHY, HELD_OUT, LATER, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
 
 QUICK = {
     "pocket-medusa-random",
+    "pocket-medusa-head_2_random",
     "pocket-medusa-noise_of_20%",
 }
 
@@ -43,7 +44,10 @@ REPORTED = 14
 
 @pytest.mark.parametrize(
     "planted",
-    [*(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]), *cases([*FAULTS[REPORTED:], *HELD_OUT], 6)],
+    [
+        *(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]),
+        *cases([*FAULTS[REPORTED:], *HELD_OUT, *LATER], 6),
+    ],
 )
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:
     try:
@@ -51,7 +55,7 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
     except UnfitError as error:  # files that contradict each other: the command reports the entry
         assert error.flag in planted.flags
         return
-    assert not report.healthy, report.verdict
+    assert not report.healthy and planted.seen in report.verdict, report.verdict
     if planted.flags:
         assert {fault.flag for fault in report.faults} & {*planted.flags}, report.verdict
     else:

@@ -1,0 +1,77 @@
+"""What speaks for each of several heads, or against it: how often it is right, whatever those before it said.
+
+A method's tokens per step are mostly those of the first heads, so a dead one among good ones hides behind them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from .probes import Check
+
+if TYPE_CHECKING:
+    from .probes import Examined
+    from .texts import Text
+
+KEPT = 0.4  # of the acceptance of a guess that the next ones must keep
+FEWEST = 20  # guesses from which a share is told
+_CLEARLY = 3.0  # times what needs no head, at least: what a head that learnt something reaches
+
+
+class HeadShare(NamedTuple):
+    """How often a head is right."""
+
+    right: float
+    blind: float  # the same of the one token that is right most often
+    places: int
+
+
+def count_right(examined: Examined, wiring: Any, texts: Sequence[Text]) -> list[HeadShare]:
+    """Count how often each head is right."""
+    guessed, wanted = list[torch.Tensor](), list[torch.Tensor]()  # (P, depth) each
+    for text in texts:
+        places, ids = text.places(examined.depth), torch.tensor(text.ids)
+        guessed.append(examined.guess(wiring, text, places, examined.depth).cpu())
+        wanted.append(torch.stack([ids[place + 1 : place + 1 + examined.depth] for place in places]))
+    every = torch.cat(wanted)
+    right = (torch.cat(guessed) == every).float().mean(0)
+    blind = [max(Counter(column.tolist()).values()) / len(every) for column in every.T]
+    return [HeadShare(float(share), alone, len(every)) for share, alone in zip(right, blind, strict=True)]
+
+
+def check_heads(heads: Sequence[HeadShare]) -> Check:
+    """Look for heads that are right much more seldom than one beside them, or than one that guesses further ahead.
+
+    Each head has less to go by than the one before it, so it may keep a share of what that one has.
+    """
+    low, sound, sentence = list[int](), 0, ""  # `sound` is the last head that did not fall
+    for at, head in enumerate(heads):
+        before = heads[sound] if sound < at else None
+        nearer = [before.right * KEPT ** (at - sound)] if before and before.right * before.places >= FEWEST else []
+        further = [each.right * KEPT for each in heads[at + 1 :] if each.right * each.places >= FEWEST]
+        # Behind heads that fell more may be lost, but not all that a head brings.
+        blind = before is not None and head.right <= head.blind and before.right > _CLEARLY * before.blind
+        if head.right >= max([0.0, *nearer, *further]) and not blind:
+            sound = at
+            continue
+        low.append(at + 1)
+        best = max((each for each in (*heads[:at], *heads[at + 1 :])), key=lambda each: each.right)
+        sentence = sentence or (
+            f"right at {head.right:.0%} of the positions, one and the same token at {head.blind:.0%}, "
+            f"head {heads.index(best) + 1} at {best.right:.0%}"
+        )
+    if low:
+        return Check("later guesses", "later_guesses", fine=False, sentence=f"{head_names(low)}: {sentence}")
+    shares = ", ".join(f"{head.right:.0%}" for head in heads)
+    return Check("later guesses", "later_guesses", fine=True, sentence=f"the heads are right at {shares} of positions")
+
+
+def head_names(numbers: Sequence[int]) -> str:
+    """Name heads in front of what is said of the first of them."""
+    if len(numbers) == 1:
+        return f"head {numbers[0]}"
+    return f"heads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}, the first of them"
