@@ -19,7 +19,7 @@ from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
 from .eagle_guesses import EagleGuesses
 from .eagle_probes import EagleProbes, EagleWiring
 from .edits import edited
-from .probes import Check, Probe
+from .probes import UNDECIDED, Check, Probe
 from .rest import (
     check_dtype,
     check_embedding,
@@ -75,7 +75,8 @@ class ExaminedEagle:
         if error.flag == "verifier":
             return Check("verifier", "verifier", fine=False, sentence=str(error), given=config.verifier, better=name)
         if error.flag in FLAGS:
-            return Check(error.flag, error.flag, fine=False, sentence=str(error), better="written down")
+            sentence = str(error).partition(": ")[0]  # which value it should have is measured
+            return Check(error.flag, error.flag, fine=False, sentence=sentence, better=UNDECIDED)
         names = fc_norms(config, len(stored.taps)).keys() & stored.weights.keys()
         flag = "norm_before_fc" if "input_norm.weight" in names or (not names and config.norm_before_fc) else "fc_norm"
         given = getattr(config, flag)

@@ -18,6 +18,7 @@ from .edits import Edit
 from .texts import Text
 
 AS_STORED = "as in the file"  # the given value of a change of weights
+UNDECIDED = "as measured"  # the better value of an entry that is missing, until both values were measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,10 @@ def other_target(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> No
     config["speculators_config"]["verifier"]["name_or_path"] = "org/other"
 
 
+def missing_flag(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    del config["norm_before_residual"]
+
+
 def mute_adapter(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
     weights["norm.weight"].zero_()
 
@@ -104,6 +108,7 @@ def rolled(by: int) -> Break:
 
 SEEN: list[tuple[str, str, Break, str, JSON]] = [
     ("eagle", "residual", entry(norm_before_residual=False), "norm_before_residual", True),
+    ("eagle", "residual not told", missing_flag, "norm_before_residual", True),
     ("eagle", "fc_norm", per_state_norms, "fc_norm", False),
     ("eagle", "norm_before_fc", norm_before_fc, "norm_before_fc", False),
     ("eagle", "norm one too many", unspoken_norm, "norm_before_fc", True),

@@ -6,6 +6,8 @@ sure of themselves Medusa heads may be, and how the step of a rounding is measur
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -73,15 +75,33 @@ def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Pa
 NAMED = [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 80), *TRAINED]
 
 
+def train(trained: Trained, folder: Path, more: Sequence[str] = ()) -> None:
+    """Train a drafter of pocket for as little as it says."""
+    few = ["--seed", str(trained.seed), "--steps", str(trained.steps), "--lines", "4", "--length", "128"]
+    few += ["--out", str(folder), "--warm-up", "4", "--threads", "1", "--device", "cpu", "--json", *more]
+    kind = {"eagle": "eagle3", "draft": "drafter"}.get(trained.kind, trained.kind)
+    assert main(["train", kind, "--model", P, *few]) == 0
+
+
 @pytest.mark.parametrize(
     "trained", [pytest.param(each, marks=nightly if at else slow, id=each.id) for at, each in enumerate(NAMED)]
 )
 def test_a_drafter_that_learnt_little_is_healthy(trained: Trained, tmp_path: Path) -> None:
-    few = ["--seed", str(trained.seed), "--steps", str(trained.steps), "--lines", "4", "--length", "128"]
-    few += ["--out", str(tmp_path), "--warm-up", "4", "--threads", "1", "--device", "cpu", "--json"]
-    kind = {"eagle": "eagle3", "draft": "drafter"}.get(trained.kind, trained.kind)
-    assert main(["train", kind, "--model", P, *few]) == 0
+    train(trained, tmp_path)
     report = report_on(opened(tmp_path, trained.kind), (8, 32))
     assert report.healthy and report.given is not None, report.verdict
     little = report.given.tokens_per_step < 1.5
     assert little == ("It is wired right, but gains little." in report.verdict), report.verdict
+
+
+@pytest.mark.parametrize("value", [pytest.param(False, marks=slow), pytest.param(True, marks=nightly)])
+def test_a_missing_flag_is_decided_for_a_drafter_that_learnt_little(value: bool, tmp_path: Path) -> None:
+    """After 40 steps one guess in five is right with either value: the distance from the target tells them apart."""
+    train(Trained("eagle", 1, 40), tmp_path, [] if value else ["--norms", "none"])
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config.pop("norm_before_residual") is value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    report = report_on(opened(tmp_path, "eagle"), (8, 32))
+    assert [(fault.flag, fault.better) for fault in report.faults] == [("norm_before_residual", value)]
+    assert f"set norm_before_residual to {str(value).lower()} in config.json" in report.verdict
+    assert "doctor" not in report.verdict and all(each.fine for each in report.evidence), report.verdict
