@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -54,6 +54,7 @@ class ExaminationReport:
     references: Mapping[str, float] = field(default_factory=dict)  # how often simple first guesses are right
     tried: int = 0  # changes of its wiring and weights, of the first round
     hint: str = ""  # what was better, where it is not the cause
+    remark: str = ""  # what the files say that the guesses contradict
 
     @property
     def healthy(self) -> bool:
@@ -84,13 +85,14 @@ class ExaminationReport:
             gains = f" It is wired right, but gains little. {parts[0].upper()}{parts[1:]}."
             little = gains if given < _LITTLE else ""
             first = self.evidence[0].sentence
-            return f"Healthy: {given:.2f} tokens per step, and no change improves it; {first}.{little} {basis}"
+            healthy = f"Healthy: {given:.2f} tokens per step, and no change improves it; {first}.{little}"
+            return f"{healthy}{self.remark} {basis}"
         if self.condition == "poor":
             return f"Works poorly, cause unknown: {given:.2f} tokens per step; {seen}.{self.hint} {basis}"
         gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
-        mended = all(fault.interval is not None for fault in self.faults)
+        mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
-        return f"{count}: {sentences}.{gain}{rest} {basis}"
+        return f"{count}: {sentences}.{gain}{rest}{self.remark} {basis}"
 
     def to_json(self) -> dict[str, JSON]:
         """Return the report as `--json` prints it."""
@@ -114,6 +116,7 @@ class ExaminationReport:
             "prompts": self.prompts,
             "places": 0 if given is None else int(given.places.sum()),
             "seconds": round(self.seconds, 2),
+            "remark": self.remark.strip(),
             "verdict": self.verdict,
         }
 
@@ -194,6 +197,9 @@ def examine(
     faults += [each.fault for each in decisions]
     measured = {fault.flag for fault in faults}
     steep = [each for each in evidence if each.flag == STEEPNESS]
+    fits = all(each.fine for each in evidence) and best.tokens_per_step >= _LITTLE
+    other = [check for check in checks if check.flag == "verifier" and not check.fine and fits]
+    checks = tuple(replace(check, fine=True) if check in other else check for check in checks)
     named = [*checks, *(steep if all(check.fine for check in checks if check.name == "norms") else [])]
     seen = [Fault.seen(check) for check in named if not check.fine and check.flag not in measured]
     return ExaminationReport(
@@ -211,6 +217,7 @@ def examine(
         references=shares,
         tried=rounds[0].tried,
         hint=hint,
+        remark=" ".join(f" Although {check.sentence}, its guesses fit this model." for check in other),
     )
 
 

@@ -25,7 +25,7 @@ from cli.main import main
 from decoding.types import JSON
 
 from ..tiers import choose, nightly, slow
-from .breaks import Break, base, entry, heads_in, layer
+from .breaks import Break, base, both, entry, heads_in, layer, on, random
 from .planted import (
     FEW,
     LINEAR,
@@ -171,18 +171,34 @@ def test_the_break_is_named_and_nothing_else(
     check(FEW, kind, change, flag, better, tmp_path / "drafter")
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "better"),
-    [
-        ("eagle", other_target, "pocket"),
-        ("medusa", entry(base_model_name_or_path="org/other"), "pocket"),
-        ("kangaroo", entry(base_hash="another"), None),
-    ],
-)
+NAMES: list[tuple[str, Break, JSON, Break]] = [
+    ("eagle", other_target, "pocket", on(["fc"], random)),
+    ("medusa", entry(base_model_name_or_path="org/other"), "pocket", on(["linear"], random)),
+    ("kangaroo", entry(base_hash="another"), None, on(["q_proj", "k_proj", "v_proj", "o_proj"], random)),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "better"), [each[:3] for each in NAMES])
 def test_a_drafter_of_another_target_is_named(kind: str, change: Break, better: JSON, tmp_path: Path) -> None:
     """By its files alone, which change nothing of what is measured."""
     [check] = [each for each in opened(broken(kind, change, tmp_path / "drafter"), kind).checks() if not each.fine]
     assert check.flag == "verifier" and (better is None or check.better == better)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "spoil"),
+    [pytest.param(*c[:2], c[3], id=c[0], marks=() if c[0] == "medusa" else slow) for c in NAMES],
+)
+def test_another_target_is_a_cause_only_of_poor_guesses(kind: str, change: Break, spoil: Break, tmp_path: Path) -> None:
+    """Where the guesses fit this model, its name or hash is a remark."""
+    examined = opened(broken(kind, change, tmp_path / "renamed"), kind)
+    [check] = [each for each in examined.checks() if not each.fine]
+    report = report_on(examined)
+    assert report.healthy and check.sentence in report.verdict and check.sentence in report.remark, report.verdict
+    report = report_on(opened(broken(kind, both(change, spoil), tmp_path / "spoilt"), kind))
+    assert [fault.flag for fault in report.faults] == ["verifier"], report.verdict
+    poor = [each.sentence for each in report.evidence if not each.fine]
+    assert poor and all(sentence in report.verdict for sentence in (check.sentence, *poor))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +359,7 @@ def test_noise_wins_as_seldom_as_it_may() -> None:
 
 
 def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The keys of a fault, and exit codes: 0 healthy, 1 a fault, 2 a mistake."""
+    """The keys of a fault, and exit codes: 0 healthy, 1 a fault, 2 a mistake, 3 poor without a cause."""
     folder = broken("eagle", entry(norm_before_residual=False), tmp_path / "drafter")
     few = ["--prompts", "4", "--max-new-tokens", "16", "--device", "cpu", "--json"]
     assert main(["doctor", "--model", "pocket", "--eagle", str(folder), *few]) == 1
@@ -355,6 +371,11 @@ def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.
     assert (fault["flag"], fault["given"], fault["better"]) == ("norm_before_residual", False, True)
     assert main(["doctor", "--model", "pocket", "--medusa", str(folder_of(P, "medusa")), *few]) == 0
     assert json.loads(capsys.readouterr().out)["faults"] == []
+    random_heads = broken("medusa", on(["linear"], random), tmp_path / "random")
+    assert main(["doctor", "--model", "pocket", "--medusa", str(random_heads), *few]) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["condition"], printed["healthy"], printed["faults"]) == ("poor", False, [])
+    assert printed["verdict"].startswith("Works poorly, cause unknown")
     assert main(["doctor", "--model", "pocket", *few]) == 2
     assert "name one drafter" in capsys.readouterr().err
 
