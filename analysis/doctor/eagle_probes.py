@@ -177,6 +177,9 @@ class EagleProbes:
             *shares_of("the token's embedding", _INPUTS, slice(0, hidden)),
             *shares_of("the feature's part of q, k and v", _INPUTS, slice(hidden, 2 * hidden)),
         ]
+        for which, name in zip("qkv", _INPUTS, strict=True):  # damage of one of them hides behind what the others do
+            edits += shares_of(f"the token's embedding in {which}", [name], slice(0, hidden))
+            edits += shares_of(f"the feature's part of {which}", [name], slice(hidden, 2 * hidden))
         for at, tap in enumerate(wiring.taps):
             edits += shares_of(f"the states of layer {tap}", ["fc.weight"], slice(at * target, (at + 1) * target))
         return edit_probes(wiring, edits)

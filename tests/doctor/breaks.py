@@ -94,11 +94,11 @@ def dimension_first(size: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda weight: weight.unflatten(0, (-1, size)).transpose(0, 1).flatten(0, 1)
 
 
-def turned(weight: torch.Tensor) -> torch.Tensor:
+def turned(weight: torch.Tensor, size: int = 256) -> torch.Tensor:
     """Columns for states in another basis, as those of a target trained again."""
-    noise = torch.randn(256, 256, generator=torch.Generator().manual_seed(4))
+    noise = torch.randn(size, size, generator=torch.Generator().manual_seed(4))
     basis = torch.linalg.qr(noise).Q
-    return (weight.float().unflatten(1, (-1, 256)) @ basis).flatten(1).to(weight.dtype)
+    return (weight.float().unflatten(1, (-1, size)) @ basis).flatten(1).to(weight.dtype)
 
 
 def halves(weight: torch.Tensor) -> torch.Tensor:

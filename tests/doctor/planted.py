@@ -258,6 +258,12 @@ LATER = [
     Planted(P, "medusa", "three heads random", in_heads([2, 3, 4], random), seen="heads 2, 3 and 4"),
     Planted(P, "medusa", "all heads equal", heads_in([0, 0, 0, 0]), ("blocks",), "heads 1, 2, 3, 4 hold the same"),
     Planted(P, "medusa", "head 3 half random", in_heads([3], half_random), seen="head 3: right at"),
+    Planted(P, "eagle", "q features random", on(["q_proj"], half_random), seen="the feature's part of q"),
+    Planted(P, "eagle", "v features random", on(["v_proj"], half_random), seen="the feature's part of v"),
+    # Trained for another checkpoint, whose states are in another basis.
+    Planted(P, "medusa", "another checkpoint", on(["linear"], turned)),
+    Planted(P, "kangaroo", "another checkpoint", on((*QKV, "gate_proj", "up_proj"), turned)),
+    Planted(P, "draft", "another checkpoint", on(["embed_tokens"], lambda w: turned(w, w.shape[1]))),
 ]
 
 
