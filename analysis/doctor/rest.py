@@ -110,18 +110,20 @@ def check_spoilt(weights: Mapping[str, torch.Tensor]) -> Check:
 
 
 def check_rounding(weights: Mapping[str, torch.Tensor]) -> Check:
-    """Look for matrices whose numbers were rounded to few levels, and estimate the error of the rounding."""
+    """Look for matrices whose numbers were rounded to few levels, and tell the error of each that is too coarse."""
     errors = {
         name: error for name, weight in weights.items() if weight.dim() >= 2 and (error := rounding_error(weight))
     }
     worst = max(errors, key=lambda name: errors[name], default=None)
     if worst is None:
         return Check("rounding", "rounding", fine=True, sentence="no matrix was rounded to few levels")
-    sentence = f"{len(errors)} matrices were rounded to few levels, {worst} with an error of {errors[worst]:.1%}"
-    fine = errors[worst] <= _COARSE
-    if not fine:
+    coarse = {name: error for name, error in errors.items() if error > _COARSE}
+    told = ", ".join(f"{name} {error:.1%}" for name, error in (coarse or {worst: errors[worst]}).items())
+    fewer = f", {len(coarse)} of them too coarsely" if coarse else ""
+    sentence = f"{len(errors)} matrices were rounded to few levels{fewer}, with errors of {told}"
+    if coarse:
         sentence += ": store them in more bits"
-    return Check("rounding", "rounding", fine=fine, sentence=sentence, given="rounded", better="bfloat16")
+    return Check("rounding", "rounding", fine=not coarse, sentence=sentence, given="rounded", better="bfloat16")
 
 
 def rounding_error(weight: torch.Tensor) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,12 +21,13 @@ from analysis.doctor.fit import TargetFit
 from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
+from analysis.doctor.rest import check_rounding
 from analysis.doctor.verdict import compare
 from cli.main import main
 from decoding.types import JSON
 
 from ..tiers import choose, nightly, slow
-from .breaks import Break, base, both, entry, heads_in, layer, on, random
+from .breaks import Break, base, both, entry, heads_in, layer, on, random, rounded
 from .planted import (
     FEW,
     LINEAR,
@@ -313,6 +315,22 @@ def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: di
                 assert step.accepted == lengths[step.start - 1]
                 met += 1
     assert met >= 4
+
+
+# The files
+
+
+def test_every_matrix_that_is_too_coarse_is_told_with_its_error() -> None:
+    generator = torch.Generator().manual_seed(0)
+    weights = {f"{bits} bits": torch.randn(64, 256, generator=generator) for bits in (2, 3, 5)}
+    for bits in (2, 3, 5):
+        rounded(bits)({}, some := {f"{bits} bits": weights[f"{bits} bits"]})
+        weights |= some
+    found = check_rounding({**weights, "whole": torch.randn(64, 256, generator=generator)})
+    told = dict(re.findall(r"(\d bits) ([\d.]+)%", found.sentence))
+    assert not found.fine and told.keys() == {"2 bits", "3 bits"} and float(told["2 bits"]) > float(told["3 bits"]) > 15
+    fine = check_rounding({"5 bits": weights["5 bits"]})
+    assert fine.fine and re.search(r"5 bits \d\.\d%$", fine.sentence)
 
 
 # Deciding
