@@ -8,23 +8,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from analysis.doctor.examine import ExaminationReport
+from analysis.doctor.measure import measure_wiring
 from cli.main import main
 from decoding import smollm2
 from decoding.errors import UnfitError
 
 from ..tiers import nightly, slow
-from .planted import FAULTS, HEALTHY, HELD_OUT, LATER, TRAINED, P, Planted, Trained, opened, plant, report_on, size_of
+from .breaks import same
+from .planted import (
+    FAULTS,
+    HEALTHY,
+    HELD_OUT,
+    LATER,
+    TRAINED,
+    P,
+    Planted,
+    Trained,
+    folder_of,
+    opened,
+    plant,
+    report_on,
+    size_of,
+    texts_for,
+)
 
 QUICK = {
     "pocket-medusa-random",
     "pocket-medusa-head_2_random",
     "pocket-medusa-noise_of_20%",
 }
+
+
+MENDED = 0.85  # of what the drafter writes when it is well
+
+
+@cache
+def well(model: str, kind: str) -> float:
+    """Tokens per step of the drafter that is shipped."""
+    drafter = opened(folder_of(model, kind), kind, model)
+    size = size_of(Planted(model, kind, "", same))
+    texts = [text for text in texts_for(model, size) if len(text.places(drafter.depth))]
+    return measure_wiring(drafter, drafter.given, texts, drafter.depth).tokens_per_step
 
 
 def examined(planted: Planted, folder: Path) -> ExaminationReport:
@@ -59,7 +89,11 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
         return
     assert not report.healthy and planted.seen in report.verdict, report.verdict
     if planted.flags:
-        assert {fault.flag for fault in report.faults} & {*planted.flags}, report.verdict
+        named = [fault for fault in report.faults if fault.flag in planted.flags]
+        assert named, report.verdict
+        if any(fault.interval is not None for fault in named):  # a remedy that was measured mends nearly all
+            assert report.best is not None
+            assert report.best.tokens_per_step >= MENDED * well(planted.model, planted.kind), report.verdict
     else:
         assert report.condition == "poor" and report.verdict.startswith("Works poorly, cause unknown")
         assert any(not each.fine and each.sentence in report.verdict for each in report.evidence)
