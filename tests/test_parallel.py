@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -24,17 +23,11 @@ from tests import ROOT
 from tests.cli.conftest import Command, command
 from tests.rank_worker import ON_DECODERS, ON_TOYS, run_all, run_and_die
 from tests.tiers import choose, slow
+from tools.page import free_port
 from viz.cache_slots import cache_state
 
 __all__ = ["command"]
 TOGETHER = [*ON_TOYS, *ON_DECODERS]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def start(act: Callable[[Path, int, int, int], None], folder: Path, count: int) -> list[ForkServerProcess]:

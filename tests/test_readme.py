@@ -10,7 +10,6 @@ import argparse
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -25,6 +24,7 @@ from cli.main import build_parser
 from decoding import METHODS
 from tests import ROOT
 from tools import pack_assets
+from tools.page import free_port
 from viz.lessons import __main__ as lessons_command
 from viz.lessons.lesson import FOLDER as LESSONS
 from viz.methods import SCREENS
@@ -149,9 +149,7 @@ def planned(target: str) -> list[str]:
 @pytest.mark.slow  # tests/app/test_start.py starts the page too
 def test_make_run_serves_the_page() -> None:
     """The first thing that anybody sees, on a port of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([*planned("run"), "--port", str(port)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import re
 import secrets
 import socket
@@ -196,12 +197,22 @@ class Page:
         return int(re.findall(rf"{name}:\s+(\d+)", status)[0])
 
 
+def free_port() -> int:
+    """Find a port on which nothing listens.
+
+    It lies below those that Linux gives to outgoing connections: one of these could take it while a server starts.
+    """
+    for port in random.sample(range(10_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free between 10000 and 32000: end other servers on this machine")
+
+
 @contextlib.contextmanager
 def serving(log: Path, *flags: str, **environment: str) -> Iterator[Page]:
     """Run `python -m app` with these flags, on a free port, until the block ends; what it logs goes to a file."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     argv = [sys.executable, "-m", "app", "--port", str(port), *flags]
     begin = time.perf_counter()
     with log.open("w") as stderr:

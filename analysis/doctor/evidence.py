@@ -122,10 +122,10 @@ def _check_certainties(
 
     A scale of the logits is the cause only where all heads have it.
     """
-    found = [best_scale([each[numbers == number] for each in scaled]) for number in range(len(parts))]
-    named = all(_is_steep(*best, is_good) for best, is_good in zip(found, good, strict=True))
+    scales = [best_scale([each[numbers == number] for each in scaled]) for number in range(len(parts))]
+    named = all(_is_steep(*best, is_good) for best, is_good in zip(scales, good, strict=True))
     checks = list[Check]()
-    for best, is_good, of_head in zip(found, good, parts, strict=True):
+    for best, is_good, of_head in zip(scales, good, parts, strict=True):
         learning = method == "medusa" and all(change.is_worse for _, change in of_head)
         checks.append(check_certainty(method, *best, is_good, learning, named))
     return _merged(checks)

@@ -1,4 +1,4 @@
-"""What speaks for each of several heads, or against it: how often it is right, whatever those before it said.
+"""How often each of several heads is right, whatever the heads before it said.
 
 A method's tokens per step are mostly those of the first heads, so a dead one among good ones hides behind them.
 """
@@ -44,16 +44,16 @@ def count_right(examined: Examined, wiring: Any, texts: Sequence[Text]) -> list[
 
 
 def check_heads(heads: Sequence[HeadShare]) -> Check:
-    """Look for heads that are right much more seldom than one beside them, or than one that guesses further ahead.
+    """Look for heads that are right much less often than the one before them, or than one that guesses further ahead.
 
-    Each head has less to go by than the one before it, so it may keep a share of what that one has.
+    Each head has less to go by than the one before it, so some of its acceptance may be lost.
     """
     low, sound, sentence = list[int](), 0, ""  # `sound` is the last head that did not fall
     for at, head in enumerate(heads):
         before = heads[sound] if sound < at else None
         nearer = [before.right * KEPT ** (at - sound)] if before and before.right * before.places >= FEWEST else []
         further = [each.right * KEPT for each in heads[at + 1 :] if each.right * each.places >= FEWEST]
-        # Behind heads that fell more may be lost, but not all that a head brings.
+        # Behind heads that fell, more may be lost, but not everything.
         blind = before is not None and head.right <= head.blind and before.right > _CLEARLY * before.blind
         if head.right >= max([0.0, *nearer, *further]) and not blind:
             sound = at
@@ -71,7 +71,7 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
 
 
 def head_names(numbers: Sequence[int]) -> str:
-    """Name heads in front of what is said of the first of them."""
+    """Name heads, before a sentence about the first of them."""
     if len(numbers) == 1:
         return f"head {numbers[0]}"
     return f"heads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}, the first of them"

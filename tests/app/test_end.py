@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ import pytest
 from app.server.serving import say
 from tests.tiers import choose, slow
 from tools import ROOT
-from tools.page import API, Visitor, serving
+from tools.page import API, Visitor, free_port, serving
 
 
 @pytest.mark.slow  # the tests below end a server by each signal
@@ -61,9 +60,7 @@ def test_a_page_without_a_temporary_folder_comes_up_and_ends_at_the_first_of_man
         "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/nothing']\n"
         "from app.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     argv = [sys.executable, "-c", code, "--replay-only", "--port", str(port)]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None

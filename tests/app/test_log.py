@@ -59,7 +59,7 @@ import gradio as gr
 from app.server import log, serving as server
 from app.server.middleware.origin import Owner
 from app.server.middleware.session_tracker import SessionTracker
-from tools.page import Visitor
+from tools.page import Visitor, free_port
 
 def at_once(): raise ValueError("at once\\nforged")
 def later():
@@ -76,9 +76,7 @@ with gr.Blocks(analytics_enabled=False) as page:
     for function in (at_once, later, refused):
         text.submit(function, None, text)
     page.unload(at_once)
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
+port = free_port()
 running = server.launch(page, server.Site(""), "127.0.0.1", port, SessionTracker(), Owner())
 for number in range(4):
     tab = Visitor(port)

@@ -76,14 +76,13 @@ from app.state import AppState  # noqa: E402
 from app.ui import build  # noqa: E402
 from decoding import METHODS  # noqa: E402
 from tests.app import conftest  # noqa: E402
+from tools.page import free_port  # noqa: E402
 
 catalog = {"toy": CatalogEntry("toy", "toy", draft="toy"), "gone": CatalogEntry("gone", "/no/such/folder")}
 zero_gpu.place(catalog)
 conftest.CATALOG = catalog
 app_state = AppState(catalog, "toy")
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
+port = free_port()
 page = build(app_state)
 running = serving.launch(page, serving.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
 zero_gpu.show_server(page, running.server)
