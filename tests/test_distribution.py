@@ -238,6 +238,7 @@ def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str) ->
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "configuration",
     [*CONFIGURATIONS, *(pytest.param(each, marks=nightly if at % 3 else slow) for at, each in enumerate(WITH_ALL))],

@@ -95,6 +95,7 @@ def test_the_engine_runs_alone() -> None:
     assert "|" not in text and json.loads(report)["text"].startswith(text)
 
 
+@slow  # a process of its own
 @pytest.mark.parametrize(
     ("code", "extra"),
     [

@@ -91,12 +91,14 @@ def test_ranks_write_what_one_process_writes(world: World) -> None:
             assert trace.summary and whole.summary and trace.summary.finish == whole.summary.finish
 
 
+@slow  # processes of its own
 def test_accepted_guesses_come_from_all_ranks(world: World) -> None:
     """Equality proves little where one rank reads all that is accepted."""
     owners = {step.ranks[node][0] for traces in world.traces for step in traces[0].steps for node in step.path}
     assert owners == set(range(world.count))
 
 
+@slow  # processes of its own
 def test_the_record_says_who_read_what(world: World) -> None:
     """Rank 0's own rows, and those of the others as their records have them."""
     for traces in world.traces:
@@ -108,6 +110,7 @@ def test_the_record_says_who_read_what(world: World) -> None:
                 assert step.ranks[0] == tuple(range(world.count))
 
 
+@slow  # processes of its own
 def test_accepted_tokens_that_a_rank_lacks_become_pending(world: World) -> None:
     """Their keys and values would be missing from its cache, or be read twice."""
     met = False
@@ -123,6 +126,7 @@ def test_accepted_tokens_that_a_rank_lacks_become_pending(world: World) -> None:
     assert met
 
 
+@slow  # processes of its own
 def test_bytes_are_those_of_the_exchange(world: World) -> None:
     """The number that scripts rely on, counted where the tensors go: 4 bytes a node, and a few beside them."""
     for number, case in enumerate(world.cases):
@@ -141,6 +145,7 @@ def test_bytes_are_those_of_the_exchange(world: World) -> None:
             assert step.exchanged == 4 * world.count * (2 + max(numbers))
 
 
+@slow  # processes of its own
 def test_all_ranks_end_at_the_same_step(world: World) -> None:
     """One that goes on alone waits for the others for ever."""
     for name, expected in (
@@ -151,6 +156,7 @@ def test_all_ranks_end_at_the_same_step(world: World) -> None:
         assert [report["special"][name] for report in world.reports] == [expected] * world.count
 
 
+@slow  # processes of its own
 def test_ranks_that_differ_are_refused(world: World) -> None:
     """They would write a text that is nobody's."""
     for report in world.reports:
@@ -158,6 +164,7 @@ def test_ranks_that_differ_are_refused(world: World) -> None:
         assert report["special"]["another guess"].startswith("RankError: the ranks of this run drafted different")
 
 
+@slow  # processes of its own
 @pytest.mark.parametrize("method", ["medusa", "kangaroo", "draft_model", "ouroboros"])
 def test_a_method_that_does_not_split_says_so(world: World, method: str) -> None:
     """Run whole on every rank it would take the devices and give nothing for them."""
@@ -165,6 +172,7 @@ def test_a_method_that_does_not_split_says_so(world: World, method: str) -> None
         assert report["special"][f"refused {method}"].startswith(f"ParamError: {method} does not split over ranks: ")
 
 
+@slow  # processes of its own
 def test_what_ranks_cannot_judge_or_record_is_refused(world: World) -> None:
     """Half a record would look like a whole one; a method of one's own may sample guesses too."""
     for report in world.reports:

@@ -176,16 +176,13 @@ def test_make_run_goes_on_without_smollm2(tmp_path: Path) -> None:
 
 
 EXAMPLES = [
-    pytest.param(
-        example,
-        id=f"{guide}: {example.splitlines()[-1][:40]}",
-        marks=() if guide == "README.md" else pytest.mark.slow,
-    )
+    pytest.param(example, id=f"{guide}: {example.splitlines()[-1][:40]}")
     for guide in GUIDES
     for example in blocks(guide, "python")
 ]
 
 
+@pytest.mark.slow  # most load a model
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each example stands alone, may write files and add methods."""

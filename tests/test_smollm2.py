@@ -124,6 +124,7 @@ def test_its_parts_are_small() -> None:
     assert max(path.stat().st_size for path in files) < 10_000_000  # hosts of git repositories refuse larger ones
 
 
+@pytest.mark.slow  # it loads the model
 def test_it_answers_as_an_assistant_and_its_record_is_checked_without_naming_it(
     engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ def test_an_honest_one_passes(tmp_path: Path) -> None:
     try_tokenizer(folder(tmp_path, r"\p{L}+|\p{N}{1,3}|\s+", 20), 5, MEMORY, 8_000)
 
 
+@slow  # a process of its own
 @pytest.mark.parametrize("pattern", choose(["(q+)+$", "(?:xy|xy)*z"], ["(q+)+$"]))
 def test_an_expression_that_never_ends_is_refused(tmp_path: Path, pattern: str) -> None:
     """It shows in no file: only the texts that it is made for show it."""

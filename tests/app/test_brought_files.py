@@ -64,6 +64,7 @@ def refused(files: Mapping[str, bytes]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "files",
     [

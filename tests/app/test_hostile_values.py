@@ -79,6 +79,7 @@ def test_no_value_makes_a_handler_fail(page: Page, value: Any) -> None:
     assert not errors_in(page.log.read_text())
 
 
+@slow  # a server of its own
 @sampled
 @pytest.mark.parametrize("value", choose([*QUICK, *LONG], QUICK), ids=lambda value: repr(value)[:20])
 def test_no_value_in_a_form_makes_a_handler_fail(page: Page, value: Any) -> None:
@@ -94,6 +95,7 @@ def test_no_value_in_a_form_makes_a_handler_fail(page: Page, value: Any) -> None
     assert not errors_in(page.log.read_text())
 
 
+@slow  # a server of its own
 def test_an_address_in_an_event_is_parsed_before_it_is_used(page: Page) -> None:
     visitor = page.visitor()
     for address in ("?run=none", "run=none&branch=9n9", "?" + "&" * 500, "run=%ff&force=%00&branch=1k2", "x" * 60_000):

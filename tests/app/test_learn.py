@@ -58,6 +58,7 @@ def test_a_lessons_recording_is_titled_by_its_lesson(tmp_path: Path) -> None:
     assert Lessons(tmp_path).title_of("lesson-lookup-k16") is None
 
 
+@pytest.mark.slow
 def test_a_chart_of_the_debug_page_shows_the_lessons_numbers() -> None:
     """Each link of a lesson opens a chart as it stands, and what it shows is what the lesson counts."""
     app_state = AppState()

@@ -248,6 +248,7 @@ def test_a_token_can_be_pinned_from_the_table_of_the_text(show: Show) -> None:
     shown.wait("player.state.pin?.node === 2")
 
 
+@slow  # some seconds in a browser
 def test_a_phone_shows_one_view_at_a_time(show: Show) -> None:
     """At 390 pixels the page does not scroll sideways, and the transport stays in sight."""
     shown = show(record("lookahead"), width=390, height=844, has_touch=True, step=6)
@@ -274,6 +275,7 @@ def test_dark_and_light_follow_the_page(show: Show) -> None:
     assert shown.run("getComputedStyle(player.root).getPropertyValue('--ss-text')") == DARK["text"]
 
 
+@slow  # some seconds in a browser
 def test_a_window_shows_a_step_at_once_while_it_plays(show: Show) -> None:
     """Words that flew in from a corner, over cells in the colours of the step before, said what was never so."""
     shown = show(record("lookahead"), step=5, height=2400, views=("window",))
@@ -323,6 +325,7 @@ def test_settings_of_a_chart_are_told_once(show: Callable[..., Shown]) -> None:
     assert shown.run(f"kept === {plot}.gd._context && {plot}.gd.clientWidth === 1")
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("method", choose(["lookahead", "draft_model", "ngrammys", "rest"], ["draft_model", "rest"]))
 def test_every_trace_that_has_points_is_drawn(show: Callable[..., Shown], method: str) -> None:
     """Hiding empty traces must not hide those whose places along one axis are counted, not listed."""

@@ -10,7 +10,7 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.tiers import choose, sampled
+from tests.tiers import choose, sampled, slow
 from tests.toys import correlated, counted_text, engine
 from tests.viz.records import METHODS, QUICK, record
 from viz import token_text, tree_layout
@@ -73,6 +73,7 @@ def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str)
             assert close(patch or {}, expected(story, k, VIEWS[name].frame(story, k))), f"{name} of step {k}"
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("method", ("lookahead", "medusa", "draft_model", "ouroboros"))
 def test_a_pinned_node_is_shown_as_python_describes_it(show: Callable[..., Shown], method: str) -> None:
     """Repeated parts of the details are put back: why a node sees what it sees, and the comparison at its position."""

@@ -36,6 +36,7 @@ def on_a_page(shown: Shown) -> None:
 
 
 # Two with other views and keys; which ones the rest have, tests of views and tables show.
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(
     "method", choose(["lookahead", "medusa", "draft_model", "kangaroo"], ["lookahead", "draft_model"])
 )
@@ -55,12 +56,14 @@ def test_only_text_and_stage_are_open_until_a_view_is_asked_for(show: Show, meth
     assert shown.run("player.place().view") is None
 
 
+@slow  # some seconds in a browser
 def test_views_that_another_run_has_too_stay_open(show: Show) -> None:
     shown = show(record("lookahead"), views=("window", "timeline"))
     shown.do("player.reset(); player.feed(given)", play.lines(record("medusa")))
     assert shown.run(OPEN) == ["timeline"]
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(
     ("name", "size"),
     crossed([("smollm2-prime-lookahead",), ("smollm2-prime-medusa",), ("smollm2-prime-kangaroo",)], SCREENS),
@@ -159,6 +162,7 @@ def test_what_is_said_of_a_token_leaves_the_view_free_that_it_was_pressed_in(
 PINNED = ["smollm2-prime-lookahead", "smollm2-rain-draft_model", "smollm2-prime-medusa"]
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("name", choose(PINNED, PINNED[1:2]))  # with q of the drafter, which is the longest list
 def test_a_pinned_token_shows_all_its_facts_without_scrolling(show: Show, name: str) -> None:
     """The pane beside the text was as low as the text: the last facts, and the target's best tokens, lay below it."""

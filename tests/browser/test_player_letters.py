@@ -28,6 +28,7 @@ SMALL = """(() => {
 })()"""
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize(
     ("width", "height", "least"), [pytest.param(1440, 900, 12, marks=slow), (1280, 720, 12), (390, 844, 11)]
 )

@@ -14,6 +14,7 @@ from viz.palette import Fate
 from viz.stream import play
 
 Show = Callable[..., Shown]
+pytestmark = slow  # it waits for answers that do not come
 FAIL = "player.source.{0} = (k) => {{ asked.push(`{0} ${{k}}`); return Promise.reject(new Error()); }}"
 # What is to be done after seconds waits for the test.
 HOLD = """globalThis.held = []; const later = setTimeout;

@@ -13,6 +13,7 @@ from viz.fates import emitted_fates
 from viz.palette import Fate
 
 Show = Callable[..., Shown]
+pytestmark = pytest.mark.slow  # marks of one kind of token
 MARKED = '[...document.querySelectorAll(".ss-body .ss-text .ss-{0}")].map((span) => Number(span.dataset.at))'
 TREE = """(() => { const plot = player.cards.cards.get("tree").content, area = plot.gd.getBoundingClientRect();
   const [x, y] = [plot.figure.data[4].x.at(-1), plot.figure.data[4].y.at(-1)];

@@ -13,7 +13,7 @@ import pytest
 from decoding import tree
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
-from tests.tiers import choose, sampled
+from tests.tiers import choose, sampled, slow
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed
 from viz.cache_slots import Use, cache_state, chunks
 from viz.fates import node_fates
@@ -349,6 +349,7 @@ def test_tables_hold_what_the_record_holds(show: Show, method: str, everything: 
             CHECKS[name](Record(trace, k), rows, say)
 
 
+@slow  # some seconds in a browser
 def test_a_ring_of_slots_is_shown_with_its_chunks_and_what_it_overwrote(show: Show) -> None:
     trace = record("ngrammys")
     trace = replace(trace, header=replace(trace.header, slots=20, prefill_chunk=3))
@@ -427,6 +428,7 @@ def test_a_run_that_goes_on_has_its_made_tables(show: Show) -> None:
     assert "This table" not in shown.text("dialog[open]")
 
 
+@slow  # some seconds in a browser
 def test_rows_lead_to_their_token_or_step(show: Show) -> None:
     trace = record("lookahead")
     shown = show(trace, step=9, views=("window", "pool", "timeline"))
@@ -443,6 +445,7 @@ def test_rows_lead_to_their_token_or_step(show: Show) -> None:
     shown.at("2/commit")
 
 
+@slow  # some seconds in a browser
 def test_a_long_table_says_how_many_rows_it_holds_back(show: Show) -> None:
     """Thousands of rows would stop the page; what is left out is counted."""
     shown = show(record("autoregressive"))

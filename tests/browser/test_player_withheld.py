@@ -8,7 +8,7 @@ import pytest
 
 from decoding.types import Role
 from tests.browser.conftest import Shown
-from tests.tiers import of_methods
+from tests.tiers import of_methods, slow
 from tests.viz.records import METHODS, record
 from viz.palette import Fate
 
@@ -65,6 +65,7 @@ def test_no_phase_shows_more_than_is_known_in_it(show: Show, method: str) -> Non
     ]
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("method", of_methods({"medusa", "jacobi"}, map(pytest.param, GUESSING)))
 def test_what_is_withheld_is_not_in_the_document(show: Show, method: str) -> None:
     """Whatever the phase, and also for whoever listens to the page or looks into it."""

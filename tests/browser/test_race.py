@@ -16,6 +16,8 @@ from tests.tiers import slow
 from tests.viz.records import hostile, record
 from viz.stream import play
 
+pytestmark = slow  # it plays at its pace; tests/browser/app races on the page
+
 START = """() => { globalThis.settled = () => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));
   globalThis.player = new Specscope.Race(document.getElementById("player")); }"""

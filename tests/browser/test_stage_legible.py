@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.tiers import choose, sampled
+from tests.tiers import choose, sampled, slow
 from tests.viz.records import METHODS, record
 
 Show = Callable[..., Shown]
@@ -67,6 +67,7 @@ def texts(shown: Shown) -> list[dict[str, Any]]:
 
 
 # Each way to draw guesses once; the scenes of the other methods are made of the same pieces.
+@slow  # some seconds in a browser
 @sampled
 @pytest.mark.parametrize("method", choose(METHODS, ("lookahead", "draft_model", "ngrammys", "medusa", "ouroboros")))
 def test_every_word_is_large_and_dark_enough(show: Show, method: str) -> None:

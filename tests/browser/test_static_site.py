@@ -62,6 +62,7 @@ def test_every_part_opens_from_a_plain_web_server(new_page: NewPage, address: st
     assert "lesson=verify" in page.evaluate("location.search")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_card_opens_its_steps_in_the_player(new_page: NewPage, address: str) -> None:
     """Its steps are data of the site; what needs a query is one sentence, and the cards stay."""
     page = new_page()
@@ -91,6 +92,7 @@ def test_a_card_opens_its_steps_in_the_player(new_page: NewPage, address: str) -
     page.wait_for_selector("#debug .ss-debug >> text=Acceptance")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_lesson_leads_to_a_chart_of_another_run_folder(new_page: NewPage, address: str, site: Path) -> None:
     page = new_page()
     page.goto(f"{address}?screen=learn&lesson=debug&at=cliff")
@@ -107,6 +109,7 @@ def test_a_lesson_leads_to_a_chart_of_another_run_folder(new_page: NewPage, addr
     assert link in (site / "lessons" / "debug.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None:
     page = new_page(width=390, height=844)
     page.goto(f"{address}?run=lookahead&step=5&view=window")
@@ -119,6 +122,7 @@ def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None
     page.wait_for_selector("text=There is no such recording on this page")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_lessons_and_gallery_open_as_files(new_page: NewPage, site: Path) -> None:
     """On a USB stick: nothing may be fetched there."""
     page = new_page()

@@ -159,6 +159,7 @@ def check(size: Size, kind: str, change: Break, flag: str, better: JSON, folder:
 QUICK = {"kangaroo-exit layer"}
 
 
+@slow
 @pytest.mark.parametrize(
     ("kind", "name", "change", "flag", "better"),
     [

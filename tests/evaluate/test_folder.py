@@ -185,6 +185,7 @@ for file in sorted(damaged.iterdir())[first:]:
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     """Bytes that were changed, cut off or swapped end in a sentence or in tables that pass, never in a traceback.
 

@@ -39,6 +39,7 @@ def process() -> Iterator[QueryProcess]:
     assert process.is_running  # whatever it was asked here
 
 
+@pytest.mark.slow
 def test_steps_and_tables_are_those_of_the_same_query_here(process: QueryProcess) -> None:
     answered, here = process.answer(TABLES, ALL), answer_query(TABLES.tables, ALL)
     assert isinstance(answered, ChosenSteps) and isinstance(here, ChosenSteps) and len(answered) == 60

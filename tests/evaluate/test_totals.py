@@ -130,6 +130,7 @@ def test_no_change_of_a_number_makes_an_impossible_figure(tables: Tables) -> Non
     assert read > 10
 
 
+@pytest.mark.slow
 def test_a_million_nodes_are_checked_at_once() -> None:
     """While a folder is read, its visitor waits."""
     tables = made_tables(1000, 250, 3)

@@ -119,6 +119,7 @@ def answers(model: Decoder, turns: int) -> list[torch.Tensor]:
     return [*made, entered, session.resume(ids, CHAIN, 2, entered).logits]
 
 
+@slow  # a model in the interpreter of kernels
 @pytest.mark.parametrize(
     ("family", "graphs"), [pytest.param("mistral", False, marks=slow), ("qwen3", False), ("llama-biased", True)]
 )

@@ -14,7 +14,7 @@ from decoding.model.queued_tree import closure_on
 from tests.gpu import DEVICE
 from tests.model.test_attention import differs
 from tests.model.texts import random_tree
-from tests.tiers import crossed, sampled
+from tests.tiers import crossed, sampled, slow
 
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
@@ -50,6 +50,7 @@ def error(got: torch.Tensor, given: Inputs) -> float:
     return float(((got.double() - wanted) / (1.0 + wanted.abs())).nan_to_num(nan=torch.inf).abs().max())
 
 
+@slow  # a model in the interpreter of kernels
 @sampled
 @pytest.mark.parametrize(("rows", "first", "repeats", "kv_heads", "size", "dtype"), crossed(CASES, [*BOUNDS]), ids=str)
 def test_against_the_definition(
@@ -77,6 +78,7 @@ def test_rows_that_fill_up_see_themselves() -> None:
     torch.testing.assert_close(got.view(8, 2, 16), value[0, 0, :8, None].expand(-1, 2, -1))
 
 
+@slow  # a model in the interpreter of kernels
 @pytest.mark.parametrize(("first", "dtype"), crossed([(0,), (191,)], [*BOUNDS]), ids=str)
 def test_a_row_depends_on_what_it_sees_alone(first: int, dtype: torch.dtype) -> None:
     """Bit by bit, or methods write other texts in half precision: a token read alone, and as a guess among others."""
@@ -97,6 +99,7 @@ def test_a_device_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert splits == [33, 64, 2, 1], "two programs a multiprocessor, but not more than the slots are worth"
 
 
+@slow  # a model in the interpreter of kernels
 def test_a_model_hands_it_its_cache() -> None:
     """Trees after a text in a cache with other layers' strides; the kernel takes no other layout."""
     dtype = torch.bfloat16  # layouts are alike in all

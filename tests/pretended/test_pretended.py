@@ -228,6 +228,7 @@ def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.Monke
         assert engine.decode(PROMPT, method, PARAMS.get(method), sampling).header.device == "cuda:0,cuda:1"
 
 
+@slow
 @pytest.mark.parametrize(
     ("method", "at"),
     [

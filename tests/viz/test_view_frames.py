@@ -61,6 +61,7 @@ def test_plotly_takes_the_figure(view: Any, method: str) -> None:
     assert "$" not in json.dumps(drawn(trace, view, last)).replace("$accepted", "")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("view", "method"), [case for case in SHOWN if case[0].name in ("window", "pool")])
 def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
     """A dropped file may hold anything in its panels: the figure stays small and is still one that plotly takes."""

@@ -157,6 +157,7 @@ def test_a_trace_that_is_dropped_on_the_race_is_shown(new_page: NewPage, served:
     page.wait_for_selector(".app-title:has-text('Medusa')", state="visible")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_the_address_names_the_tab_that_is_seen(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.get_by_role("tab", name="Race").click()
@@ -200,6 +201,7 @@ def test_a_text_of_ones_own_is_no_example(new_page: NewPage, served: Served) -> 
     assert page.inner_text("#run-form .app-hint").strip() == ""
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?method=lookahead&p.W=7&p.N=7&p.G=7")
     shows = "(name) => document.querySelector('#p-lookahead-preset input')?.value === name"
@@ -227,6 +229,7 @@ def test_a_long_name_ends_before_the_arrow_of_its_menu(new_page: NewPage, served
     assert page.get_attribute("#run-model input", "title") == "toy"
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(
     new_page: NewPage, served: Served, slow: threading.Event
 ) -> None:
@@ -240,11 +243,13 @@ def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_wrong_address_of_a_race_is_told_on_its_page(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?screen=race&methods=a,b,c")
     page.wait_for_selector("#race :text('Methods in the address')", state="visible")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_race_that_cannot_begin_says_why_beside_its_button(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?screen=race&methods=jacobi,lookahead&length=16")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '16'")
@@ -261,6 +266,7 @@ def test_a_race_that_cannot_begin_says_why_beside_its_button(new_page: NewPage, 
     page.wait_for_selector("#race .ss-verdict:has-text('lossless runs')")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_prompt_that_is_too_long_is_told_of_and_leaves_no_address(new_page: NewPage, served: Served) -> None:
     """A browser that cuts a text says nothing; a run that never began cannot be found again."""
     page = served.open(new_page())

@@ -11,7 +11,7 @@ import pytest
 
 from decoding import load
 from decoding.trace.file import write_trace
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .conftest import Served
 from .test_form_and_player import open_trace
@@ -67,6 +67,7 @@ def test_a_rejected_guess_is_pressed(new_page: NewPage, served: Served, trace: P
     assert "branch" not in parse_qs(urlsplit(page.url).query)
 
 
+@slow  # some seconds in a browser
 def test_a_text_is_typed_and_stays_text(new_page: NewPage, served: Served, trace: Path) -> None:
     """Keys of the player must not eat what is typed, nor markup become any."""
     page = served.open(new_page())

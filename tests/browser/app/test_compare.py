@@ -42,6 +42,7 @@ def test_an_address_opens_two_runs_at_the_same_height(new_page: Callable[..., An
     page.wait_for_function("!SpecscopeApp.shown.viewer.second.beside")
 
 
+@slow  # some seconds in a browser
 @pytest.mark.parametrize("named", choose(["not-here", HOSTILE], [HOSTILE]))
 def test_a_second_run_that_is_missing_is_said_in_one_sentence(
     new_page: Callable[..., Any], served: Served, named: str

@@ -212,6 +212,7 @@ def test_a_bar_opens_its_steps_and_a_step_the_player(debug: DebugPage) -> None:
     assert debug.listed()[0] == "Acceptance histogram: accepted 5"
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_query_that_cannot_run_loses_nothing(debug: DebugPage) -> None:
     """The charts were gone, and with them the way back."""
     debug.open(**POCKET)
@@ -233,6 +234,7 @@ def test_a_query_that_cannot_run_loses_nothing(debug: DebugPage) -> None:
     assert refused.is_hidden() and debug.query["sql"].endswith("accepted = 4")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_two_folders_are_compared(debug: DebugPage) -> None:
     debug.open(folder="own-1-first", **{"f.method": "*"})
     debug.page.select_option("[aria-label='Compare with']", label="The worse")

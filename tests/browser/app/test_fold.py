@@ -12,7 +12,8 @@ from tests.tiers import choose, slow
 from .conftest import Served
 from .test_page import PLAYER
 
-pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+# Layouts; the server runs in this process, and Gradio's parts warn.
+pytestmark = [slow, pytest.mark.filterwarnings("default")]
 NewPage = Callable[..., Any]
 TOP = "document.querySelector('.app-root').getBoundingClientRect().top"
 

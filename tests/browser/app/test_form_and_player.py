@@ -44,6 +44,7 @@ def open_trace(page: Any, trace: Path) -> None:
     page.wait_for_function("SpecscopeApp.shown.viewer.facts.title === 'Your file'")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_what_is_opened_fills_the_form_and_runs_again_with_one_press(
     new_page: NewPage, served: Served, trace: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_one_setting_is_changed_and_two_players_go_in_step(
     assert page.locator(".app-back").is_visible()
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPage, served: Served) -> None:
     """It wiped the player, and its sentence slid under the transport bar."""
     page = served.open(new_page(height=720))
@@ -141,6 +143,7 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
     assert page.evaluate(words) == place
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_run_that_ends_stays_at_its_answer(new_page: NewPage, served: Served) -> None:
     """It jumped to an earlier step, and the answer was gone."""
     page = served.open(new_page())

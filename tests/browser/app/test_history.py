@@ -84,6 +84,7 @@ def test_back_finds_a_run_of_ones_own_and_a_file(new_page: NewPage, served: Serv
     page.wait_for_function(f"{RUN} === '{run}'")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_back_turns_to_the_tab_that_was_seen(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.get_by_role("tab", name="Race").click()

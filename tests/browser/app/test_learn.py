@@ -181,6 +181,7 @@ def test_a_wrong_address_shows_a_sentence_or_the_beginning(new_page: NewPage, se
         assert "There is no lesson" in page.inner_text(".app-learn-notice")
 
 
+@slow  # some seconds in a browser
 def test_an_address_of_a_lesson_waits_for_no_form(new_page: NewPage, served: Served) -> None:
     """The server's answer to the address, with the form's settings, takes half a second that no lesson needs."""
     page = new_page()
@@ -188,6 +189,7 @@ def test_an_address_of_a_lesson_waits_for_no_form(new_page: NewPage, served: Ser
     enter(page, served, "lesson=slow")
 
 
+@slow  # some seconds in a browser
 def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=verify&at=copier")
     page.keyboard.press("f")

@@ -66,6 +66,7 @@ def test_it_plays_once_by_itself_and_its_headline_is_the_records(
     assert not page.evaluate(f"{RACE}.state.playing") and page.locator("#run-go").is_hidden()
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), pytest.param(390, 844, marks=pytest.mark.slow)])
 def test_its_words_can_be_read_and_all_of_it_is_in_sight(
     new_page: NewPage, served: Served, width: int, height: int
@@ -106,6 +107,7 @@ def test_it_is_stepped_through_by_keyboard_before_its_end(new_page: NewPage, ser
     page.wait_for_selector(".app-settings")  # the form is folded away
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_keys_of_the_player_are_not_heard_behind_it_and_space_is_the_races(new_page: NewPage, served: Served) -> None:
     page = served.land(new_page())
     page.wait_for_function(f"{RACE}.state.playing")
@@ -121,6 +123,7 @@ def test_keys_of_the_player_are_not_heard_behind_it_and_space_is_the_races(new_p
     page.wait_for_function("document.querySelector('.ss-opening .ss-headline').textContent === ''")
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_without_motion_it_shows_its_end_at_once(new_page: NewPage, served: Served) -> None:
     page = new_page(alone=True, reduced_motion="reduce")
     page.add_init_script(
@@ -136,6 +139,7 @@ def test_without_motion_it_shows_its_end_at_once(new_page: NewPage, served: Serv
 ADDRESSES = ["?run=jacobi-defaults", "?method=lookahead", "?screen=race", "?example=sum", "?step=3", "?run=nobody"]
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("query", choose(ADDRESSES, ADDRESSES[2:4]))  # other tests open the page by the others
 def test_an_address_leads_past_it(new_page: NewPage, served: Served, query: str) -> None:
     page = served.land(new_page(), query)
@@ -184,6 +188,7 @@ def test_back_from_what_it_led_to_shows_it_as_it_was(new_page: NewPage, served: 
 PLACES = ["?run=jacobi-defaults&__theme=dark", "?screen=race", "?screen=debug"]
 
 
+@pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("query", choose(PLACES, PLACES[:1]))  # the name stands above all of them
 def test_the_pages_name_leads_to_it_from_everywhere(new_page: NewPage, served: Served, query: str) -> None:
     page = served.land(new_page(), query)
@@ -218,6 +223,7 @@ def test_a_live_run_goes_on_behind_it(new_page: NewPage, served: Served, slow: t
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_trace_that_is_dropped_on_it_is_shown(new_page: NewPage, served: Served) -> None:
     from .test_around import DROP, GOLDEN
 
@@ -239,6 +245,7 @@ def test_it_has_no_serious_violation_of_accessibility(new_page: NewPage, served:
     assert [each["id"] for each in report["violations"] if each in heavy or each["id"] == "heading-order"] == []
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_where_it_cannot_be_loaded_the_player_stands_there(chromium: Any, served: Served) -> None:
     context = chromium.new_context()
     page = context.new_page()

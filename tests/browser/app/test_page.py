@@ -49,6 +49,7 @@ def test_a_recorded_run_is_opened_at_a_step_worth_seeing(new_page: NewPage, serv
     assert f"run={landing.id}" in page.url
 
 
+@slow  # some seconds in a browser
 def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served) -> None:
     """Once the page waited for them for ever, twenty times a second, and said nothing."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1800})  # charts are asked for where they are seen
@@ -60,6 +61,7 @@ def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served)
     context.close()
 
 
+@slow  # some seconds in a browser
 def test_a_script_that_comes_after_the_page_fills_it_all_the_same(new_page: NewPage, served: Served) -> None:
     """Gradio waits for no script: on a slow network its components come first."""
     page, held = new_page(), list[Any]()
@@ -74,6 +76,7 @@ def test_a_script_that_comes_after_the_page_fills_it_all_the_same(new_page: NewP
     page.wait_for_function("document.body.classList.contains('dark')")
 
 
+@slow  # some seconds in a browser
 def test_a_phone_needs_no_sideways_scrolling_and_has_all_controls(new_page: NewPage, served: Served) -> None:
     """Its form stands below the player: with a run the page goes up to the text, though the player's foot was seen."""
     page = served.open(new_page(width=390, height=844), "?__theme=dark")
@@ -194,6 +197,7 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     assert opened.inner_text(".ss-title") == "Lookahead"
 
 
+@slow  # some seconds in a browser
 def test_a_reference_is_copied_from_and_travels_and_the_race_takes_the_prompt_along(
     new_page: NewPage, served: Served
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_reference_is_copied_from_and_travels_and_the_race_takes_the_prompt_al
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
 
 
+@slow  # some seconds in a browser
 def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> None:
     """The key only led to the race, which stood there with a prompt of its own."""
     page = served.open(new_page(), "?run=draft-model-names")
@@ -269,6 +274,7 @@ def test_a_page_at_rest_draws_nothing(new_page: NewPage, served: Served) -> None
     page.wait_for_function(f"{PLAYER}.root.dataset.at.startsWith('{step + 1}/')")
 
 
+@slow  # some seconds in a browser
 def test_only_the_chosen_methods_values_count(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
@@ -291,6 +297,7 @@ def test_no_component_hears_of_events(served: Served) -> None:
     assert sum(len(event["inputs"]) > 10 for event in got) == 4
 
 
+@slow  # some seconds in a browser
 def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(height=1800), "?method=autoregressive&length=24&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
@@ -310,6 +317,7 @@ def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, serve
     assert page.evaluate("card.isConnected")
 
 
+@slow  # some seconds in a browser
 def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, served: Served) -> None:
     """It stood at its beginning, whatever was written below."""
     page = served.open(new_page(width=800, height=600), "?method=autoregressive&length=256&prompt=Monday%3A")
@@ -327,6 +335,7 @@ def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, serve
     page.wait_for_function(seen, arg=False)
 
 
+@slow  # some seconds in a browser
 def test_a_run_moves_nothing_that_is_in_sight_and_has_the_keys(new_page: NewPage, served: Served) -> None:
     """Once Space pressed Run again after the mouse had, and Home was for nobody."""
     page = served.open(new_page(height=800))

@@ -62,6 +62,7 @@ def proxy(served: Served) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_the_page_runs_under_a_path(served: Served, proxy: str, new_page: Callable[..., Any]) -> None:
     """Every file and request is found from the browser's address; `new_page` allows no failed one."""
     page = Served(proxy, served.app_state).open(new_page())

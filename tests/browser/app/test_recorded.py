@@ -15,7 +15,7 @@ from app.server import serving as server
 from app.server.middleware.origin import Owner
 from app.state import AppState
 from app.store.recordings import Recordings
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .conftest import Served
 from .test_around import GOLDEN, RACED
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this pr
 NewPage = Callable[..., Any]
 
 
+@slow  # some seconds in a browser
 def test_the_gallery_is_in_the_order_of_the_recordings(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.click(".app-recorded")
@@ -61,6 +62,7 @@ def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_it
     assert page.locator(".app-race-head").is_hidden()
 
 
+@slow  # some seconds in a browser
 def test_a_visitor_who_wants_no_motion_sees_the_end_of_the_recorded_race(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(reduced_motion="reduce"), "?screen=race")
     page.wait_for_function(
@@ -69,6 +71,7 @@ def test_a_visitor_who_wants_no_motion_sees_the_end_of_the_recorded_race(new_pag
     assert not page.evaluate("SpecscopeApp.shown.race.state.playing")
 
 
+@slow  # some seconds in a browser
 def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, tmp_path: Any) -> None:
     path = tmp_path / "run.jsonl"
     head, _, rest = (GOLDEN / "medusa.jsonl").read_text().partition("\n")
@@ -85,6 +88,7 @@ def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, t
 MODEL = ("Your own prompt", "Run live", "Compare", "Landscape", "What if?", "Press Race")
 
 
+@slow  # some seconds in a browser
 def test_a_replay_page_offers_what_needs_no_model(new_page: NewPage) -> None:
     app_state = AppState(replay_only=True)
     landing = app_state.recordings.landing

@@ -129,6 +129,7 @@ def test_charts_of_a_run_that_is_followed_come_behind_its_text(
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     new_page: NewPage, served: Served, held: threading.Event
 ) -> None:
@@ -158,6 +159,7 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_pinned_token_of_a_live_run_says_what_it_sees(
     new_page: NewPage, served: Served, held: threading.Event
 ) -> None:
@@ -348,6 +350,7 @@ SAID = "[...document.querySelectorAll('#run-history .app-turn')].map((turn) => t
 ENDED = f"{PLAYER}.record.check"
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_what_is_typed_while_an_answer_comes_stays(
     new_page: NewPage,
     served: Served,
@@ -365,6 +368,7 @@ def test_what_is_typed_while_an_answer_comes_stays(
     assert page.evaluate(SAID)[0] == "On which days is the sea rough?"
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
     new_page: NewPage,
     served: Served,
@@ -379,6 +383,7 @@ def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
     assert page.evaluate(SAID) == []
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_link_that_lacks_the_conversation_says_so_and_offers_the_trace(new_page: NewPage, served: Served) -> None:
     turn = {"role": "user", "content": "On which days is the sea rough? " * 40}
     chat = [turn, {"role": "assistant", "content": "On Monday. " * 90}, turn]
@@ -407,6 +412,7 @@ def test_hostile_turns_are_shown_as_text_and_long_ones_fold(new_page: NewPage, s
     assert page.locator("#run-history .app-turn-assistant button").count() == 0
 
 
+@pytest.mark.slow  # some seconds in a browser
 def test_a_recording_that_is_opened_during_a_run_stays(
     new_page: NewPage,
     served: Served,

@@ -45,6 +45,7 @@ def findings() -> tuple[Experiment, list[CheckedClaim]]:
     return experiment, check_claims(experiment, PAPERS.values(), lambda what, share: None)
 
 
+@pytest.mark.slow
 def test_every_claim_is_measured(findings: tuple[Experiment, list[CheckedClaim]]) -> None:
     experiment, checked = findings
     got = {finding.claim.title: finding.judgement for finding in checked if finding.table is None}
