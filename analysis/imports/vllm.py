@@ -43,7 +43,8 @@ def read(contents: Contents) -> Imported:
     for fields in contents.records():
         engines.add(_add(tables, fields))
     source = next((each for each in ("specscope", NAME) if each in engines), "unknown")
-    return tables.finished(contents.name, source, TITLE, format=NAME)
+    title = "vLLM's answer" if source == NAME else "the answer"
+    return tables.finished(contents.name, source, title, format=NAME)
 
 
 def _add(tables: ImportedRows, fields: Fields) -> str:

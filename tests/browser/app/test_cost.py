@@ -68,6 +68,7 @@ def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, serv
 def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
     card = page.locator("#cost section[aria-label='Lookahead’s window']")
+    card.locator(".app-cost-says p", has_text="at most").wait_for()  # the recorded runs come behind the other charts
     before = card.locator(".app-cost-says p").last.inner_text()
     card.get_by_text("Fit to the recorded runs").click()
     after = card.locator(".app-cost-says p").last.inner_text()
