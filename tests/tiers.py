@@ -1,9 +1,8 @@
 """Two tiers of tests, and the whole lists of which these take samples.
 
-`pytest` runs the default tier: every promise, in as many samples as show a break of it. Nothing in it is marked `slow`,
-as what starts a server of its own is, and of a test that is marked `sampled` it takes four cases. `pytest --all` adds
-the others, and gives tests that take the fixture `everything` more samples. `pytest --rest` runs only what `--all`
-adds. Both tiers are samples: not every setting meets every model.
+`pytest` runs the default tier: all tests but those marked `slow`, such as those that start servers, and four cases of
+each test marked `sampled`. `pytest --all` adds the others, and gives tests that take the fixture `everything` more
+samples. `pytest --rest` runs only what `--all` adds. Both tiers are samples: not every setting meets every model.
 
 What is left of these lists is marked `nightly`. Whoever changes what such a test judges, as the doctor's thresholds,
 runs `pytest --nightly`.
@@ -104,8 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _thin(items: list[pytest.Item]) -> None:
     """Mark as slow what a sampled test has beyond four cases.
 
-    Those that stay lie evenly in their list. Where they begin differs from test to test, so that each method, model and
-    setting is met by some test of the default tier.
+    The four lie evenly in the list of cases, and begin elsewhere in each test, so that not all
+    tests leave out the same methods.
     """
     tests = dict[str, list[pytest.Item]]()
     for item in items:

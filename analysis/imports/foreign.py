@@ -16,7 +16,7 @@ _LOGS = (
     rb"draft acceptance rate =|slot +print_timing",  # llama.cpp
 )
 _LOG = re.compile(b"|".join(_LOGS))
-_LEVEL, _SAID = ("level", "levelname", "severity", "lvl"), ("message", "msg", "event", "function")  # of a log's line
+_LEVEL, _MESSAGE = ("level", "levelname", "severity", "lvl"), ("message", "msg", "event", "function")  # of a log's line
 _COUNTERS = re.compile(rb"(?m)^# (?:HELP|TYPE) \w")
 _TENSORRT = ("avg_decoded_tokens_per_iter", "disaggregated_params", "mm_embedding_handle")
 _SGLANG = "matched_stop"
@@ -50,7 +50,7 @@ def describe(fields: Fields) -> str | None:
             "an answer that says neither which engine wrote it nor what was accepted: "
             "vLLM does with --per-request-spec-decode-metrics"
         )
-    if fields.spells(*_LEVEL) and fields.spells(*_SAID):
+    if fields.spells(*_LEVEL) and fields.spells(*_MESSAGE):
         return "a line of a log, which has means over the requests of some seconds: import a server's answers"
     return "the error that a server answered with" if fields.spells("error") and len(fields.plain) < 3 else None
 

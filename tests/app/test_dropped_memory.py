@@ -14,7 +14,7 @@ import pytest
 
 from app.server.limits import LIMITS
 from tests import ROOT
-from tests.tiers import choose, slow
+from tests.tiers import slow
 
 from .test_server_calls import GOLDEN, nodes
 
@@ -94,9 +94,7 @@ MOST = [largest_steps, most_alternatives, most_panels, most_texts, longest_strin
 
 @slow  # a process of its own
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read where Linux tells it")
-@pytest.mark.parametrize(
-    "make", choose(MOST, [most_panels, longest_strings])
-)  # what took the most, and the least alike
+@pytest.mark.parametrize("make", MOST)
 def test_a_dropped_file_takes_less_than_150_megabytes(make: Callable[[], Lines], tmp_path: Path) -> None:
     """Reading, replaying and answering together; one file is read at a time."""
     lines, k = list[str](), 0

@@ -31,7 +31,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import choose, crossed, few, of_methods, sampled, slow
+from tests.tiers import crossed, few, of_methods, sampled, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -53,7 +53,6 @@ LAUNCHES = {("ouroboros", 1.0): 170}
 # So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
-EIGHT_BITS = {("draft_model", 1), ("kangaroo", 2)}
 # What methods do to the device besides handing over a tree of the host, as Lookahead does: they read with another
 # model, with layers of their own, or stop half-way.
 KINDS = {"lookahead", "draft_model", "kangaroo", "eagle3"}
@@ -218,7 +217,7 @@ def test_a_model_over_two_devices_and_a_drafter_on_a_third(
 
 
 @slow  # a model on pretended devices
-@pytest.mark.parametrize("method", choose(sorted(KINDS), {"draft_model", "kangaroo"}))  # of both devices
+@pytest.mark.parametrize("method", sorted(KINDS))
 def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layers see all of the text, the last device's only a window; tokens are penalised."""
     made = made_of("qwen2-mixed", torch.bfloat16)
@@ -231,11 +230,7 @@ def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.Monke
 @slow
 @pytest.mark.parametrize(
     ("method", "at"),
-    [
-        pytest.param(method, at, marks=() if (method, len(at)) in EIGHT_BITS else slow)
-        for method in sorted(KINDS)
-        for at in ((0,), (0, 1))
-    ],
+    [(method, at) for method in sorted(KINDS) for at in ((0,), (0, 1))],
     ids=title,
 )
 def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +241,7 @@ def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: py
 
 
 @slow  # a model on pretended devices
-@pytest.mark.parametrize("method", choose(sorted(KINDS), {"lookahead", "draft_model"}))
+@pytest.mark.parametrize("method", sorted(KINDS))
 def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some devices its first choice is cuDNN's attention, which takes long for every new length."""
 
