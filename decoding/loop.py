@@ -196,6 +196,7 @@ def start_method(
         end_tokens=request.end_tokens,
         largest_step=largest_step,
         parts=request.parts,
+        session_pool=request.session_pool,
         memory=request.memory,
         reference=request.reference,
         interrupted=interrupted,

@@ -19,6 +19,7 @@ from .params import Params, check_count, shown
 from .parts import MethodPart, Parts
 from .ranks import Ranks
 from .sampling import Sampling
+from .session_pool import SessionPool
 from .trace.columns import LEVELS
 from .types import JSON, Branch
 
@@ -47,6 +48,7 @@ class Request:
     time_budget: float  # seconds
     parts: Mapping[str, MethodPart]  # that the method needs, besides a draft model
     memory: dict[str, Any]  # what the method keeps between runs
+    session_pool: SessionPool  # where the parts' sessions stay between runs
     cancel: threading.Event  # ends the run once it is set
     progress: ProgressCallback | None
     chat: Chat | None
@@ -114,6 +116,7 @@ def build_request(
         largest_step=largest_step(kind.name, setting, chunk, len(ids)),
         time_budget=check_seconds(options.get("time_budget", math.inf)),
         memory=check_memory(options.get("memory"), loaded.memory if chat is None else chat.memory, kind),
+        session_pool=loaded.session_pool,
         parts=_take_parts(loaded.parts, kind, cancel, progress),
         cancel=cancel,
         progress=progress,

@@ -36,9 +36,9 @@ class ToySession:
     """Reads hidden states; each must continue the one before it, as the states of neighbouring tokens do."""
 
     def __init__(self, adapter: ToyAdapter, capacity: int, largest_step: int) -> None:
-        self.largest_step = largest_step
+        self.capacity, self.largest_step = capacity, largest_step
         self.reads: list[int] = []  # rows of every reading
-        self._adapter, self._capacity = adapter, capacity
+        self._adapter = adapter
         self._start = (-1,) * adapter.target_order  # in front of the text
         self._rows: list[tuple[int, ...]] = []
 
@@ -55,7 +55,7 @@ class ToySession:
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, order) -> (n, order)
         """Read rows, none of which may skip, repeat or exchange a place of the text."""
         assert 1 <= len(hidden) <= self.largest_step
-        assert self.length + len(hidden) <= self._capacity + self.largest_step
+        assert self.length + len(hidden) <= self.capacity + self.largest_step
         for row in hidden.long().tolist():
             before = self._rows[-1] if self._rows else self._start
             assert tuple(row[:-1]) == before[1:], f"place {self.length} is fed the state of another place"
@@ -78,9 +78,11 @@ class ToySession:
         return torch.stack([self._adapter.guess.logits([t for t in row if t >= 0]) for row in rows.long().tolist()])
 
     def rewind(self, length: int) -> None:
-        """Forget what is after `length`."""
+        """Forget what is after `length`; 0 begins a new text."""
         assert 0 <= length <= self.length
         del self._rows[length:]
+        if not length:
+            self.reads.clear()
 
 
 def make(model: TableModel, mix: float = 0.6, order: int = 2, seed: int = 98) -> ToyAdapter:

@@ -39,8 +39,8 @@ class ToySession:
     """Reads features; each must be that of the token in front of the row's."""
 
     def __init__(self, eagle: ToyEagle, capacity: int, largest_step: int) -> None:
-        self.largest_step = largest_step
-        self._eagle, self._capacity, self._order = eagle, capacity, eagle.target_order
+        self.capacity, self.largest_step = capacity, largest_step
+        self._eagle, self._order = eagle, eagle.target_order
         self._rows: list[tuple[int, ...]] = []  # of the text: the last tokens up to the row's own
         self._tree: list[tuple[int, ...]] = []
 
@@ -52,7 +52,7 @@ class ToySession:
     def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Read the text on."""
         self.forget()
-        assert 1 <= len(tokens) == len(states) and self.length + len(tokens) <= self._capacity
+        assert 1 <= len(tokens) == len(states) and self.length + len(tokens) <= self.capacity
         for token, feature in zip(tokens, self.features(states), strict=True):
             before = self._rows[-1] if self._rows else (-1,) * (self._order - 1) + (int(feature[-1]),)
             assert self._tail(feature) == before, f"row {self.length} is fed the feature of another place"

@@ -13,6 +13,7 @@ from decoding.model.seam import Seam
 from decoding.parts.base import TAPPING
 from decoding.queued import QueuedDraft
 from decoding.sampling import Sampler
+from decoding.session_pool import SessionOwner, SessionPool, SessionT
 from decoding.tree import Builder
 from decoding.types import Draft, Verdict
 
@@ -48,7 +49,14 @@ def first_draft(
     largest = max(request.largest_step, min(request.prefill_chunk, len(prompt)))
     largest = min(largest, model.step_rows or largest)
     method = start_method(
-        replace(request, memory={}), text, sampler, states, draft, model, largest, request.cancel.is_set
+        replace(request, memory={}, session_pool=_Unpooled()),
+        text,
+        sampler,
+        states,
+        draft,
+        model,
+        largest,
+        request.cancel.is_set,
     )
     if len(prompt) < position:  # a first step that reads the prompt and writes the text's token
         root = Builder(text[-1]).draft()
@@ -60,6 +68,13 @@ def first_draft(
     if isinstance(proposal, QueuedDraft):
         proposal = proposal.finish(fetch(*proposal.numbers))
     return Seam(target.session, len(prompt)).fit(proposal, position)
+
+
+class _Unpooled(SessionPool):
+    """Opens every session anew: a part's sessions have read the text up to a position."""
+
+    def lend(self, borrower: object, owner: SessionOwner[SessionT], capacity: int, largest_step: int) -> SessionT:
+        return owner.open(capacity, largest_step)
 
 
 class _StatesAt:

@@ -56,7 +56,7 @@ class FeatureDrafter(Writer):
     def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
-        self._unread = Unread()
+        self._unread, self._pool = Unread(), context.session_pool
         self._final = self._feature = torch.empty(0)  # (1, H): after the text, for `logits` and for the next row
         self._made: dict[int, torch.Tensor] = {}  # the drafter's own features (1, H), by guess; -1: after the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess
@@ -64,8 +64,8 @@ class FeatureDrafter(Writer):
 
     def attach(self, eagle: Eagle, capacity: int, rows: int) -> None:
         """Draft with it on a text of up to `capacity` tokens, reading at most `rows` guesses in a step."""
-        self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
-        self.vocabulary = eagle.vocabulary
+        self.drafter = self._pool.lend(self, eagle, capacity, max(rows, _CHUNK))
+        self.layers, self.vocabulary = eagle.layers, eagle.vocabulary
         self.sayable = None if eagle.vocabulary is None else eagle.vocabulary.members
         self.session.tap(*self.layers)
 
@@ -133,11 +133,13 @@ class FeatureDrafter(Writer):
         if self.queues:
             return self._queue_tree(tree, bounds, grow)
 
+        guesses = tree.guesses  # and not the tree, which refers to this function: a ring would keep the cache
+
         def likeliest(level: Sequence[int], k: int) -> Branches | None:
-            if tree.guesses and self.interrupted():
+            if guesses and self.interrupted():
                 return None
-            guesses = [tree.guesses[each] for each in level if each >= 0]
-            final = self._read(level, [guess.token for guess in guesses], [guess.parent for guess in guesses])
+            above = [guesses[each] for each in level if each >= 0]
+            final = self._read(level, [guess.token for guess in above], [guess.parent for guess in above])
             logits = self.drafter.logits(final)
             self._note(level, logits)
             places, chances = surest_of_few(logits, k)

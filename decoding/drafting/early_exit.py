@@ -39,13 +39,13 @@ class EarlyExit(Writer):
     def __init__(self, session: FirstLayers, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
-        self.unread = Unread()
+        self.unread, self._pool = Unread(), context.session_pool
         self._entries: list[torch.Tensor] = []  # (1, H) each: of the root and of every drafted token
 
     def attach(self, adapter: Adapter, capacity: int, largest_step: int) -> None:
         """Draft with this adapter on a text of up to `capacity` tokens."""
-        self.layer = adapter.layer
-        self.adapter, self.vocabulary = adapter.open(capacity, largest_step), adapter.vocabulary
+        self.layer, self.vocabulary, self._chunk = adapter.layer, adapter.vocabulary, min(_CHUNK, largest_step)
+        self.adapter = self._pool.lend(self, adapter, capacity, largest_step)
         self.session.tap(self.layer)
 
     @property
@@ -55,9 +55,8 @@ class EarlyExit(Writer):
 
     def catch_up(self) -> bool:
         """Let the adapter read until at most one row is left, which it reads with the root; False if interrupted."""
-        chunk = min(_CHUNK, self.adapter.largest_step)
         while len(self.unread) > 1 and not self.interrupted():
-            self.adapter.read(self.unread.take(chunk))
+            self.adapter.read(self.unread.take(self._chunk))
         return not self.interrupted()
 
     @property

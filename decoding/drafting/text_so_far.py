@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from ..session_pool import SessionPool
 
 if TYPE_CHECKING:
     from ..sampling import Sampler
@@ -22,6 +24,7 @@ class TextSoFar:
     largest_step: int = 128  # nodes that fit into one step
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     detailed: bool = False  # whether the record keeps every q, which greedy drafts could do without
+    session_pool: SessionPool = field(default_factory=SessionPool)  # of drafters whose caches outlive the run
 
     @property
     def remaining(self) -> int:

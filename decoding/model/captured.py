@@ -234,7 +234,7 @@ class Captured(Graphs[_RecordedPass]):
             return recorded, partial(recorded.run, self._run, spec, step)
 
         with self._lock:
-            key = (id(tables.cos), rows, cut, spec)
+            key = (tables, rows, cut, spec)
             recorded = self._replay(key, (rows, spec), make, lambda work: work.fill(step))
             if recorded is None:
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class ChainPass:
     @property
     def key(self) -> Hashable:
         """A key that is equal for passes on the same addresses."""
-        return id(self.text.tables.cos), self.text.cut, self.rows
+        return weakref.ref(self.text.cache), self.text.tables, self.text.cut, self.rows
 
     def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, spec: PassSpec) -> Outputs:  # (n,), (1,)
         """Read tokens `ahead` rows after the `first` stored ones; that number only the device knows."""

@@ -16,8 +16,8 @@ from ..errors import ModelError
 
 VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 ATTEMPTS = 3  # to record, in succession, before everything is run as usual
-_MOST = 8  # graphs of a session
-_REMEMBERED = 64  # keys that were met and have no graph yet
+_MOST = 24  # graphs of a session
+_REMEMBERED = 128  # keys that were met and have no graph yet
 
 Outputs = tuple[torch.Tensor, ...]  # of recorded work
 

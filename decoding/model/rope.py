@@ -30,6 +30,12 @@ class RopeTables(NamedTuple):
     cos: torch.Tensor  # (N, 1, head_dim)
     sin: torch.Tensor  # (N, 1, head_dim); the first half is negated, as the rotation needs it
 
+    def __eq__(self, other: object) -> bool:  # as part of a key, which keeps them from being freed
+        return isinstance(other, RopeTables) and self.cos is other.cos
+
+    def __hash__(self) -> int:
+        return id(self.cos)
+
 
 class Rope:
     """Makes and caches the tables of a model's rotary embedding."""

@@ -141,7 +141,7 @@ class AdapterSession:
         config, device, dtype = adapter.config, adapter.device, adapter.dtype
         attends = "self_attn" in ARCHITECTURES[config.architecture]
         sizes = (int(attends), config.kv_heads, config.head_dim, capacity, largest_step)
-        self.largest_step = largest_step
+        self.capacity, self.largest_step = capacity, largest_step
         self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
         self.replays = Replays(adapter.recorder)
         places = torch.arange(capacity + largest_step if attends else 0, device=device)
@@ -177,7 +177,8 @@ class AdapterSession:
     def width(self, rows: int) -> int:
         """Return how many slots recorded work attends to for `rows` after the text; 0 where it cannot be recorded."""
         slots, stop = self._cache.slots, self.length + rows
-        fits = self._adapter.native is None and not self._adapter.config.window and stop <= slots
+        # Recorded work knows no window: while it is recorded, none may hide anything.
+        fits = self._adapter.native is None and stop <= min(slots, self._adapter.config.window or slots)
         return min(slots, -(-stop // BLOCK) * BLOCK) if fits else 0
 
     def behind(self, hidden: torch.Tensor, first: torch.Tensor, width: int) -> torch.Tensor:  # (n, H), (1,) -> (n, H)

@@ -159,14 +159,14 @@ class EagleSession:
 
     def __init__(self, eagle: Eagle, capacity: int, largest_step: int) -> None:
         shape = eagle.config.shape
-        self.largest_step = largest_step
+        self.capacity, self.largest_step = capacity, largest_step
         self._eagle = eagle
         sizes = (1, shape.kv_heads, shape.head_dim, capacity, largest_step)
         self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
         # A row's position is that of its token, one after that of its feature.
         self._tables = RopeTables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
         self._tree: Parents = ()  # of the rows so far
-        self.replays = Replays(eagle.recorder if eagle.config.window == 0 else None)
+        self.replays = Replays(eagle.recorder)
         size = 1, shape.hidden
         # For recorded work: the last text row's input to `logits`, and the feature of a guess after that row.
         final, feature = (torch.zeros(size, device=eagle.device, dtype=eagle.dtype) for _ in range(2))
@@ -255,9 +255,9 @@ class EagleSession:
 
     def width(self, rows: int) -> int:
         """Return how many slots recorded work attends to for `rows` after the text; 0 where they do not fit."""
-        slots = self._cache.slots
-        stop = self.length + rows
-        return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= slots else 0
+        slots, stop = self._cache.slots, self.length + rows
+        # Recorded work knows no window: while it is recorded, none may hide anything.
+        return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= min(slots, self._eagle.config.window or slots) else 0
 
     def behind(
         self, ids: torch.Tensor, feature: torch.Tensor, tree: QueuedTree, first: torch.Tensor, width: int

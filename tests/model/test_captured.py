@@ -264,8 +264,9 @@ def test_a_number_of_the_host_would_be_seen(made: Callable[[str], Engine], monke
     assert ours.generate(words(40), **OPTIONS).ids != plain.generate(words(40), **OPTIONS).ids
 
 
-def test_a_session_has_few_graphs(made: Callable[[str], Engine]) -> None:
+def test_a_session_has_few_graphs(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each holds its intermediate results; and shapes that come once are not worth one."""
+    monkeypatch.setattr(graphs, "_MOST", 8)
     ours = made("llama").model
     assert isinstance(ours, Decoder)
     ours.recorder = recorder = Recorder()  # type: ignore[assignment]
