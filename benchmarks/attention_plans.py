@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -98,19 +99,13 @@ def line(shape: LayerSizes, rows: int, keys: int, device: torch.device) -> str:
 
 def plans(present: AttentionPlan) -> Iterator[AttentionPlan]:
     """List the plans that are tried beside the present one."""
-    queries, splits = present.queries, present.splits
-    tiles = [(64, 4, 2), (64, 4, 4), (128, 4, 2), (128, 8, 2), (32, 4, 4)]
-    if queries <= 16:
-        tiles += [(64, 2, 3), (32, 2, 4)]
-    for keys, warps, stages in tiles:
-        yield AttentionPlan(queries, keys, splits, warps, stages)
-    for factor in (0.25, 0.5, 2.0):
+    splits = present.splits
+    for queries in (16, 32, 64):
+        for keys, warps, stages in ((64, 4, 2), (64, 4, 3), (64, 2, 3), (128, 4, 2), (32, 4, 4)):
+            yield AttentionPlan(queries, keys, splits, warps, stages)
+    for factor in (0.5, 2.0):
         if 1 <= splits * factor <= 64:
-            yield AttentionPlan(queries, present.keys, int(splits * factor), present.warps, present.stages)
-    if queries == 64:
-        yield AttentionPlan(64, 64, splits, 8, 3)
-        for keys, stages in ((64, 2), (64, 3), (128, 2)):
-            yield AttentionPlan(128, keys, min(2 * splits, 64), 8, stages)
+            yield replace(present, splits=int(splits * factor))
 
 
 def by_flash(query: torch.Tensor, data: torch.Tensor, _: torch.Tensor, seen: torch.Tensor, first: int) -> torch.Tensor:

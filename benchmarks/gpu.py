@@ -46,6 +46,7 @@ _PACKAGES = ("torch", "transformers")
 SETTINGS = {
     "as usual": {},
     "no kernels of ours": {FUSED: "off"},
+    "all kernels of ours": {FUSED: "all"},
     "no graphs": {VARIABLE: "off"},
     "equal rows": {SAME_ROWS: "128"},
 }
@@ -161,9 +162,11 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
     config, device = SHAPES[name], arguments.device
     model = random_model(config, device)
     decoder = decoder_of(model)
+    engines = {
+        kind: engine(decoder, SETTINGS[kind], model if FUSED in SETTINGS[kind] else None) for kind in arguments.settings
+    }
     if not arguments.peers:
         model = None
-    engines = {kind: engine(decoder, SETTINGS[kind]) for kind in arguments.settings}
     at = f"{name}, {decoder.attention}"
     for context in arguments.contexts:
         measure_speed = partial(speed, engines, model, config, context, roof, arguments.peers)

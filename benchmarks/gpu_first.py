@@ -16,16 +16,18 @@ from pathlib import Path
 
 import torch
 
-_PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", "--tb=short"]
+_PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", "--tb=short", "--all"]
+_COMPILED = "--ignore=tests/gpu/test_compilation.py"  # compiles for devices that are elsewhere
 
 
 def stages(device: str, shapes: str, out: Path) -> list[tuple[str, int, list[str]]]:
     """List the stages: a name, the seconds that it may take, and the arguments of Python."""
     measure = ["-m", "benchmarks.gpu", "--device", device, "--out"]
+    settings = ["--settings", "as usual,no kernels of ours,all kernels of ours", "--probe"]
     small = ["--contexts", "40", "--nodes", "1,8"] if device == "cpu" else []
     return [
-        ("speed", 170, [*measure, str(out / "speed"), "--shapes", shapes, "--models", "none", "--probe", *small]),
-        ("tests", 150, [*_PYTEST, "tests/gpu", "-n", str(min(8, os.cpu_count() or 1))]),
+        ("speed", 190, [*measure, str(out / "speed"), "--shapes", shapes, "--models", "none", *settings, *small]),
+        ("tests", 150, [*_PYTEST, _COMPILED, "tests/gpu", "-n", str(min(12, os.cpu_count() or 1))]),
         ("methods", 60, [*measure, str(out / "methods"), "--shapes", "none", "--models", "pocket", "--limit", "3"]),
     ]
 

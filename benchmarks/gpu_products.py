@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,40 +34,26 @@ from .product_bench import Bench, Multiplication, products
 
 COLD = 100 * 2**20  # bytes: twice an L2 cache
 HEAD = ["product", "rows", "MB", "cuBLAS us", "GB/s", "best us", "GB/s", "faster", "plan", "default us", "GB/s", "plan"]
-HEAD += ["early us", "GB/s", "error"]
+HEAD += ["error"]
 
 
 def plans(rows: int, eight: bool) -> list[Any]:
     """List the plans that are worth a try for so many rows."""
     from decoding.gpu.products import Tiling
 
-    block = 8 if rows <= 8 else 16
-    few = [Tiling(block, 16, 256, 1, 4, 5), Tiling(block, 16, 256, 1, 4, 5, bulk=True), Tiling(block, 32, 128, 1, 4, 6)]
-    few += [Tiling(block, 32, 128, 1, 4, 6, bulk=True), Tiling(block, 16, 256, 1, 2, 5)]
+    block, stages = next((each, stages) for each, stages in ((16, 5), (64, 4), (128, 4)) if rows <= each)
+    tried = [
+        Tiling(block, outputs, inputs, split, 4, stages)
+        for outputs, inputs in ((64, 128), (64, 64), (32, 128), (128, 64))
+        for split in (1, 2, 4)
+        if outputs < 128 or split == 1
+    ]
     if rows == 1:
         single = [(4, 1024, 4, 1), (4, 1024, 4, 2), (8, 512, 4, 3), (2, 2048, 4, 1), (1, 2048, 4, 1), (16, 256, 4, 4)]
         single += [(4, 512, 2, 3), (8, 1024, 8, 2)]
-        tried = [Tiling(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
-        tried += [replace(tried[at], early=True) for at in (0, 2, 9)]
-    elif rows <= 16:
-        tried = [*few, Tiling(block, 16, 512, 1, 4, 4), Tiling(block, 32, 256, 1, 4, 4, bulk=True)]
-        tried += [
-            Tiling(block, 64, 128, 1, 4, 5, bulk=True),
-            *(Tiling(block, 64, 128, split, 4, 5) for split in (1, 4)),
-        ]
-        tried += [replace(tried[at], early=True) for at in (0, 1, 3)]
-    elif rows <= 64:
-        tried = [Tiling(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [
-            Tiling(64, 64, 64, 1, 4, 6)
-        ]
-        tried += [Tiling(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Tiling(64, 64, 128, 1, 4, 4)]
-        tried += [Tiling(64, 32, 128, 1, 4, 4), Tiling(64, 16, 128, 1, 4, 4), replace(tried[1], early=True)]
-    else:
-        tried = [Tiling(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
-        tried += [Tiling(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
-        tried += [Tiling(64, 64, 128, 1, 4, 4), Tiling(128, 64, 64, 1, 4, 5), replace(tried[1], early=True)]
+        tried += [Tiling(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single]
     if eight:
-        tried = [each for each in tried if not each.early and each.split == 1]
+        tried = [each for each in tried if each.split == 1]
         tried += [Tiling(0, 4, 2048, 1, 4, 2), Tiling(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
     return tried
 
@@ -127,12 +113,11 @@ def measure(bench: Bench, name: str, outputs: int, inputs: int, rows: int, eight
         bench.records.append(base | {"plan": asdict(by), "us": took * 1e6, "gbs": size / took / 1e9, "error": error})
     if not times:
         raise RuntimeError(bench.records[-1]["failure"])
-    late = min((by for by in times if not by.early), key=times.__getitem__)
-    soon = min((by for by in times if by.early), key=times.__getitem__, default=None)
-    bench.best[rows, outputs, inputs, eight] = late
-    cells = [name, str(rows), f"{size / 1e6:.1f}", *cell(other, size), *cell(times[late], size)]
-    cells += [f"{other / times[late]:.2f}", brief(late), *cell(times.get(default), size), brief(default)]
-    cells += [*cell(times.get(soon), size), f"{worst:.2f}"]
+    best = min(times, key=times.__getitem__)
+    bench.best[rows, outputs, inputs, eight] = best
+    cells = [name, str(rows), f"{size / 1e6:.1f}", *cell(other, size), *cell(times[best], size)]
+    cells += [f"{other / times[best]:.2f}", brief(best), *cell(times.get(default), size), brief(default)]
+    cells.append(f"{worst:.2f}")
     bench.say(row(cells))
 
 
@@ -143,8 +128,7 @@ def cell(seconds: float | None, size: int) -> tuple[str, str]:
 
 def brief(by: Any) -> str:
     """Write a plan in few letters: rows x outputs x inputs, split, warps, stages."""
-    flags = (" bulk" if by.bulk else "") + (" early" if by.early else "")
-    return f"{by.rows}x{by.outputs}x{by.inputs}/{by.split} w{by.warps} s{by.stages}{flags}"
+    return f"{by.rows}x{by.outputs}x{by.inputs}/{by.split} w{by.warps} s{by.stages}"
 
 
 def alone(width: int) -> dict[str, Multiplication]:

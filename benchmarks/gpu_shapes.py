@@ -13,6 +13,7 @@ import transformers
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 
 from .gpu_kernels import device_ms
 
@@ -63,11 +64,16 @@ def random_model(config: Any, device: str) -> Any:
         return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
-def engine(decoder: Decoder, settings: Mapping[str, str]) -> Engine:
-    """Make an engine on the weights of `decoder`, with some settings in the environment."""
+def engine(decoder: Decoder, settings: Mapping[str, str], model: Any = None) -> Engine:
+    """Make an engine with some settings in the environment, on the weights of `decoder`, or else those of `model`.
+
+    Which kernels multiply is decided when weights are laid out, so settings of kernels need the model.
+    """
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
+        if model is not None:
+            return Engine(decoder_of(model), Codec())
         return Engine(decoder.rewired(decoder.shape.windows, decoder.rope.parameters), Codec())
     finally:
         for name, value in before.items():

@@ -14,8 +14,15 @@ from .kernel_cases import LayerSizes
 from .product_bench import EPS, Bench, Multiplication, products
 
 LAYERS = {"135M": 30, "1B": 16, "7B": 8, "tiny": 2}  # too many bytes for an L2 cache
-HEAD = ["chain, a layer", "rows", "MB", "cuBLAS, torch", "cuBLAS, our pointwise", "ours, our pointwise"]
-HEAD += ["ours early, our pointwise", "ours, all fused", "ours, all fused, early"]
+HEAD = [
+    "chain, a layer",
+    "rows",
+    "MB",
+    "cuBLAS, torch",
+    "cuBLAS, our pointwise",
+    "ours, our pointwise",
+    "ours, all fused",
+]
 LayerFunction = Callable[[torch.Tensor, int], torch.Tensor]
 
 
@@ -27,7 +34,7 @@ def small(shape: LayerSizes) -> list[tuple[str, int, int, tuple[str, ...]]]:
     return [(name, *sizes[name], extras[name]) for name in extras]
 
 
-def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool, early: bool) -> Any:
+def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool) -> Any:
     """Return the best plan that was measured for a product, without a second stage where it is gated."""
     from decoding.gpu.products import plan
 
@@ -35,17 +42,15 @@ def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool, 
     by = plan(rows, outputs, inputs, torch.bfloat16) if by is None else by
     if gated:  # reads two blocks
         by = replace(by, split=1, outputs=max(by.outputs // 2, 16 if by.rows else 1))
-    return replace(by, early=early)
+    return by
 
 
 def tasks(bench: Bench, shape: LayerSizes, rows: int) -> Iterator[Multiplication]:
     """List what a chain will compile."""
     for name, outputs, inputs, extras in small(shape):
         wide = outputs * (2 if name == "gate_up" else 1)
-        for early in (False, True):
-            fused = fused_plan(bench, rows, outputs, inputs, name == "gate_up", early)
-            yield rows, outputs, inputs, fused, False, extras
-            yield rows, wide, inputs, fused_plan(bench, rows, wide, inputs, False, early), False, ()
+        yield rows, outputs, inputs, fused_plan(bench, rows, outputs, inputs, name == "gate_up"), False, extras
+        yield rows, wide, inputs, fused_plan(bench, rows, wide, inputs, False), False, ()
 
 
 def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
@@ -60,9 +65,9 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
     first, scale = bench.random(rows, hidden), torch.ones(hidden, dtype=torch.bfloat16, device=bench.device)
     attended = bench.random(rows, sizes["out"][1])
 
-    def by(name: str, early: bool, gated: bool = False) -> Any:
+    def by(name: str, gated: bool = False) -> Any:
         outputs, inputs = sizes[name]
-        return fused_plan(bench, rows, outputs // 2 if gated else outputs, inputs, gated, early)
+        return fused_plan(bench, rows, outputs // 2 if gated else outputs, inputs, gated)
 
     def torchs(x: torch.Tensor, at: int) -> torch.Tensor:
         linear(rms_norm(x, x.shape[1:], eps=EPS) * scale, weights["qkv"][at])
@@ -78,8 +83,8 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
 
         return layer
 
-    def fused(early: bool) -> LayerFunction:
-        qkv, out, gate_up, down = by("qkv", early), by("out", early), by("gate_up", early, True), by("down", early)
+    def fused() -> LayerFunction:
+        qkv, out, gate_up, down = by("qkv"), by("out"), by("gate_up", True), by("down")
 
         def layer(x: torch.Tensor, at: int) -> torch.Tensor:
             product(x, weights["qkv"][at], Extras(norm=scale, eps=EPS), qkv)
@@ -92,10 +97,8 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
     ways: dict[str, LayerFunction] = {
         "cuBLAS, torch": torchs,
         "cuBLAS, our pointwise": pointwise(lambda x, name, at: linear(x, weights[name][at])),
-        "ours, our pointwise": pointwise(lambda x, name, at: product(x, weights[name][at], by=by(name, False))),
-        "ours early, our pointwise": pointwise(lambda x, name, at: product(x, weights[name][at], by=by(name, True))),
-        "ours, all fused": fused(False),
-        "ours, all fused, early": fused(True),
+        "ours, our pointwise": pointwise(lambda x, name, at: product(x, weights[name][at], by=by(name))),
+        "ours, all fused": fused(),
     }
     size = sum(weight[0].nbytes for weight in weights.values())
     cells, wanted = [shape.name, str(rows), f"{size / 1e6:.1f}"], None

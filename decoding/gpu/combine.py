@@ -9,11 +9,14 @@ import torch
 import triton
 import triton.language as tl
 
+LEAST = 4  # tiles of keys that a split reads: fewer cost more to combine than they save
+_LEAST = tl.constexpr(LEAST)
+
 
 @triton.jit
 def slots_per_split(slots, splits, keys: tl.constexpr):
     """Return the slots that a split reads: what is read at a time, times the least power of two that covers all."""
-    each = tl.full((), keys, tl.int32)
+    each = tl.full((), _LEAST * keys, tl.int32)
     for _ in tl.static_range(24):
         each = tl.where(each * splits < slots, each * 2, each)
     return each

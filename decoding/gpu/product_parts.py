@@ -37,27 +37,3 @@ def gated(gate, up, dtype: tl.constexpr):
     gate = gate.to(dtype).to(tl.float32)
     silu = (gate / (1.0 + tl.exp(-gate))).to(dtype).to(tl.float32)
     return silu * up.to(dtype).to(tl.float32)
-
-
-@triton.jit
-def request_early(weight, first, outputs, inputs: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr):
-    """Prefetch the first bytes of a program's weights while the kernel before it still runs (Hopper and later).
-
-    Weights need not wait for that kernel's outputs. They go into the L2 cache, which all multiprocessors share.
-    """
-    tl.extra.cuda.gdc_launch_dependents()
-    share: tl.constexpr = inputs // LANES  # numbers that a lane prefetches: 16 bytes or a multiple of them
-    width: tl.constexpr = weight.dtype.element_ty.primitive_bitwidth // 8
-    size: tl.constexpr = min(share * width, 256) // 16 * 16  # more would push out of the L2 what is wanted first
-    if size > 0:
-        row = tl.minimum(first + tl.arange(0, ROWS), outputs - 1).to(tl.int64)
-        at = weight + row[:, None] * inputs + (tl.arange(0, LANES) * (size // width))[None, :]
-        tl.inline_asm_elementwise(
-            "cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, 0;",
-            "=r,l,r",
-            [at, tl.full((ROWS, LANES), size, tl.int32)],
-            dtype=tl.int32,
-            is_pure=False,
-            pack=1,
-        )
-    tl.extra.cuda.gdc_wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .product_parts import finished, gated, request_early, widened
+from .product_parts import finished, gated, widened
 
 
 @triton.jit
@@ -41,15 +41,12 @@ def multiply_row(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
-    EARLY: tl.constexpr,  # lanes that prefetch weights, or 0
 ):
     dtype: tl.constexpr = x.dtype.element_ty
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
     loops: tl.constexpr = (inputs + BLOCK_K * SPLIT - 1) // (BLOCK_K * SPLIT)
     first = tl.program_id(1) * (loops * BLOCK_K)
-    if EARLY > 0:
-        request_early(weight, tl.program_id(0) * BLOCK_N, outputs, inputs, BLOCK_N, EARLY)
 
     reach = 1.0
     if NORMED:

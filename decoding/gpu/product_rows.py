@@ -12,14 +12,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .product_parts import as_dtype, finished, gated, request_early
+from .product_parts import as_dtype, finished, gated
 
 
 @triton.jit(do_not_specialize=["rows"])
 def multiply_rows(
     x,  # (rows, inputs)
     weight,  # (outputs, inputs), or (2 * outputs, inputs) with GATED
-    tiles,  # the same as a tensor descriptor of blocks, with BULK
     scales,  # of the weight's rows, with SCALED
     bias,  # of the weight's rows, with BIASED
     norm,  # (inputs,): the norm's weight, with NORMED
@@ -40,9 +39,7 @@ def multiply_rows(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
-    BULK: tl.constexpr,  # whether blocks of weights are copied by the bulk copy engine: Hopper and later
     WIDE: tl.constexpr,  # multiply float32: the interpreter cannot multiply bfloat16
-    EARLY: tl.constexpr,  # lanes that prefetch weights, or 0
 ):
     dtype: tl.constexpr = x.dtype.element_ty
     inner: tl.constexpr = tl.float32 if WIDE else dtype
@@ -52,8 +49,6 @@ def multiply_rows(
     here = m < rows
     loops: tl.constexpr = (inputs + BLOCK_K * SPLIT - 1) // (BLOCK_K * SPLIT)
     first = tl.program_id(1) * (loops * BLOCK_K)
-    if EARLY > 0:
-        request_early(weight, tl.program_id(0) * BLOCK_N, outputs, inputs, BLOCK_N, EARLY)
 
     x_at = x + m.to(tl.int64)[None, :] * inputs + k[:, None]  # (K, M)
     reach = tl.full((BLOCK_M,), 1.0, tl.float32)
@@ -72,9 +67,7 @@ def multiply_rows(
     up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for loop in tl.range(0, loops, num_stages=STAGES):
         at = first + loop * BLOCK_K
-        if BULK:  # zeros past the end
-            w = tiles.load([tl.program_id(0) * BLOCK_N, at])
-        elif EVEN:
+        if EVEN:
             w = tl.load(weight_at + at, eviction_policy="evict_first")
         else:
             w = tl.load(weight_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")
@@ -89,9 +82,7 @@ def multiply_rows(
         values = values.to(inner)
         total = tl.dot(as_dtype(w, inner), values, total, input_precision="ieee")
         if GATED:
-            if BULK:
-                w = tiles.load([outputs + tl.program_id(0) * BLOCK_N, at])
-            elif EVEN:
+            if EVEN:
                 w = tl.load(up_at + at, eviction_policy="evict_first")
             else:
                 w = tl.load(up_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")

@@ -21,11 +21,7 @@ def add_parts(
     SCALED: tl.constexpr,
     BIASED: tl.constexpr,
     ADDED: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
-    if EARLY > 0:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = n < outputs
     at = tl.program_id(1).to(tl.int64) * outputs + n

@@ -20,10 +20,9 @@ import torch
 import triton
 import triton.language as tl
 
-from .combine import combine, slots_per_split
+from .combine import LEAST, combine, slots_per_split
 
 _SPLITS = 64  # at most, so that the shares of a query can be put together at once
-_PROGRAMS = 2  # a multiprocessor holds at once
 _ON_CPU = 4  # multiprocessors, in tests
 _LOG2_E = 1.4426950408889634
 
@@ -111,15 +110,16 @@ def _multiprocessors(device: torch.device) -> int:
 def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> AttentionPlan:
     """Divide launches over up to `slots` keys, whatever the rows, which keeps a row's numbers the same.
 
-    The tiles are the largest that a program's registers hold: without tensor cores, in float32, they are small.
+    Tiles of 64 queries let many rows read their keys seldom, and cost a single row next to nothing. Without tensor
+    cores, in float32, a program's registers hold smaller ones.
     """
-    wide, keys, warps, stages = triton.next_power_of_2(size), 64, 4, 3
+    wide, queries, keys, warps, stages = triton.next_power_of_2(size), 64, 32, 4, 4
     if dtype == torch.float32:
-        keys, warps, stages = 32, 8, 1
+        queries, keys, warps, stages = 16, 32, 8, 1
     elif wide > 128:
-        keys, warps, stages = 32, 8, 2
-    splits = min(_PROGRAMS * _multiprocessors(device) // kv_heads, _SPLITS, triton.cdiv(slots, keys))
-    return AttentionPlan(16, keys, max(splits, 1), warps, stages)
+        queries, keys, warps, stages = 16, 32, 8, 2
+    splits = min(_multiprocessors(device) // kv_heads, _SPLITS, triton.cdiv(slots, LEAST * keys))
+    return AttentionPlan(queries, keys, max(splits, 1), warps, stages)
 
 
 def tree_attention(

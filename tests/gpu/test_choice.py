@@ -39,7 +39,7 @@ def test_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     for asked, names in (("", PREFERRED), ("all", KERNELS), ("off", ()), ("norm,merge", ("norm", "merge"))):
         monkeypatch.setenv(VARIABLE, asked)
         assert chosen(CUDA, torch.bfloat16) == {*names}
-        assert chosen(CUDA, torch.float32) == {*names} - (set() if asked else {"int8"})
+        assert chosen(CUDA, torch.float32) == {*names} - (set() if asked else {"int8", "products"})
         assert chosen(CPU) == chosen(CUDA, torch.float64) == set()
     assert in_words(CUDA, torch.bfloat16) == ", norm, merge in Triton" and in_words(CPU, torch.bfloat16) == ""
     monkeypatch.setenv(VARIABLE, "nrom")

@@ -18,6 +18,7 @@ from decoding.model import graphs, kernels
 from decoding.model.captured import SAME_ROWS, PassRows, PassSpec, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.graphs import Recorder
+from decoding.model.linear import linear
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.ranking import likeliest
 from tests import families
@@ -197,6 +198,29 @@ def test_as_many_tokens_a_step_as_on_a_cpu(method: str, monkeypatch: pytest.Monk
         got, expected = (each.generate(prompt, method, memory={}, **options).trace for each in (ours, there))
         assert [step.path for step in got.steps] == [step.path for step in expected.steps]
     assert failures == []
+
+
+@pytest.mark.parametrize("rows", [2, 16, 17, 64, 128])
+@pytest.mark.parametrize(("outputs", "inputs"), [(960, 576), (2048, 2048), (4096, 14_336), (32_000, 256)])
+def test_a_row_of_a_product_does_not_depend_on_how_many_there_are(outputs: int, inputs: int, rows: int) -> None:
+    """Only a device shows it: its tensor cores take blocks of other sizes for more rows."""
+    made = torch.Generator("cuda").manual_seed(0)
+    x, weight = (
+        torch.randn(count, inputs, device="cuda", dtype=torch.bfloat16, generator=made) for count in (rows, outputs)
+    )
+    multiply = linear(weight, None)
+    assert torch.equal(multiply(x[-1:]), multiply(x)[-1:])
+
+
+@pytest.mark.parametrize("method", ["jacobi", "draft_model", "prompt_lookup", "kangaroo"])
+def test_chains_write_one_text_in_bf16(method: str) -> None:
+    """A token has the same numbers as a guess that it has alone, where guesses stand in the order of the text."""
+    ours, _ = engine("llama", torch.bfloat16)
+    for seed in range(10):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        options = {"max_new_tokens": 60, "end_tokens": ()}
+        expected = ours.generate(prompt, **options).ids
+        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
 
 
 @pytest.mark.parametrize("method", METHODS)
