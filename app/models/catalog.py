@@ -26,6 +26,7 @@ from decoding.default_model import best_model
 from decoding.embedded import FOLDERS, MEDUSA_2, TARGET
 from decoding.errors import ParamError
 from decoding.hub import HubId, fetched
+from decoding.packed import ASSETS
 from decoding.params import check_count, shown
 from decoding.parts import NAMED_PARTS
 
@@ -43,7 +44,10 @@ _KEYS = tuple(field.name for field in fields(CatalogEntry) if field.name not in 
 
 POCKET = CatalogEntry(TARGET, TARGET)
 _WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)
-EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
+_SLOW = ASSETS / "samples" / "slow-drafter"  # for the lesson on debugging: the doctor finds what is wrong with it
+_WITH_SLOW_DRAFTER = CatalogEntry("pocket-slow-drafter", TARGET, part_places={"eagle": str(_SLOW)})
+_HERE = [POCKET, *[_WITH_HEADS] * FOLDERS[MEDUSA_2].is_dir(), *[_WITH_SLOW_DRAFTER] * _SLOW.is_dir()]
+EMBEDDED = {entry.name: entry for entry in _HERE}
 SMOLLM2 = CatalogEntry("SmolLM2 135M", smollm2.NAME)
 # For machines that can hold them; their drafters speak the same tokens.
 _LARGE = (  # each with the bytes of its weights in bfloat16, the drafter's included

@@ -31,9 +31,9 @@ def test_the_list_begins_with_the_best_that_is_ready(monkeypatch: pytest.MonkeyP
     """A newcomer meets English where it can be had, and pocket works everywhere; a large model has to fit."""
     monkeypatch.setattr(catalog, "machine_memory", lambda: 2e12)
     monkeypatch.setattr(smollm2, "packaged", lambda: None)
-    assert list(default_catalog()) == ["pocket", "pocket-medusa-2", "SmolLM2 135M"]
+    assert list(default_catalog()) == ["pocket", "pocket-medusa-2", "pocket-slow-drafter", "SmolLM2 135M"]
     monkeypatch.setattr(smollm2, "packaged", lambda: Path("SmolLM2.gguf"))
-    assert list(default_catalog()) == ["SmolLM2 135M", "pocket", "pocket-medusa-2"]
+    assert list(default_catalog()) == ["SmolLM2 135M", "pocket", "pocket-medusa-2", "pocket-slow-drafter"]
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B", "Mistral 7B", "Qwen3 8B"]
     monkeypatch.setattr(catalog, "machine_memory", lambda: 16e9)
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B"]

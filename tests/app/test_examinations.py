@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ import pytest
 from app.jobs import examination
 from app.jobs.examination import Examination
 from app.jobs.runner import JobRunner
-from app.models.catalog import POCKET
+from app.models.catalog import EMBEDDED, POCKET
 from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
 from decoding.errors import ParamError
-from tests.doctor.breaks import entry
-from tests.doctor.planted import P, Planted, plant
 
 from .conftest import TOY, lines
 
@@ -49,15 +46,14 @@ def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str)
 
 
 @pytest.mark.slow
-def test_a_broken_one_has_both_curves_and_no_folder_is_named(tmp_path: Path) -> None:
+def test_the_drafter_of_the_lesson_has_both_curves_and_no_folder_is_named() -> None:
     """A visitor must not see where the host keeps its files."""
-    folder = plant(Planted(P, "eagle", "", entry(norm_before_residual=False)), tmp_path / "drafter")
-    ill = replace(POCKET, name="ill", part_places={"eagle": str(folder)})
-    [*_, last] = got = examined(JobRunner(ModelPool({"ill": ill}), TraceStore()), ill, "eagle3")
+    ill = EMBEDDED["pocket-slow-drafter"]
+    [*_, last] = got = examined(JobRunner(ModelPool({ill.name: ill}), TraceStore()), ill, "eagle3")
     assert [fault["flag"] for fault in last["report"]["faults"]] == ["norm_before_residual"]
     given, mended = last["report"]["charts"]["light"]["data"]
     assert given["y"][0] < mended["y"][0] and "mended" in mended["name"]
-    assert str(tmp_path) not in str(got)
+    assert "samples" not in str(got)
 
 
 def test_stop_ends_an_examination(doctor_jobs: JobRunner) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
+from app.address import parse
+from app.controls import runnable
+from app.models.catalog import default_catalog
 from app.pages.learn import functions
 from app.state import AppState
 from app.store.lessons import Lessons
@@ -56,6 +61,17 @@ def test_a_lessons_recording_is_titled_by_its_lesson(tmp_path: Path) -> None:
         assert app_state.lessons.title_of(run) != f"Lesson: {run}"
     assert [app_state.lessons.title_of(run) for run in ("lookahead", "../verify", "", None, 3, ["slow"])] == [None] * 6
     assert Lessons(tmp_path).title_of("lesson-lookup-k16") is None
+
+
+def test_a_link_to_a_run_fills_the_form() -> None:
+    """A model that the page does not offer would be passed over in silence."""
+    lessons = Lessons()
+    texts = json.dumps([lessons.lesson(each["id"]) for each in lessons.contents()])
+    links = re.findall(r'"(screen=run[^"]*)"', texts)
+    assert links
+    for link in links:
+        state = parse(dict(parse_qsl(link)), default_catalog())
+        assert state.problems == [] and state.model and state.method in runnable(default_catalog()[state.model])
 
 
 @pytest.mark.slow

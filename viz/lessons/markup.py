@@ -1,4 +1,4 @@
-"""Turns the prose of a lesson into spans: plain, bold or code, words of the glossary, and links to the Cost page."""
+"""Turns the prose of a lesson into spans: plain, bold or code, words of the glossary, and links to other screens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TextSpan = dict[str, str]
 GLOSSARY = FOLDER / "glossary.md"
 _FACT = re.compile(r"\{\{(.+?)\}\}")
 _MARKUP = re.compile(
-    r"\*\*(?P<bold>[^*]+)\*\*|`(?P<code>[^`]+)`|\[(?P<word>[^\]]+)\]\((glossary:(?P<entry>[a-z-]+)|(?P<screen>screen=cost[\w.:,=&-]*))\)"
+    r"\*\*(?P<bold>[^*]+)\*\*|`(?P<code>[^`]+)`|\[(?P<word>[^\]]+)\]\((glossary:(?P<entry>[a-z-]+)|(?P<screen>screen=(?:run|cost)[\w.:,=&-]*))\)"
 )
 _ENTRY = re.compile(r"- \*\*(?P<word>[^*]+)\*\* \{#(?P<name>[a-z-]+)\}: (?P<sentence>.+)")
 

@@ -49,12 +49,13 @@ export class Words {
 }
 
 /**
- * A link to another screen, which is turned to in this page.
+ * A link to another screen, which is turned to in this page; but the form of a run is filled as the page is loaded.
  * @param {string} query
  * @param {string} words
  */
 const linkTo = (query, words) => {
   const link = el("a", { class: "app-learn-link", href: addressOf(query, {}) }, words);
+  if (new URLSearchParams(query).get("screen") === "run") return link;
   link.addEventListener("click", (event) => {
     const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
     if (button || ctrlKey || metaKey || shiftKey || altKey) return;
