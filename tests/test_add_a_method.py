@@ -66,6 +66,7 @@ def play(trace: Trace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return got[0], [line for line in got if line["kind"] == "step"]
 
 
+@pytest.mark.slow
 def test_its_text_is_the_targets_own(model: Engine, trace: Trace) -> None:
     plain = model.generate(PROMPT, max_new_tokens=24)
     assert trace.ids == tuple(plain.ids)

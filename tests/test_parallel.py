@@ -181,6 +181,7 @@ def test_what_ranks_cannot_judge_or_record_is_refused(world: World) -> None:
         assert "torchrun" in report["special"]["no ranks at all"]
 
 
+@pytest.mark.slow
 def test_a_killed_rank_ends_the_others(tmp_path: Path) -> None:
     """They must neither wait for it nor end with a traceback."""
     first, last = start(run_and_die, tmp_path, 2)

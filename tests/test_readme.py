@@ -26,7 +26,6 @@ from tests import ROOT
 from tools import pack_assets
 from tools.page import free_port
 from viz.lessons import __main__ as lessons_command
-from viz.lessons.lesson import FOLDER as LESSONS
 from viz.methods import SCREENS
 
 GUIDES = [
@@ -116,14 +115,6 @@ def test_commands_that_are_only_shown_have_these_flags(guide: str) -> None:
 def check_flags(words: list[str]) -> None:
     unknown = {word for word in words if re.fullmatch(r"--[a-z-]+", word)} - flags_of(build_parser(), words)
     assert not unknown, f"{' '.join(words)}: no {unknown}"
-
-
-def test_what_a_lesson_tells_to_type_can_be_typed() -> None:
-    typed = [words for path in LESSONS.glob("*.md") for words in inline(path.read_text(encoding="utf-8"))]
-    assert typed
-    for words in typed:
-        check_flags(words)
-        assert all((ROOT / word).exists() for word in words if word.startswith("assets/")), words
 
 
 MAKE_TARGETS = sorted(

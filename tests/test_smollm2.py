@@ -91,6 +91,7 @@ TRIED = {
 OTHERS = [name for name in READY if name not in {"autoregressive", *TRIED["float32"], *TRIED["bfloat16"]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "methods"),
     [

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.types import JSON
 
+from .decision import decide, undecided
 from .evidence import STEEPNESS, gather
 from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses, measure_wiring
-from .probes import AS_STORED, UNDECIDED, Check, Probe
+from .probes import AS_STORED, Check, Probe
 from .references import card, references
-from .verdict import FEWEST, Fault, ProbeOutcome, compare, interval
+from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
     from ..prompts.tasks import Task
@@ -33,7 +34,6 @@ _TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
 _PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on all texts, and that are measured
 _DEEPER = {"taps", "exit_layer"}  # judged by acceptance alone: a later layer brings any drafter closer to the target
 _LITTLE = 1.5  # tokens per step
-_TOLD_APART, _ERROR = 2.0, 0.05  # standard errors, at least, and the chance that an interval misses a difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def examine(
         faults.append(Fault.measured(best_outcome))
         wiring, best = best_outcome.probe.wiring, best_outcome.other
     yield "looking at what each part does", 0.9
-    decisions = [_decide(examined, check, wiring, fit, texts, seed) for check in _undecided(checks, faults)]
+    decisions = [decide(examined, check, wiring, fit, texts, seed) for check in undecided(checks, faults)]
     wiring, best = next(((each.wiring, each.best) for each in decisions), (wiring, best))
     shares, hint = references(examined.model, texts, depth), ""
     promised = card(examined.folder) if examined.folder else {}
@@ -191,7 +191,7 @@ def examine(
         better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)
         hint = f" Better, but still wrong: {better}."
         faults, wiring, best = [], examined.given, given
-        decisions = [_decide(examined, check, wiring, fit, texts, seed) for check in _undecided(checks, faults)]
+        decisions = [decide(examined, check, wiring, fit, texts, seed) for check in undecided(checks, faults)]
         wiring, best = next(((each.wiring, each.best) for each in decisions), (wiring, best))
         evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     faults += [each.fault for each in decisions]
@@ -219,48 +219,6 @@ def examine(
         hint=hint,
         remark=" ".join(f" Although {check.sentence}, its guesses fit this model." for check in other),
     )
-
-
-class _Decision(NamedTuple):
-    """Which value an entry should have that is missing, with the other entries as in the wiring."""
-
-    fault: Fault
-    wiring: Any
-    best: AcceptedGuesses
-
-
-def _undecided(checks: Sequence[Check], faults: Sequence[Fault]) -> list[Check]:
-    """List the checks of missing entries whose other value is not a fault that was measured."""
-    mended = {fault.flag for fault in faults}
-    return [check for check in checks if check.better == UNDECIDED and check.flag not in mended]
-
-
-def _decide(
-    examined: Examined, check: Check, wiring: Any, fit: TargetFit, texts: Sequence[Text], seed: int
-) -> _Decision:
-    """Choose between the two values by the distance from the target's distributions, and say how sure the choice is.
-
-    After a short training hardly a guess is right, but the distance shows which states the drafter learnt from.
-    """
-    other = next(probe for probe in examined.probes(wiring) if probe.flag == check.flag)
-    change = compare_fit(fit.divergence(wiring), fit.divergence(other.wiring))
-    used, tried = (measure_wiring(examined, each, texts, examined.depth) for each in (wiring, other.wiring))
-    sides = [(other.given, wiring, used, change.before), (other.other, other.wiring, tried, change.after)]
-    (worse, _, less, far), (value, chosen, best, near) = sides if change.sureness > 0 else sides[::-1]
-    sentence = (
-        f"{check.sentence}: with {_spelt(value)} it is {near:.2f} nats from the target's distributions and writes "
-        f"{best.tokens_per_step:.2f} tokens per step, with {_spelt(worse)} {far:.2f} and {less.tokens_per_step:.2f}"
-    )
-    if abs(change.sureness) < _TOLD_APART:
-        sentence += ", which is no sure difference"
-    sentence += f": set {check.flag} to {_spelt(value)} in config.json"
-    gain = interval(less, best, _ERROR, seed)
-    tokens = round(less.tokens_per_step, 4), round(best.tokens_per_step, 4)
-    return _Decision(Fault(check.name, check.flag, None, value, *tokens, gain, sentence), chosen, best)
-
-
-def _spelt(value: JSON) -> str:
-    return str(value).lower()
 
 
 def _spares(fault: Fault) -> bool:

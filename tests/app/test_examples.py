@@ -71,6 +71,7 @@ def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -
     assert (run.summary.mean_acceptance_length > 1.4) == (not example.sampling)  # at a high temperature all lose
 
 
+@pytest.mark.slow
 def test_the_first_english_answer_is_right(smol: Engine) -> None:
     first = examples_for("smollm2")[0]
     answer = smol.generate(smol.as_turn(first.prompt), max_new_tokens=60).text

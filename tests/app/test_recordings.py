@@ -121,6 +121,7 @@ def test_the_index_opens_each_at_the_step_that_the_rule_says(traces: list[Trace]
     assert [each.step for each in ALL] == [opening_step(trace) for trace in traces]
 
 
+@pytest.mark.slow
 def test_a_card_shows_the_speedup_of_the_recorded_race_and_none_that_cannot_be(traces: list[Trace]) -> None:
     """The same run was 1.50 times as fast on its card as autoregressive decoding, and 1.20 times in the race."""
     plain = {str(task(trace)): trace for trace in traces if trace.header.method == "autoregressive"}

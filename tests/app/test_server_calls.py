@@ -216,6 +216,7 @@ def hostile() -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_at_once(functions: dict[str, ServerFunction], app_state: AppState) -> None:
     """A few kilobytes that took hundreds of megabytes, or the reading queue for twenty seconds."""
     for sentence, sent in bombs().items():

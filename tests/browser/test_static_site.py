@@ -135,6 +135,7 @@ def test_lessons_and_gallery_open_as_files(new_page: NewPage, site: Path) -> Non
     page.wait_for_function("SpecscopeApp.shown.viewer.player.record.head.header.method === 'lookahead'")
 
 
+@pytest.mark.slow
 def test_without_scripts_there_are_text_and_tables(site: Path) -> None:
     index = (site / "index.html").read_text(encoding="utf-8")
     assert "<noscript>" in index and 'href="lessons/verify.html"' in index

@@ -249,7 +249,7 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
     assert "no change improves it" in examination.verdict and examination.given is examination.best
 
 
-@pytest.mark.parametrize("seed", [pytest.param(seed, marks=nightly if seed > 1 else slow) for seed in range(8)])
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=nightly if seed else slow) for seed in range(8)])
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
     """In all 32 examinations a false alarm in every tenth would be seen with 97%; in eight, one in every third."""
     for kind in ("eagle", "medusa", "kangaroo", "draft"):
@@ -378,6 +378,7 @@ def test_noise_wins_as_seldom_as_it_may() -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The keys of a fault, and exit codes: 0 healthy, 1 a fault, 2 a mistake, 3 poor without a cause."""
     folder = broken("eagle", entry(norm_before_residual=False), tmp_path / "drafter")

@@ -78,7 +78,7 @@ REPORTED = 14
     "planted",
     [
         *(pytest.param(e, marks=slow, id=e.id) for e in FAULTS[:REPORTED]),
-        *cases([*FAULTS[REPORTED:], *HELD_OUT, *LATER], 6),
+        *cases([*FAULTS[REPORTED:], *HELD_OUT, *LATER], 12),
     ],
 )
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
         assert any(not each.fine and each.sentence in report.verdict for each in report.evidence)
 
 
-@pytest.mark.parametrize("planted", cases(HEALTHY, 3))
+@pytest.mark.parametrize("planted", cases(HEALTHY, 6))
 def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Path) -> None:
     report = examined(planted, tmp_path / "drafter")
     assert report.healthy, report.verdict

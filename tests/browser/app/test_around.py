@@ -106,6 +106,7 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
     assert [each["id"] for each in report["violations"] if each["impact"] in ("serious", "critical")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["light"]))
 def test_a_pressed_button_is_legible_under_the_pointer(new_page: NewPage, served: Served, theme: str) -> None:
     page = served.open(new_page(), f"?__theme={theme}")

@@ -160,6 +160,7 @@ def debug(shared: DebugPage) -> Iterator[DebugPage]:
     shared.page.evaluate("document.querySelectorAll('dialog[open]').forEach((box) => box.close())")
 
 
+@pytest.mark.slow
 def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     """Such a page had no Debug tab; nor may what it opens with turn back who has turned to it already."""
     held = list[Any]()

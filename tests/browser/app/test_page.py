@@ -180,6 +180,7 @@ def test_hostile_addresses_and_texts_are_inert(new_page: NewPage, served: Served
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.goto(served.address + "?screen=race&methods=autoregressive,lookahead,draft_model&length=24&prompt=Monday%3A")
