@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HELP = "convert other engines' records to a run folder"
 EXAMPLE = "python -m decoding import assets/samples/vllm.jsonl --out imported"
+_NAMED = 4  # columns that lack for one reason; --json names all
 _METHODS = {"draft": "draft_model"} | {name: part.method for name, part in NAMED_PARTS.items()}
 
 
@@ -158,4 +159,5 @@ def _show(report: dict[str, JSON]) -> None:
         else:
             by_reason[reason] = ["the guesses one by one"]
     for reason, keys in by_reason.items():
-        print(paint.fit(paint.dim(f"without {', '.join(keys)}: {one_line(reason)}")))
+        more = [f"{len(keys) - _NAMED} more columns"] if len(keys) > _NAMED + 1 else keys[_NAMED:]
+        print(paint.fit(paint.dim(f"without {', '.join([*keys[:_NAMED], *more])}: {one_line(reason)}")))

@@ -20,6 +20,7 @@ from .fit import FEW, LEAST, FitChange, TargetFit, compare_fit
 from .heads import FEWEST, KEPT, check_heads, count_right, head_names
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
+from .references import Promise
 
 if TYPE_CHECKING:
     from .probes import Examined
@@ -43,7 +44,7 @@ def gather(
     texts: Sequence[Text],
     measured: AcceptedGuesses,
     shares: Mapping[str, float],
-    promised: Mapping[int, float],
+    promised: Promise | None,
 ) -> list[Check]:
     """List the evidence about a drafter; each item is fine or not."""
     scaled, few = fit.divergences(wiring, SCALES), fit.divergence(wiring, FEW)
@@ -64,7 +65,7 @@ def gather(
         check_heads(right) if right else _check_fall(measured),
         _check_certainties(examined.method, scaled, numbers, good, parts),
         _merged([_check_parts(each, examined.young) for each in parts]),
-        *([_check_card(promised, measured)] if promised else []),
+        *([check_promise(promised, measured)] if promised else []),
     ]
 
 
@@ -186,10 +187,11 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]], young: bool) -> Check
     return Check("parts", "parts", fine=True, sentence=sentence)
 
 
-def _check_card(promised: Mapping[int, float], measured: AcceptedGuesses) -> Check:
-    """Compare the first guess with what the drafter's card tells of it."""
-    first, wanted = measured.survival[0], promised[min(promised)]
-    sentence = f"the first guess is right at {first:.0%} of the positions, and {wanted:.0%} on its card"
+def check_promise(promised: Promise, measured: AcceptedGuesses) -> Check:
+    """Compare the first guess with what the drafter's card or training log tells of it."""
+    first, wanted = measured.survival[0], promised.shares[min(promised.shares)]
+    where = "on its card" if promised.source == "card" else f"in its {promised.source}"
+    sentence = f"the first guess is right at {first:.0%} of the positions, and {wanted:.0%} {where}"
     error = sqrt(first * (1 - first) / float(measured.places.sum()))
     fine = first + _OF_USE * error >= _CARD * wanted
     return Check("card", "card", fine=fine, sentence=sentence, given=first, better=wanted)

@@ -20,7 +20,7 @@ from .evidence import STEEPNESS, gather
 from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses, measure_wiring
 from .probes import AS_STORED, Check, Probe
-from .references import card, references
+from .references import promise, references
 from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def examine(
     decisions = [decide(examined, check, wiring, fit, texts, seed) for check in undecided(checks, faults)]
     wiring, best = next(((each.wiring, each.best) for each in decisions), (wiring, best))
     shares, hint = references(examined.model, texts, depth), ""
-    promised = card(examined.folder) if examined.folder else {}
+    promised = promise(examined.folder) if examined.folder else None
     evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     if not all(each.fine for each in evidence) and any(_spares(fault) for fault in faults):
         better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .texts import Text
 
 _LONGEST = 3  # tokens of the ending that prompt lookup finds again
+_MOST_BYTES = 2**20  # of a README or a log, from its end
 _ROW = re.compile(
     r"^\|\s*(?:guess|head) (\d+)\s*\|[^|]*\|\s*([\d.]+)%|^\|\s*(adapter|drafter)\s*\|[^|]*\|\s*([\d.]+)%", re.M
 )
@@ -32,14 +34,39 @@ def references(model: AnyDecoder, texts: Sequence[Text], depth: int) -> Mapping[
     return {**shares, **_exits(model, texts, depth)}
 
 
-def card(folder: Path) -> Mapping[int, float]:
-    """Read from a drafter's README how often each of its guesses was right when it had been trained, from 1."""
-    path = folder / "README.md"
+class Promise(NamedTuple):
+    """How often each of a drafter's guesses was right when it had been trained, from 1, and where that is written."""
+
+    shares: Mapping[int, float]
+    source: str
+
+
+def promise(folder: Path) -> Promise | None:
+    """Read what a drafter's README tells, or else what its training measured last."""
+    rows = _ROW.findall(_text(folder / "README.md"))
+    if rows:
+        return Promise({int(number or 1): float(share or alone) / 100 for number, share, _, alone in rows}, "card")
+    for line in reversed(_text(folder / "training" / "log.jsonl").splitlines()):
+        if (shares := _measured(line)) is not None:
+            return Promise(dict(enumerate(shares, start=1)), "training log")
+    return None
+
+
+def _text(path: Path) -> str:
+    """Return the end of a text; nothing of what is no file, or no text."""
     try:
-        text = path.read_text(encoding="utf-8")[:100_000] if path.is_file() else ""
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return {int(number or 1): float(share or alone) / 100 for number, share, _, alone in _ROW.findall(text)}
+        return path.read_bytes()[-_MOST_BYTES:].decode(errors="replace") if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _measured(line: str) -> list[float] | None:
+    """Return the shares of first choices that a line of a training log gives; None if it gives none."""
+    try:
+        shares = [head["top"][0] for head in json.loads(line)["held_out"]["heads"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return shares if shares and all(type(share) is float and 0.0 <= share <= 1.0 for share in shares) else None
 
 
 def _lookup(texts: Sequence[Text], depth: int) -> float:

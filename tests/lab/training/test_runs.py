@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from analysis.doctor.references import promise
 from cli.arguments import Parser
 from cli.train_flags import add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
 from cli.train_parts import train_eagle3, train_kangaroo, train_medusa
@@ -130,6 +131,10 @@ def test_a_drafter_of_features_from_files_to_files(home: Path, capsys: pytest.Ca
     weights = (home / "out" / "model.safetensors").read_bytes()
     assert eagle3(*given(home), *flags, "--draft-vocabulary", "40") == 0  # it goes on from where it ended
     assert (home / "out" / "model.safetensors").read_bytes() == weights
+    told = promise(home / "out")
+    (home / "out" / "README.md").unlink()
+    logged = promise(home / "out")
+    assert told is not None and logged is not None and told.shares.keys() == logged.shares.keys() == {1, 2}
 
 
 @pytest.mark.parametrize(
