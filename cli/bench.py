@@ -51,7 +51,7 @@ def add_question_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         metavar="FILE",
-        help='"english", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
+        help='"english", "long", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
     )
     parser.add_argument("--limit", metavar="N", help="use only N tasks, spread over their kinds")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")

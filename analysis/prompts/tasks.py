@@ -14,8 +14,8 @@ from decoding.packed import ASSETS
 
 from .conversations import first_answers, read_object
 
-ENGLISH = "english"
-SUITES = {ENGLISH: ASSETS / "english" / "tasks.jsonl", TARGET: TASKS}  # names for --tasks
+ENGLISH, LONG = "english", "long"  # the latter for contexts of 8,192 tokens: pages and code of ours, and what to do
+SUITES = {**{name: ASSETS / name / "tasks.jsonl" for name in (ENGLISH, LONG)}, TARGET: TASKS}  # names for --tasks
 _MOST_BYTES = 64 * 2**20
 _MOST_LINES = 100_000
 

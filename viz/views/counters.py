@@ -303,7 +303,7 @@ def _digits(row: CounterRow, value: float) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Return five digits are more than the screen shows."""
+    """Round to five digits, which is more than the screen shows."""
     if isinstance(value, list):
         return [_short(part) for part in value]
     if isinstance(value, float) and not isfinite(value):
