@@ -34,11 +34,11 @@ def test_the_list_begins_with_the_best_that_is_ready(monkeypatch: pytest.MonkeyP
     assert list(default_catalog()) == ["pocket", "pocket-medusa-2", "pocket-slow-drafter", "SmolLM2 135M"]
     monkeypatch.setattr(smollm2, "packaged", lambda: Path("SmolLM2.gguf"))
     assert list(default_catalog()) == ["SmolLM2 135M", "pocket", "pocket-medusa-2", "pocket-slow-drafter"]
-    assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B", "Mistral 7B", "Qwen3 8B"]
+    assert list(default_catalog(download=True))[4:] == ["SmolLM2 1.7B", "Mistral 7B", "Qwen3 8B"]
     monkeypatch.setattr(catalog, "machine_memory", lambda: 16e9)
-    assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B"]
+    assert list(default_catalog(download=True))[4:] == ["SmolLM2 1.7B"]
     monkeypatch.setattr(catalog, "fetched", lambda *arguments, **options: Path())
-    assert list(default_catalog())[3:] == ["SmolLM2 1.7B"]
+    assert list(default_catalog())[4:] == ["SmolLM2 1.7B"]
 
 
 def test_no_click_of_a_visitor_fetches_what_the_owner_did_not_allow(monkeypatch: pytest.MonkeyPatch) -> None:
