@@ -21,7 +21,7 @@ real: $(VENV)/real-ready  ## SmolLM2 135M with what every method needs, ready fo
 # Processes that tests start find our modules compiled, whatever this shell has asked Python for.
 test test-rest test-all: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/dev-ready  ## every promise, in about ten minutes on two cores
+test: $(VENV)/dev-ready  ## every promise, in nine minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
 test-rest: $(VENV)/dev-ready node_modules/ready  ## what test-all adds to test: slow tests, and more samples where test takes few
