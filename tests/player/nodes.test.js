@@ -34,13 +34,7 @@ test("the path is in the order of depth, whatever the order of the draft", () =>
   const nodes = columns({ token: [1, 2, 3, 4], parent: [-1, 0, 1, 0], fate: [ROOT, ACCEPTED, ACCEPTED, REJECTED] });
   assert.deepEqual(nodes.path, [0, 1, 2]);
   const root = columns({ token: [1], parent: [-1], fate: [ROOT] });
-  assert.deepEqual([root.path, root.place], [[0], [0]]);
-});
-
-test("nodes with the same tokens from the root stand for one place", () => {
-  assert.deepEqual(columns(TREE).place, [0, 1, 1, 3, 3, 5, 6]);
-  const apart = columns({ token: [9, 10, 11, 12, 12], parent: [-1, 0, 0, 1, 2], fate: [ROOT, 0, 0, 0, 0] });
-  assert.deepEqual(apart.place, [0, 1, 2, 3, 4]);
+  assert.deepEqual(root.path, [0]);
 });
 
 test("a node sees its ancestors, as far back as a sliding window", () => {

@@ -38,25 +38,5 @@ export const nodeColumns = (step, record) => {
     choice: recorded(columns.choice), p: recorded(columns.p), q: recorded(columns.q), u: recorded(columns.u),
     source: strings(columns.source), readers: strings(columns.readers),
     inspired: new Set(recorded(columns.inspired) ?? []),
-    place: samePlaces(token, parent),
   };
-};
-
-/**
- * Return for every node the first node with the same tokens from the root to it: both are one position in the text.
- * @param {Numbers} token
- * @param {Numbers} parent
- */
-const samePlaces = (token, parent) => {
-  /** @type {Map<string, number>} */
-  const firsts = new Map();
-  /** @type {number[]} */
-  const places = [];
-  for (let node = 0; node < token.length; node += 1) {
-    const way = node ? `${places[parent[node]]},${token[node]}` : "";
-    const first = firsts.get(way) ?? node;
-    firsts.set(way, first);
-    places.push(first);
-  }
-  return places;
 };

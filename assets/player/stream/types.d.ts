@@ -223,7 +223,6 @@ export interface Nodes {
   depth: Int16Array;
   path: number[]; // the accepted nodes, the root first
   explored: Set<number>; // nodes that are no guesses: they are read to learn from
-  place: number[]; // of each node: the first node with the same tokens from the root to it
   row: (number | null)[]; // in the picture of the tree; null for a node that is not in it
 }
 

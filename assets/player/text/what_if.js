@@ -67,10 +67,12 @@ export const choiceAt = (record, { step: k, node, own }) => {
   if (own) return { guess: false, keep: record.ownAt(k).place };
   const nodes = record.nodesAt(k);
   if (node === 0 || nodes.explored.has(node)) return { guess: false, keep: null };
-  const written = new Set(nodes.path.map((each) => nodes.place[each]));
-  const guess = !written.has(nodes.place[node]);
+  const { root, accepted, twin } = record.fates;
+  /** @param {number} each */
+  const written = (each) => [root, accepted, twin].includes(nodes.fate[each]);
+  const guess = !written(node);
   const place = nodes.depth[node] - 1;
   // A guess after a rejected guess has no position in the text.
-  const keep = written.has(nodes.place[nodes.parent[node]]) && place <= record.steps[k].emitted.length ? place : null;
+  const keep = written(nodes.parent[node]) && place <= record.steps[k].emitted.length ? place : null;
   return { guess, keep };
 };
