@@ -1,4 +1,4 @@
-"""the model of heads and adapters: frozen, or learning through LoRA, with its original still inside."""
+"""The model of heads and adapters: frozen, or learning through LoRA, with its original still inside."""
 
 from __future__ import annotations
 
