@@ -46,8 +46,8 @@ POCKET = CatalogEntry(TARGET, TARGET)
 _WITH_HEADS = CatalogEntry(MEDUSA_2, MEDUSA_2)
 _SLOW = ASSETS / "samples" / "slow-drafter"  # for the lesson on debugging: the doctor finds what is wrong with it
 _WITH_SLOW_DRAFTER = CatalogEntry("pocket-slow-drafter", TARGET, part_places={"eagle": str(_SLOW)})
-_HERE = [POCKET, *[_WITH_HEADS] * FOLDERS[MEDUSA_2].is_dir(), *[_WITH_SLOW_DRAFTER] * _SLOW.is_dir()]
-EMBEDDED = {entry.name: entry for entry in _HERE}
+_SHIPPED = ((POCKET, True), (_WITH_HEADS, FOLDERS[MEDUSA_2].is_dir()), (_WITH_SLOW_DRAFTER, _SLOW.is_dir()))
+EMBEDDED = {entry.name: entry for entry, is_here in _SHIPPED if is_here}
 SMOLLM2 = CatalogEntry("SmolLM2 135M", smollm2.NAME)
 # For machines that can hold them; their drafters speak the same tokens.
 _LARGE = (  # each with the bytes of its weights in bfloat16, the drafter's included

@@ -37,6 +37,15 @@ def engine(family: str, dtype: torch.dtype) -> tuple[Engine, torch.nn.Module]:
     return families.machine(family, torch.empty(0, dtype=dtype, device="cuda"), noise=0.01), model
 
 
+def writes_the_plain_text(ours: Engine, method: str, prompts: int) -> None:
+    """Assert that a method writes the text of autoregressive decoding."""
+    for seed in range(prompts):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        options = {"max_new_tokens": 60, "end_tokens": ()}
+        expected = ours.generate(prompt, **options).ids
+        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
+
+
 @pytest.mark.parametrize("family", families.FAMILIES)
 def test_logits_equal_transformers(family: str) -> None:
     """A kernel that only exists on CUDA can be wrong only there."""
@@ -55,11 +64,7 @@ def test_logits_equal_transformers(family: str) -> None:
 def test_greedy_tokens_equal_autoregressive_ones(family: str, method: str) -> None:
     """Step shapes choose other kernels on CUDA: in float32 the tokens must still be the same."""
     ours, _ = engine(family, torch.float32)
-    for seed in range(5):
-        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
-        options = {"max_new_tokens": 60, "end_tokens": ()}
-        expected = ours.generate(prompt, **options).ids
-        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
+    writes_the_plain_text(ours, method, 5)
 
 
 @pytest.mark.parametrize("family", families.FAMILIES)
@@ -214,13 +219,9 @@ def test_a_row_of_a_product_does_not_depend_on_how_many_there_are(outputs: int, 
 
 @pytest.mark.parametrize("method", ["jacobi", "draft_model", "prompt_lookup", "kangaroo"])
 def test_chains_write_one_text_in_bf16(method: str) -> None:
-    """A token has the same numbers as a guess that it has alone, where guesses stand in the order of the text."""
+    """Where guesses stand in the order of the text, a token has the same numbers as a guess and alone."""
     ours, _ = engine("llama", torch.bfloat16)
-    for seed in range(10):
-        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
-        options = {"max_new_tokens": 60, "end_tokens": ()}
-        expected = ours.generate(prompt, **options).ids
-        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
+    writes_the_plain_text(ours, method, 10)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -228,11 +229,7 @@ def test_equal_rows_write_one_text_in_bf16(method: str, monkeypatch: pytest.Monk
     """Products of one shape give a row the same numbers, whatever the other rows are."""
     monkeypatch.setenv(SAME_ROWS, "64")
     ours, _ = engine("llama", torch.bfloat16)
-    for seed in range(5):
-        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
-        options = {"max_new_tokens": 60, "end_tokens": ()}
-        expected = ours.generate(prompt, **options).ids
-        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
+    writes_the_plain_text(ours, method, 5)
 
 
 def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
