@@ -17,6 +17,7 @@ from tools.page import serving
 from .test_child_process import is_gone_within
 
 
+@pytest.mark.long
 @pytest.mark.slow  # a rehearsal of all attacks; tests/app holds the page to each of its bounds
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()

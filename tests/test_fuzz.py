@@ -30,6 +30,7 @@ def test_every_path_answers_hostile_inputs(tmp_path: Path) -> None:
     assert len(fuzz.sent) == 9 and not errors_in(log)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_visitors_are_served_or_refused_and_the_server_counts_the_same(tmp_path: Path) -> None:
     with serving(tmp_path / "log", *LOAD_FLAGS) as page:
@@ -38,6 +39,7 @@ def test_visitors_are_served_or_refused_and_the_server_counts_the_same(tmp_path:
         assert outcomes.total() == 50 and outcomes[SERVED] >= 17 and outcomes[REFUSED] == counted(page)[REFUSED]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_run_of_a_mixed_crowd_passes_the_oracle(tmp_path: Path) -> None:
     with serving(tmp_path / "log", *SOAK_FLAGS) as page:

@@ -143,6 +143,7 @@ def test_some_answers_of_every_kind_are_right(engine: Engine, tasks: tuple[Task,
     assert 0.4 <= total(qualities).entropy <= 2.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tuple[Task, ...]) -> None:
     """What the card says, measured again: a checker tells of every answer whether it is right."""

@@ -65,6 +65,7 @@ PROGRAMS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", [each for each in GUIDES if blocks(each, "sh") and each != OF_ITS_OWN])
 def test_the_commands_run_one_after_the_other(

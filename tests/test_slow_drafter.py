@@ -45,6 +45,7 @@ def typed(command: str) -> int:
     return subprocess.run(words, check=False, timeout=60).returncode
 
 
+@pytest.mark.long
 @pytest.mark.slow  # examines whole drafters; tests/doctor finds the same faults
 def test_the_commands_lead_from_the_complaint_to_the_cure(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every number of tokens that the page quotes, and every sentence, is what a reader will see."""

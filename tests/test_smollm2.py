@@ -35,6 +35,7 @@ def engine() -> Engine:
     return load("smollm2", device="cpu", dtype="float32", download=False)
 
 
+@pytest.mark.long
 @pytest.mark.slow  # tests/model/test_gguf.py compares the two readers on small files of every kind
 def test_it_is_the_model_that_transformers_reads_from_the_same_file(engine: Engine) -> None:
     """Logits of the quantised file by two readers."""

@@ -27,6 +27,16 @@ def test_slow(): pass
 @pytest.mark.nightly
 def test_whole_list(): pass
 """
+LONG = """
+import pytest
+
+@pytest.mark.parametrize("case", range(9))
+def test_each(case): pass
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", range(5))
+def test_long(case): pass
+"""
 MANY = """
 import pytest
 
@@ -46,7 +56,7 @@ def name(path: Path) -> str:
 def run(folder: Path, *flags: str, tests: str = THREE) -> str:
     """Run pytest: by default on a test of each tier, and one that takes more samples in the rest."""
     (folder / "test_three.py").write_text(tests)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  nightly\n  sampled\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  long\n  slow\n  nightly\n  sampled\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -82,6 +92,14 @@ def test_a_sampled_test_has_four_cases_by_default(tmp_path: Path) -> None:
     assert "15 passed, 7 deselected" in run(tmp_path, tests=MANY)
     assert "7 passed, 15 deselected" in run(tmp_path, "--rest", tests=MANY)
     assert "22 passed" in run(tmp_path, "--all", tests=MANY)
+
+
+def test_every_process_begins_with_long_tests(tmp_path: Path) -> None:
+    """Five of them among two processes, each of which is given seven of the fourteen."""
+    printed = run(tmp_path, "-n2", "-v", "--dist", "worksteal", tests=LONG)
+    for process, first, then in (("gw0", (0, 2, 4), 0), ("gw1", (1, 3), 4)):
+        names = [f"test_long[{case}]" for case in first] + [f"test_each[{then}]"]
+        assert re.findall(rf"\[{process}\].*PASSED test_three.py::(\S+)", printed)[: len(names)] == names
 
 
 def test_every_case_meets_two_others() -> None:

@@ -3,6 +3,7 @@
 `pytest` runs the default tier: all tests but those marked `slow`, such as those that start servers, and four cases of
 each test marked `sampled`. `pytest --all` adds the others, and gives tests that take the fixture `everything` more
 samples. `pytest --rest` runs only what `--all` adds. Both tiers are samples: not every setting meets every model.
+Tests marked `long` are begun before the others.
 
 What is left of these lists is marked `nightly`. Whoever changes what such a test judges, as the doctor's thresholds,
 runs `pytest --nightly`.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
@@ -97,7 +99,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _count(config, len(daily) - len(selected))
     deselected = set(items).difference(selected)
     config.hook.pytest_deselected(items=list(deselected))
-    items[:] = selected
+    items[:] = _long_first(selected, getattr(config, "workerinput", {}).get("workercount", 1))
+
+
+def _long_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Begin each process's share of the tests with the long ones: at the end all would wait for the last of them.
+
+    Its share is what xdist hands out at first: as many neighbours as the next process gets, or one fewer.
+    """
+    long = [item for item in items if item.get_closest_marker("long") is not None]
+    others = iter([item for item in items if item.get_closest_marker("long") is None])
+    ordered = list[pytest.Item]()
+    for process in range(processes):
+        share = (len(items) - len(ordered)) // (processes - process)
+        begun = long[process::processes]
+        ordered += [*begun, *islice(others, max(0, share - len(begun)))]
+    return [*ordered, *others]
 
 
 def _thin(items: list[pytest.Item]) -> None:

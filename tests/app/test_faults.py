@@ -100,6 +100,7 @@ def test_a_model_whose_folder_is_removed_decodes_on(models: ModelPool, tmp_path:
     is_served(jobs)
 
 
+@pytest.mark.long
 @slow
 def test_a_thousand_cancelled_runs_leave_nothing(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither turns nor threads nor sessions; of their records as many stay as a visitor may store."""
@@ -144,6 +145,7 @@ def run(page: Page, **changes: Any) -> list[dict[str, Any]]:
     return lines(text)
 
 
+@pytest.mark.long
 @slow
 def test_a_full_memory_and_a_full_disk_cost_one_model(tmp_path: Path) -> None:
     """SmolLM2 is converted into a cache at its first use: where neither has room, the others are served."""
@@ -160,6 +162,7 @@ def test_a_full_memory_and_a_full_disk_cost_one_model(tmp_path: Path) -> None:
         assert "Traceback" not in page.log.read_text()
 
 
+@pytest.mark.long
 @slow
 def test_a_server_that_slept_goes_on(tmp_path: Path) -> None:
     """For longer than an unread run is kept: its clocks jump, as those of a laptop that is opened again."""

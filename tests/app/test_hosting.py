@@ -116,6 +116,7 @@ def test_a_folder_holds_what_the_page_is_served_from(name: str, tmp_path: Path) 
     write_space(FORMS[name], out)  # its own folder is written anew
 
 
+@pytest.mark.long
 @pytest.mark.slow  # every recording is played once
 def test_a_static_space_is_small_and_served_from_plain_files(tmp_path: Path) -> None:
     out = tmp_path / "space"

@@ -21,6 +21,7 @@ from tests import ROOT
 needs_spaces = pytest.mark.skipif(find_spec("spaces") is None, reason="spaces is not installed: pip install spaces")
 
 
+@pytest.mark.long
 @needs_spaces
 @pytest.mark.slow  # a process of its own, which forks others
 def test_runs_and_races_are_live_and_the_visitor_pays() -> None:

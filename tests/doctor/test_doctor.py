@@ -163,7 +163,7 @@ QUICK = {"kangaroo-exit layer"}
 @pytest.mark.parametrize(
     ("kind", "name", "change", "flag", "better"),
     [
-        pytest.param(*c, id=each, marks=() if each in QUICK else slow if at % 2 else nightly)
+        pytest.param(*c, id=each, marks=() if each in QUICK else slow if at % 3 == 1 else nightly)
         for at, c in enumerate(SEEN)
         for each in [f"{c[0]}-{c[1]}"]
     ],
@@ -204,6 +204,7 @@ def test_another_target_is_a_cause_only_of_poor_guesses(kind: str, change: Break
     assert poor and all(sentence in report.verdict for sentence in (check.sentence, *poor))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "name", "change", "flag", "better"),
     [pytest.param(*c, id=f"{c[0]}-{c[1]}", marks=slow if at == 3 else nightly) for at, c in enumerate(SUBTLE)],
@@ -249,6 +250,7 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
     assert "no change improves it" in examination.verdict and examination.given is examination.best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=nightly if seed else slow) for seed in range(8)])
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
     """In all 32 examinations a false alarm in every tenth would be seen with 97%; in eight, one in every third."""
@@ -257,6 +259,7 @@ def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
         assert examination.healthy, examination.verdict
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=slow if k == "draft" else nightly) for k in ("eagle", "medusa", "kangaroo", "draft")]
 )

@@ -35,6 +35,7 @@ def cluster() -> Iterator[Cluster]:
     ray.shutdown()
 
 
+@pytest.mark.long
 @pytest.mark.slow  # a cluster starts for it; how answers become a folder, test_evaluation.py shows
 def test_a_killed_worker_loses_nothing_and_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
     """The tables are those of one process, row by row; every question comes once, whoever died over it."""
