@@ -7,7 +7,7 @@ drafter reads the target's features there; it is estimated by what the recorded 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,12 +42,12 @@ class TreeRecord:
     at: Positions
     step: Array  # (N,) of every guess
     product: Array  # (N,)
-    rank: Array  # (N,) among the guesses of its step, the largest product first
-    tied: Array  # (N,) whether rounding may have exchanged it with the guess of the next rank
+    tied: Array  # (K,) whether rounding may have exchanged a guess of this rank with the next one, in some step
     pairs: _Pairs
     leaf: Array  # (S,) whether nothing was guessed after the accepted path
     sizes: Array  # (S,) guesses of each step
     deepest: int  # guesses of the longest path
+    above: dict[float, tuple[Array, bool]] = field(default_factory=dict)  # by threshold
 
     @classmethod
     def of(cls, selection: Selection) -> TreeRecord:
@@ -67,16 +67,12 @@ class TreeRecord:
             raise UnknownError(f"this record has trees deeper than {_DEEPEST} guesses")
         product, reached = _along_paths(selection, step, depth, hit)
         order = np.lexsort((-product, step))
-        begins = np.append(True, np.diff(step[order]) != 0) if len(order) else np.zeros(0, bool)
-        place = np.arange(len(order))
-        rank, tied = np.empty(len(order), np.int64), np.zeros(len(order), bool)
-        rank[order] = place - np.maximum.accumulate(np.where(begins, place, 0))
-        gap = product[order][:-1] - product[order][1:]
-        tied[order[:-1]] = ~begins[1:] & (gap <= _ROUNDED)
-        pairs = _pairs(at, step, depth, hit, product, reached, order, begins)
+        rank, gap = _ranks(step[order]), product[order][:-1] - product[order][1:]
+        tied = np.bincount(rank[:-1][(rank[1:] > 0) & (gap <= _ROUNDED)], minlength=int(sizes.max(initial=0)) + 1) > 0
+        pairs = _pairs(at, step, depth, hit, product, reached, order)
         goes_on = np.zeros(count, bool)  # whether something was guessed after the accepted path
         goes_on[step[~hit & (reached == at.accepted[step]) & (depth == reached + 1)]] = True
-        return cls(at, step, product, rank, tied, pairs, ~goes_on, sizes, int(depth.max(initial=0)))
+        return cls(at, step, product, tied, pairs, ~goes_on, sizes, int(depth.max(initial=0)))
 
     def replay(self, size: int, least: float) -> Replay:
         """Replay trees of at most `size` guesses, none with a product below `least`."""
@@ -85,10 +81,9 @@ class TreeRecord:
         accepted = np.bincount(pairs.position[surviving], minlength=len(at.step))
         after = at.after(accepted)
         visited = at.walk(after)
-        kept = (self.rank < size) & (self.product >= least)
-        verified = np.bincount(self.step[kept], minlength=len(at.start))
-        near = (np.abs(self.product - least) <= _ROUNDED) & (least > 0)
-        doubtful = bool((near | (self.tied & (self.rank == size - 1))).any())
+        likely, near = self._likely(least)
+        verified = np.minimum(likely, size)  # the likeliest guesses are kept
+        doubtful = near or bool(self.tied[size - 1 : size].any())
         slow = self._path(after, visited, verified)
         if not doubtful and not at.offset[visited].any():
             return Replay(Certainty.EXACT, EXACT, slow)
@@ -102,6 +97,16 @@ class TreeRecord:
         fastest[lacking] = np.minimum(furthest, after[np.minimum(following, len(after) - 1)])[lacking]
         fast = self._path(fastest, at.walk(fastest), verified)
         return Replay(Certainty.ESTIMATED, ESTIMATED, slow, fast)
+
+    def _likely(self, least: float) -> tuple[Array, bool]:
+        """Count the guesses of every step whose products reach a threshold; whether any product is as good as equal."""
+        if least not in self.above:
+            counts = (
+                self.sizes if least <= 0 else np.bincount(self.step[self.product >= least], minlength=len(self.sizes))
+            )
+            near = least > 0 and bool((np.abs(self.product - least) <= _ROUNDED).any())
+            self.above[least] = counts, near
+        return self.above[least]
 
     def _path(self, after: Array, visited: Array, verified: Array) -> RulePath:
         """Count the steps that begin at these positions; where the tree is unknown it has the average size."""
@@ -145,22 +150,26 @@ def _pairs(
     product: Array,
     reached: Array,
     order: Array,
-    begins: Array,
 ) -> _Pairs:
     """Rank each accepted guess among the guesses below every earlier position on its path."""
     parts = list[tuple[Array, Array, Array]]()
     path = np.flatnonzero(hit)
     products = np.ones((len(at.start), int(depth.max(initial=0)) + 1))
     products[step[path], depth[path]] = product[path]
+    below = order
     for offset in range(int(at.accepted.max(initial=0))):
-        below = (reached >= offset) & (depth > offset)
-        count = np.cumsum(below[order])
-        base = np.maximum.accumulate(np.where(begins, np.append(0, count[:-1]), 0))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = count - base - 1
-        rows = path[depth[path] > offset]
+        below = below[(reached[below] >= offset) & (depth[below] > offset)]
+        accepted = hit[below]
+        rows, rank = below[accepted], _ranks(step[below])[accepted]
         relative = product[rows] / np.maximum(products[step[rows], offset], 1e-300)
-        parts.append((at.start[step[rows]] + offset, rank[rows], relative))
+        parts.append((at.start[step[rows]] + offset, rank, relative))
     if not parts:
         return _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     return _Pairs(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _ranks(step: Array) -> Array:
+    """Number the guesses of each step, which stand side by side, from 0."""
+    place = np.arange(len(step))
+    begins = np.append(True, step[1:] != step[:-1])[: len(step)]
+    return np.asarray(place - np.maximum.accumulate(np.where(begins, place, 0)))
