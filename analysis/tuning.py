@@ -25,6 +25,7 @@ from .bench.disturbance import Disturbance
 from .bench.methods import BenchEntry, base_entry, method_entry
 from .candidates import CANDIDATES
 from .measured_here import file_here, machine_facts, read_here, write_here
+from .reporting import Reporting, finish
 
 TUNED_HERE = "tuned"  # the folder of the user's cache
 _FIRST = 16  # tokens that every candidate decodes
@@ -40,6 +41,7 @@ class Racer:
     entry: BenchEntry
     rounds: int = 0
     speeds: list[float] = field(default_factory=list)  # tokens per second in each round
+    by_prompt: list[float] = field(default_factory=list)  # and in the last one, for each prompt
 
     @property
     def speed(self) -> float:
@@ -59,14 +61,20 @@ def tune(
 
     They are saved for this model and machine; `read_tuned` then returns them.
     """
+    return finish(tuning(engine, method, prompts, max_new_tokens), progress or (lambda what, share: None))
+
+
+def tuning(engine: Engine, method: str, prompts: Sequence[Prompt], max_new_tokens: int) -> Reporting[dict[str, JSON]]:
+    """Do what `tune` does, and tell before each run how far it is."""
     begin, budget = time.perf_counter(), check_count("max_new_tokens", max_new_tokens, 2, 1_000_000)
     ids = _fitting(engine, prompts, budget)
     entries = [method_entry(engine, method, params) for params in candidates(method)]
     engine.prepare(method, lambda what, share: None)
-    race = _Race(engine, ids, progress or (lambda what, share: None))
-    racers = race.heats([Racer(entry) for entry in entries], budget)
+    race = _Race(engine, ids)
+    racers = yield from race.heats([Racer(entry) for entry in entries], budget)
     base = Racer(base_entry(engine))
-    finalists = race.final([base, *racers[:_FINALISTS]], budget)
+    finalists = [base, *racers[:_FINALISTS]]
+    yield from race.final(finalists, budget)
     best = max(finalists[1:], key=lambda racer: racer.speed)
     speculate = best.speed > base.speed
     report: dict[str, JSON] = {
@@ -82,6 +90,7 @@ def tune(
         "tokens_per_second": best.speed,
         "autoregressive_tokens_per_second": base.speed,
         "speedup_vs_autoregressive": best.speed / base.speed,
+        "faster_on": sum(one > other for one, other in zip(best.by_prompt, base.by_prompt, strict=True)),
         "disturbed_runs": race.disturbed,
         "tokens": race.tokens,
         "grid_tokens": len(entries) * len(ids) * budget,
@@ -116,19 +125,18 @@ def _fitting(engine: Engine, prompts: Sequence[Prompt], budget: int) -> list[lis
 class _Race:
     """Runs rounds, and counts what they took."""
 
-    def __init__(self, engine: Engine, ids: Sequence[list[int]], progress: Callable[[str, float], None]) -> None:
-        self._ids, self._progress, self._ends = ids, progress, engine.codec.end_tokens
+    def __init__(self, engine: Engine, ids: Sequence[list[int]]) -> None:
+        self._ids, self._ends = ids, engine.codec.end_tokens
         self.tokens = self.disturbed = 0
         self.racers: list[Racer] = []
 
-    def heats(self, racers: list[Racer], budget: int) -> list[Racer]:
+    def heats(self, racers: list[Racer], budget: int) -> Reporting[list[Racer]]:
         """Run rounds with fewer candidates and more tokens each; return those that are left, the fastest first."""
         self.racers, length, number = racers, min(_FIRST, budget), 0
         racers[0].entry.runner(self._ids[0], length, self._ends)  # warms up
         while True:
-            self._round(
-                f"round {number + 1}: {len(racers)} settings", racers, [self._ids[number % len(self._ids)]], length
-            )
+            what = f"round {number + 1}: {len(racers)} settings"
+            yield from self._round(what, racers, [self._ids[number % len(self._ids)]], length)
             racers = sorted(racers, key=lambda racer: -racer.speed)
             if len(racers) <= _FINALISTS:
                 return racers
@@ -138,25 +146,26 @@ class _Race:
                 return racers
             length, number = min(2 * length, budget), number + 1
 
-    def final(self, racers: list[Racer], budget: int) -> list[Racer]:
+    def final(self, racers: Sequence[Racer], budget: int) -> Reporting[None]:
         """Run the last candidates and autoregressive decoding on all prompts."""
-        self._round("the fastest beside autoregressive decoding", racers, self._ids, budget)
-        return racers
+        yield from self._round("the fastest beside autoregressive decoding", racers, self._ids, budget)
 
-    def _round(self, what: str, racers: Sequence[Racer], prompts: Sequence[list[int]], length: int) -> None:
+    def _round(self, what: str, racers: Sequence[Racer], prompts: Sequence[list[int]], length: int) -> Reporting[None]:
         """Measure racers in turn, prompt by prompt, as they would be on new prompts."""
         tokens, seconds = dict.fromkeys(range(len(racers)), 0), dict.fromkeys(range(len(racers)), 0.0)
         for racer in racers:
             racer.entry.memory.clear()  # it may hold the beginning of an answer that is still to be measured
+            racer.by_prompt.clear()
         for at, ids in enumerate(prompts):
             for place, racer in enumerate(racers):
-                self._progress(what, (at + place / len(racers)) / len(prompts))
+                yield what, (at + place / len(racers)) / len(prompts)
                 run = self._measured(racer.entry, ids, length)
                 tokens[place] += run[0]
                 seconds[place] += run[1]
+                racer.by_prompt.append(_speed(*run))
         for place, racer in enumerate(racers):
             racer.rounds += 1
-            racer.speeds.append(tokens[place] / seconds[place] if seconds[place] else 0.0)
+            racer.speeds.append(_speed(tokens[place], seconds[place]))
 
     def _measured(self, entry: BenchEntry, ids: list[int], length: int) -> tuple[int, float]:
         """Return tokens and seconds of a run, repeated where other processes disturbed it."""
@@ -170,6 +179,10 @@ class _Race:
             entry.memory.clear()
             entry.memory.update(memory)
         return run.decode_tokens, run.decode_seconds
+
+
+def _speed(tokens: int, seconds: float) -> float:
+    return tokens / seconds if seconds else 0.0
 
 
 def _place(racer: Racer) -> tuple[int, float]:

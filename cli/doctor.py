@@ -9,8 +9,10 @@ from time import perf_counter
 
 from analysis.doctor import KINDS
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import ExaminationReport, examine, finish, refused, sample
+from analysis.doctor.examine import ExaminationReport, examine, refused
 from analysis.doctor.texts import write_texts
+from analysis.prompts.tasks import sample
+from analysis.reporting import finish
 from decoding.errors import ModelError, ParamError
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole

@@ -62,7 +62,8 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
         )
     lines = [one_line(clean(head)), *columns_of(paint, cells)]
     lines.append(paint.dim("speeds of settings with as many rounds were measured on the same text"))
-    gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding ({report['prompts']} prompts)"
+    gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding, "
+    gain += f"faster on {report['faster_on']} of {report['prompts']} prompts"
     best = f"{report['method']} {_spelt(report['method'], report['params'])}: {gain}"
     lines.append(best if report["speculate"] else f"do not speculate with {report['method']} here: at best {gain}")
     share = report["tokens"] / report["grid_tokens"]

@@ -51,6 +51,7 @@ def test_the_fastest_wins_unless_autoregressive_decoding_is_faster(
     report = tune(engine, "jacobi", prompts, max_new_tokens=128)
     assert report["params"] == {"n": 7} and report["speedup_vs_autoregressive"] == pytest.approx(plain)
     assert report["speculate"] == (plain > 1.0)
+    assert report["faster_on"] == (len(prompts) if plain > 1.0 else 0)
     assert report["fastest"] == ("jacobi" if plain > 1.0 else "autoregressive")
     assert report["tokens"] < 0.11 * report["grid_tokens"] + 12 * 128  # a tenth, and the base
     assert read_tuned(engine, ["jacobi", "lookahead"]) == {"jacobi": METHODS["jacobi"].Params(n=7).to_json()}

@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import examine, finish, sample
+from analysis.doctor.examine import examine
 from analysis.doctor.texts import write_texts
 from analysis.evaluate.evaluation import evaluate, in_this_process
 from analysis.evaluate.plan import make_plan
 from analysis.metrics import Selection, measure
-from analysis.prompts.tasks import read_tasks, spread, suite
+from analysis.prompts.tasks import read_tasks, sample, spread, suite
+from analysis.reporting import finish
 from analysis.store.folder import read_folder, read_summary, write_summary
 from app.examples import EXAMPLES
 from app.store.run_folders import SHIPPED

@@ -6,11 +6,10 @@ that only compensated for the first one.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.types import JSON
@@ -24,11 +23,10 @@ from .references import promise, references
 from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
-    from ..prompts.tasks import Task
+    from ..reporting import Reporting
     from .probes import Examined
-    from .texts import Reporting, Text
+    from .texts import Text
 
-_Result = TypeVar("_Result")
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
 _TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
 _PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on all texts, and that are measured
@@ -137,21 +135,6 @@ def refused(method: str, model: str, drafter: str, error: ModelError) -> Examina
         prompts=0,
         seconds=0.0,
     )
-
-
-def finish(progress: Reporting[_Result], report: Callable[[str, float], None]) -> _Result:
-    """Run an examination to its end, reporting its progress."""
-    while True:
-        try:
-            report(*next(progress))
-        except StopIteration as end:
-            result: _Result = end.value
-            return result
-
-
-def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:
-    """Choose some of the tasks, by the seed."""
-    return tuple(random.Random(seed).sample([*tasks], min(count, len(tasks))))
 
 
 def examine(

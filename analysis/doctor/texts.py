@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
     from decoding.model.split import AnyDecoder
 
-_Result = TypeVar("_Result")
-Reporting = Generator[tuple[str, float], None, _Result]  # tells what is being done, and its share; close it to stop
+    from ..reporting import Reporting
 
 _CHUNK = 256  # rows that are read at once
 _PLACES = 24  # of a text at which guesses are made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,6 +62,11 @@ def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
     if not tasks:
         raise ParamError(f"{path} holds no tasks: write one JSON object a line, with a prompt or turns")
     return tuple(tasks)
+
+
+def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:
+    """Choose some of the tasks, by the seed."""
+    return tuple(random.Random(seed).sample([*tasks], min(count, len(tasks))))
 
 
 def _read_texts(folder: Path, limit: int | None) -> tuple[Task, ...]:

@@ -7,10 +7,10 @@ import random
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from analysis.doctor import KINDS
-from analysis.prompts.tasks import ENGLISH, read_tasks, suite
+from analysis.prompts.tasks import ENGLISH, read_tasks, sample, suite
 from decoding.embedded import FOLDERS, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.methods import METHODS
@@ -21,16 +21,15 @@ from ..controls import runnable
 from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from .doctor_chart import figures
+from .reported import reported
 from .runner import StartedJob
-from .streaming import Lines, as_sentence, page_line
+from .streaming import Lines, page_line
 
 if TYPE_CHECKING:
     from analysis.doctor.examine import ExaminationReport
     from analysis.doctor.probes import Examined
-    from analysis.doctor.texts import Reporting
     from decoding.engine import Engine
 
-_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 FLAGS = {method: flag for flag, method in KINDS.items()}
 
@@ -63,7 +62,7 @@ def _examined(
     engine: Engine, entry: CatalogEntry, method: str, started: StartedJob
 ) -> Generator[str, None, ExaminationReport | None]:
     """Examine the drafter; returns None if the job was cancelled."""
-    from analysis.doctor.examine import examine, refused, sample
+    from analysis.doctor.examine import examine, refused
     from analysis.doctor.texts import write_texts
 
     begun, seed = time.perf_counter(), random.randrange(2**31)
@@ -78,29 +77,18 @@ def _examined(
         ) from None
     tasks = read_tasks(suite(TARGET if entry.model in FOLDERS else ENGLISH))
     chosen = sample(tasks, LIMITS.examination_prompts, seed)
-    texts = yield from _reported(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), started)
+    writing = write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers())
+    texts = yield from reported(writing, started, "examining", _late())
     if texts is None:
         return None
-    return (yield from _reported(examine(examined, texts, entry.name, seed, begun), started))
+    return (yield from reported(examine(examined, texts, entry.name, seed, begun), started, "examining", _late()))
 
 
-def _reported(progress: Reporting[_Result], started: StartedJob) -> Generator[str, None, _Result | None]:
-    """Work on to the end with a line for every part; returns None if the job was cancelled."""
-    while True:
-        try:
-            what, share = next(progress)
-        except StopIteration as end:
-            result: _Result = end.value
-            return result
-        if started.cancel.is_set():
-            progress.close()
-            return None
-        if started.is_over:
-            raise ParamError(
-                f"an examination may take {LIMITS.examination_seconds:g} seconds on this page, and this one takes "
-                "longer: run `python -m decoding doctor` on your machine, or choose a smaller model"
-            )
-        yield player.state("examining", as_sentence(what), round(share, 3))
+def _late() -> str:
+    return (
+        f"an examination may take {LIMITS.examination_seconds:g} seconds on this page, and this one takes longer: "
+        "run `python -m decoding doctor` on your machine, or choose a smaller model"
+    )
 
 
 def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:

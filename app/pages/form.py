@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from analysis.candidates import CANDIDATES
 from analysis.tuned import TUNED
 from decoding.methods import METHODS
 from decoding.params import Params
@@ -60,6 +61,7 @@ class MethodControls:
     fields: dict[str, Component]
     reference: gr.Textbox | None  # a document to copy from, for methods that copy
     doctor: gr.Button | None  # examines the drafter, for methods that have one
+    tuner: gr.Button | None  # races settings, for methods that have some to choose
 
     @classmethod
     def build(cls, name: str, visible: bool, chosen: str) -> MethodControls:
@@ -80,7 +82,8 @@ class MethodControls:
                 with gr.Accordion("More settings", open=False):
                     fields |= {row["name"]: control(row, prefix) for row in rest}
             doctor = _doctor(prefix) if name in FLAGS else None
-        return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference, doctor)
+            tuner = _tuner(prefix) if name in CANDIDATES else None
+        return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference, doctor, tuner)
 
 
 def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
@@ -91,6 +94,10 @@ def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
 
 def _doctor(prefix: str) -> gr.Button:
     return gr.Button("Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes="app-examine")
+
+
+def _tuner(prefix: str) -> gr.Button:
+    return gr.Button("Find the fastest settings", size="sm", elem_id=f"{prefix}-tune", elem_classes="app-tune")
 
 
 def at_most(characters: int, info: str = "") -> dict[str, Any]:

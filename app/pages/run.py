@@ -21,6 +21,7 @@ from ..jobs.examination import Examination
 from ..jobs.landscape import RunLandscape, landscape_of
 from ..jobs.live_run import LiveRun
 from ..jobs.runner import Job
+from ..jobs.settings_race import SettingsRace
 from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
@@ -39,7 +40,7 @@ from .form import (
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
-from .viewer import doctor_viewer, landscape_viewer
+from .viewer import doctor_viewer, landscape_viewer, settings_viewer
 
 # Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
 _FIND_PRESET = """(...values) => {
@@ -51,8 +52,11 @@ _FIND_PRESET = """(...values) => {
 class RunForm:
     """The form of the page: its controls and their events."""
 
-    def __init__(self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML, landscape: gr.HTML) -> None:
-        self.app_state, self.viewer, self.doctor, self.landscape = app_state, viewer, doctor, landscape
+    def __init__(
+        self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML, settings: gr.HTML, landscape: gr.HTML
+    ) -> None:
+        self.app_state, self.viewer, self.landscape = app_state, viewer, landscape
+        self.doctor, self.settings = doctor, settings
         entry = app_state.catalog[app_state.default_model]
         names, example = runnable(entry), examples_for(entry.model)[0]
         first = example.method if example.method in names else names[0]
@@ -100,6 +104,8 @@ class RunForm:
                 gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
             if method.doctor is not None:
                 on_click(method.doctor, [self.model], self.examine(method.name), self.doctor)
+            if method.tuner is not None:
+                on_click(method.tuner, self.inputs, self.race_settings, self.settings)
         menus = [method.preset for method in self.methods.values() if method.preset is not None]
         on_choice(self.model, [self.model, *prompt.controls, *menus], self.change_model, self.outputs)
         run = on_click(self.run, self.inputs, self.start, self.viewer)
@@ -109,6 +115,7 @@ class RunForm:
             started.then(self.show_answer, prompt.message, [prompt.history, prompt.message], **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
             another(self.end_conversation, None, None, **QUICK)
+        self.settings.fill(tolerant(self.use_settings), None, self.outputs, **QUICK)
         self.landscape.measure(self.measure, None, self.landscape, **DECODES)
         self.landscape.end(self.end_landscape, None, None, **QUICK)
         self.stop.click(self.end, None, None, **QUICK)
@@ -186,13 +193,21 @@ class RunForm:
 
         return start
 
+    def race_settings(self, form: object, request: gr.Request) -> Iterator[str]:
+        """Race the settings of the selected method; yields the growing value of their viewer."""
+        yield from start_job(self.app_state, lambda: SettingsRace(self.order(parse_values(form, self.inputs))), request)
+
+    def use_settings(self, event: gr.EventData) -> Update:
+        """Put the method and the parameters that an address names into the controls."""
+        return self._show_method(address.parse(event_address(event), self.app_state.catalog))
+
     def measure(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Measure the landscape of the run that an address names; yields the growing value of its viewer."""
         yield from start_job(self.app_state, lambda: landscape_of(self.app_state, event_address(event)), request)
 
     def end(self, request: gr.Request) -> None:
-        """Cancel the run, the examination and the landscape: they end after the current step."""
-        self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, RunLandscape)
+        """Cancel the run and what else was started in the tab: they end after the current step."""
+        self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, SettingsRace, RunLandscape)
 
     def end_landscape(self, request: gr.Request) -> None:
         """Cancel the landscape: it has the methods that were measured until then."""
@@ -252,14 +267,9 @@ class RunForm:
         entry = entry_for(self.app_state, state)
         shown: Update = {self.model: entry.name}
         if state.method in runnable(entry):
-            shown[self.method] = state.method
-            fields = self.methods[str(state.method)].fields
-            shown |= {fields[name]: value for name, value in state.params.items()}
-            if state.params and (menu := self.methods[str(state.method)].preset) is not None:
-                shown[menu] = preset_name(METHODS[str(state.method)], state.params)
+            shown |= self._show_method(state)
             if (reference := self.methods[str(state.method)].reference) is not None:
                 shown[reference] = state.reference
-            shown |= {method.group: gr.update(visible=name == state.method) for name, method in self.methods.items()}
         shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
         if state.length:
             shown[self.length] = state.length
@@ -274,6 +284,17 @@ class RunForm:
             shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
         return shown
 
+    def _show_method(self, state: PageState) -> Update:
+        """Select the method of a state, with its parameters."""
+        if state.method is None:
+            return {self.method: gr.skip()}
+        method = self.methods[state.method]
+        shown: Update = {self.method: state.method}
+        shown |= {method.fields[name]: value for name, value in state.params.items()}
+        if state.params and method.preset is not None:
+            shown[method.preset] = preset_name(METHODS[state.method], state.params)
+        return shown | {each.group: gr.update(visible=name == state.method) for name, each in self.methods.items()}
+
     @property
     def outputs(self) -> list[Any]:
         """All components that `show_state` may change."""
@@ -285,12 +306,13 @@ class RunForm:
 
 def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
     """Lay out the page."""
-    doctor, landscape = doctor_viewer(app_state), landscape_viewer(app_state)
+    doctor, settings, landscape = doctor_viewer(app_state), settings_viewer(app_state), landscape_viewer(app_state)
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280, elem_id="run-form"):
-            form = RunForm(app_state, viewer, doctor, landscape)
+            form = RunForm(app_state, viewer, doctor, settings, landscape)
         with gr.Column(elem_classes="app-view", min_width=320):
             doctor.render()
+            settings.render()
             viewer.render()
             landscape.render()
     return form

@@ -41,6 +41,11 @@ def doctor_viewer(app_state: AppState) -> gr.HTML:
     return _drawn(app_state, "doctor")
 
 
+def settings_viewer(app_state: AppState) -> gr.HTML:
+    """Create what shows a race of settings; before the first one it takes no room."""
+    return _drawn(app_state, "settings", acts=("fill",))
+
+
 def landscape_viewer(app_state: AppState) -> gr.HTML:
     """Create what shows the landscape of the run on the screen, with the button that has it measured."""
     return _drawn(app_state, "landscape", acts=("measure", "end"))

@@ -27,6 +27,9 @@ class PageLimits:
     examination_seconds: float = 240.0  # for a drafter's examination, which other visitors wait for
     examination_prompts: int = 24  # as many as tell a fault of a tenth from chance
     examination_tokens: int = 40  # after each prompt
+    tuning_seconds: float = 120.0  # for a race of settings
+    tuning_prompts: int = 3  # beside the visitor's own
+    tuning_tokens: int = 48  # of an answer
     landscape_tokens: int = 2_048  # of a text whose landscape is measured, with its prompt: every method reads it anew
     lanes: int = 6  # methods of a race: more do not fit side by side
     waiting: int = 16  # runs in the queue: one that would wait for very long is better refused at once

@@ -9,6 +9,7 @@ import { showLandscape } from "./landscape.js";
 import { showLearn } from "./learn/learn.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
+import { showSettings } from "./settings_race.js";
 import { shown } from "./shown.js";
 import { followHome, followTabs, turnToAddress } from "./tabs.js";
 import { followLimits } from "./text_limits.js";
@@ -35,6 +36,7 @@ globalThis.SpecscopeApp = {
   chat: showChat,
   doctor: showDoctor,
   landscape: showLandscape,
+  settings: showSettings,
   debug: showDebug,
   cost: showCost,
   learn: showLearn,

@@ -36,8 +36,8 @@ export type RaceFacts = Omit<RunFacts, "step" | "notice" | "branch" | "live"> & 
 export type RunLine = StreamLine & (Line | ({ kind: "host" } & RunFacts));
 export type RaceLines = StreamLine & (LaneLine | RaceLine | ({ kind: "host" } & RaceFacts)
   | { kind: "done"; runs: [label: string, run: string][]; notice?: string });
-export type ExaminationLine = StreamLine & (StateLine | FaultLine | { kind: "host"; run: string; title: string }
-  | { kind: "done"; report: Report });
+export type ReportLine<R> = StreamLine & (StateLine | FaultLine | { kind: "host"; run: string; title: string }
+  | { kind: "done"; report: R });
 
 /** What shows a job: it gets the job's lines, or a sentence that says why none come. */
 export interface JobShower<L> {
@@ -83,6 +83,15 @@ export interface Report {
   evidence: { name: string; fine: boolean; sentence: string }[];
   probes: { name: string; tokens_per_step: number; gain: number; interval: [low: number, high: number] }[];
   charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };
+}
+
+/** Which settings of a method were raced, the fastest first. */
+export interface SettingsReport {
+  verdict: string;
+  speculate: boolean;
+  address: string; // of the winner's settings
+  base: number; // tokens per second of autoregressive decoding
+  rows: [settings: string, rounds: number, speed: number][];
 }
 
 export interface RecordedRun {
@@ -133,6 +142,9 @@ export interface Io {
  * or go on from a place of it. */
 export type ViewerIo = Io & { [act in "fill" | "again" | "race" | "branch"]: (address: string) => void };
 
+/** What the form does with the settings that won. */
+export type SettingsIo = Io & { fill(address: string): void };
+
 /** What the server does for a landscape: measure the run that an address names, or stop that. */
 export type LandscapeIo = Io & { measure(address: string): void; end(): void };
 
@@ -153,6 +165,7 @@ declare global {
     chat(element: HTMLElement, io: Io): void;
     doctor(element: HTMLElement, io: Io): void;
     landscape(element: HTMLElement, io: LandscapeIo): void;
+    settings(element: HTMLElement, io: SettingsIo): void;
     debug(element: HTMLElement, io: DebugIo): void;
     cost(element: HTMLElement, io: CostIo): void;
     learn(element: HTMLElement, io: LearnIo): void;

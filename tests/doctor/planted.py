@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from analysis.doctor.drafters import open_drafter
-from analysis.doctor.examine import ExaminationReport, examine, finish, sample
+from analysis.doctor.examine import ExaminationReport, examine
 from analysis.doctor.probes import Examined
 from analysis.doctor.texts import Text, write_texts
 from analysis.plain_folder import unpack_folder
-from analysis.prompts.tasks import ENGLISH, read_tasks, suite
+from analysis.prompts.tasks import ENGLISH, read_tasks, sample, suite
+from analysis.reporting import finish
 from decoding import Engine, load
 from decoding.embedded import FOLDERS, PARTS, drafter_of
 

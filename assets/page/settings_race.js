@@ -1,0 +1,23 @@
+// Which settings of a method won a race, with a button that takes them over into the form.
+import { el } from "../player/dom/elements.js";
+import { showJobReport, table, verdict } from "./job_report.js";
+
+/** @import { SettingsIo, SettingsReport } from "./types.d.ts" */
+
+/**
+ * @param {HTMLElement} element
+ * @param {SettingsIo} io
+ */
+export const showSettings = (element, io) => showJobReport(element, io, {
+  name: "settings-race", heading: "Fastest settings", untitled: "a method", starts: ".app-tune",
+  sections: (/** @type {SettingsReport} */ report) => [
+    verdict(report.verdict, report.speculate),
+    el("p", {}, el("button", { type: "button", class: "app-button app-use", onclick: () => io.fill(report.address) },
+      report.speculate ? "Use these settings" : "Use autoregressive decoding")),
+    table(["Settings", "Rounds", "Tokens per second in the last"],
+      [["autoregressive decoding", "the last", report.base.toFixed(1)],
+        ...report.rows.map(([settings, rounds, speed]) => [settings, `${rounds}`, speed.toFixed(1)])]),
+    el("p", { class: "app-report-note" }, "Compare speeds of settings with as many rounds: they decoded the same text. " +
+      "Each round is longer, and the slow ones drop out of it."),
+  ],
+});
