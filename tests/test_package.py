@@ -80,6 +80,7 @@ def without_extras(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", BARE + code], cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.long
 @slow  # it loads models in a Python of its own
 def test_the_engine_runs_alone() -> None:
     """As in a notebook's environment: no server, no charts, no tables."""

@@ -25,7 +25,8 @@ from .seeding import seeded
 from .sources import Source
 
 _CHECKPOINT_SECONDS = 120.0  # between two checkpoints: what a kill can cost
-_MEASUREMENTS = 12  # on held-out rows while it trains
+_MEASUREMENTS = 12  # on held-out rows while it trains, at most
+_APART = 10  # steps between two of them: they took most of a short training's time
 
 Measure = Callable[[Sequence[Batch]], Mapping[str, JSON]]
 
@@ -73,7 +74,7 @@ class TrainingLoop:
         *,
         name: str = "training",  # in the progress
         at_once: int | None = None,  # lines in memory at a time; the gradients are the same
-        measure: Measure | None = None,  # of held-out rows, for the log, a dozen times
+        measure: Measure | None = None,  # of held-out rows, for the log, up to a dozen times
         advice: str = ADVICE,  # where the memory ends
         checkpoint_seconds: float = _CHECKPOINT_SECONDS,
     ) -> None:
@@ -98,7 +99,7 @@ class TrainingLoop:
                 if not isfinite(losses["loss"]):
                     raise ParamError(f"the loss is no number any more at step {self.step}: lower the rates")
                 entry: dict[str, JSON] = {"step": self.step, "tokens": self.tokens, **losses}
-                if self._measure and (self.step % max(1, steps // _MEASUREMENTS) == 0 or self.step == steps):
+                if self._measure and (self.step % max(_APART, steps // _MEASUREMENTS) == 0 or self.step == steps):
                     entry["held_out"] = self._measure(self._held_out())
                 now = time.monotonic()
                 self.seconds = entry["seconds"] = before + now - begin

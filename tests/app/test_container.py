@@ -99,6 +99,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @slow  # it starts a server, and loads a model anew
 def test_it_serves_and_decodes_on_a_read_only_root(tmp_path: Path) -> None:
     if Path(sys.prefix).is_relative_to("/tmp"):

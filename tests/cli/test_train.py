@@ -29,7 +29,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
     """The full plan takes an hour and more: this is where its every part is run."""

@@ -235,6 +235,7 @@ def test_what_only_a_program_can_have_wrong_is_named(kind: str, wrong: dict[str,
     assert flags[flag] == better
 
 
+@pytest.mark.long
 @slow
 def test_an_adapter_whose_rows_are_rotated_as_no_file_says_is_named() -> None:
     examined = opened(folder_of(P, "kangaroo"), "kangaroo")
@@ -278,6 +279,7 @@ def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> No
             assert check_certainty(examined.method, best, change, True, False).fine, (seed, number, change)
 
 
+@pytest.mark.long
 @slow
 def test_two_faults_are_found_one_behind_the_other(tmp_path: Path) -> None:
     """The second round starts from the best change of the first."""
@@ -381,6 +383,7 @@ def test_noise_wins_as_seldom_as_it_may() -> None:
 # The command
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The keys of a fault, and exit codes: 0 healthy, 1 a fault, 2 a mistake, 3 poor without a cause."""

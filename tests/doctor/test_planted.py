@@ -74,6 +74,7 @@ def cases(planted: list[Planted], each_of: int) -> list[object]:
 REPORTED = 14
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "planted",
     [

@@ -70,8 +70,14 @@ def test_every_step_is_logged_and_some_are_measured(tmp_path: Path) -> None:
     log = read_log(tmp_path / "log.jsonl")
     assert [entry["step"] for entry in log] == list(range(1, 25))
     assert log[-1]["loss"] < log[0]["loss"] and log[-1]["tokens"] == 24 * 8
-    assert sum("held_out" in entry for entry in log) == 12 and "held_out" in log[-1]
     assert heard[-1][1] == 1.0 and "min left" in heard[-1][0]
+
+
+@pytest.mark.parametrize(("steps", "measured"), [(24, [10, 20, 24]), (240, [*range(20, 241, 20)])])
+def test_held_out_rows_are_measured_a_dozen_times_at_most(tmp_path: Path, steps: int, measured: list[int]) -> None:
+    """In a short training fewer times, or it would take most of its time."""
+    loop(tmp_path, budget=TrainingBudget(steps=steps, lines=2, length=4)).run(quiet)
+    assert [entry["step"] for entry in read_log(tmp_path / "log.jsonl") if "held_out" in entry] == measured
 
 
 def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
