@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HELP = "run methods on a set of prompts, and write every run, step and node as Parquet"
 EXAMPLE = "python -m decoding evaluate --methods lookahead,draft_model --limit 7 --out runs/first"
+_ERRORS = 3  # different ones that are printed
 _HEADS = ("method", "setting", "runs", "failed", "tokens/step", "tokens/s", "speedup", "same text")
 _LOCAL = "local"
 
@@ -63,7 +64,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Evaluate and report."""
+    """Evaluate and report; exit code 1 where every run failed."""
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     out, model = clean(arguments.out), clean(arguments.model)
@@ -91,7 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
         print(json.dumps(report))
     else:
         print(_table(Paint.for_stream(sys.stdout), report))
-    return 0
+    return 1 if report["failed"] == report["runs"] else 0
 
 
 def _answers(arguments: argparse.Namespace, flags: Mapping[str, Any]) -> Answers:
@@ -152,5 +153,7 @@ def _table(paint: Paint, report: Mapping[str, JSON]) -> str:
     size = (
         f"{report['questions']} questions, {report['runs']} runs, {report['steps']:,} steps, {report['nodes']:,} nodes"
     )
-    lines = [size, *columns_of(paint, [_HEADS, *rows]), f"saved in {one_line(report['folder'])}"]
+    lines = [size, *columns_of(paint, [_HEADS, *rows])]
+    lines += [f"{each['runs']} failed: {one_line(each['sentence'])}" for each in report["errors"][:_ERRORS]]
+    lines.append(f"saved in {one_line(report['folder'])}")
     return paint.fit("\n".join(lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def report(folder: Path) -> dict[str, JSON]:
     runs = (
         read_table(folder / f"{RUNS}.parquet", RUNS)
         .select(
-            ["question", "turn", "method", "setting", "finish", "new_tokens", "steps", "ids"]
+            ["question", "turn", "method", "setting", "finish", "error", "new_tokens", "steps", "ids"]
             + ["prefill_seconds", "decode_seconds", "tokens_per_second"]
         )
         .to_pylist()
@@ -29,12 +30,14 @@ def report(folder: Path) -> dict[str, JSON]:
     entries = dict.fromkeys((run["method"], run["setting"]) for run in runs)
     by_entry = {entry: [run for run in runs if (run["method"], run["setting"]) == entry] for entry in entries}
     base = by_entry.get((BASE, DEFAULT), [])
+    errors = Counter(run["error"] or "" for run in runs if run["finish"] == "error")
     rows = [_row(method, setting, by_entry[method, setting], base) for method, setting in entries]
     return {
         "folder": str(folder),
         "questions": len({run["question"] for run in runs}),
         "runs": len(runs),
         "failed": sum(run["finish"] == "error" for run in runs),
+        "errors": [{"sentence": sentence, "runs": count} for sentence, count in errors.most_common()],
         "steps": steps,
         "nodes": nodes,
         "rows": rows,

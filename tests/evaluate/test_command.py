@@ -45,6 +45,17 @@ def test_a_folder_of_texts_is_evaluated_and_a_second_call_goes_on(command: Comma
     assert changed.code == 2 and "begun with other sampling" in changed.err and changed.err.count("\n") == 1
 
 
+def test_what_failed_is_told_and_only_a_whole_failure_is_one(command: Command, tmp_path: Path) -> None:
+    """A prompt that fills the context fails in each of its runs; the table names the reason once."""
+    (tmp_path / "long.txt").write_text("The sea is calm. " * 2000)
+    flags = ("evaluate", *TOY, "--tasks", str(tmp_path))
+    lost = command(*flags, "--out", str(tmp_path / "lost"))
+    assert (lost.code, lost.err) == (1, "") and lost.out.count("2 failed: ") == 1 and "tokens" in lost.out
+    (tmp_path / "short.txt").write_text("The sea is calm.")
+    half = command(*flags, "--out", str(tmp_path / "half"), "--json")
+    assert half.code == 0 and [each["runs"] for each in half.json["errors"]] == [half.json["failed"]] == [2]
+
+
 @pytest.mark.slow
 def test_tuned_settings_are_named_for_it(command: Command, tmp_path: Path) -> None:
     """They were called "default" beside runs with the defaults; those that --param sets are not tuned."""
