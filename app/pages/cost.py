@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gradio as gr
 
+from analysis.cost.grid import tokens_per_step
+
 from ..state import AppState
 from ..store.pass_costs import pass_costs
 from ..store.run_costs import RunCosts
@@ -21,6 +23,7 @@ def build(app_state: AppState) -> gr.HTML:
         server_functions=functions(app_state, runs),
         elem_id="cost-viewer",
         curves=pass_costs(),
+        written=tokens_per_step(),
         groups=runs.groups(),
     )
 

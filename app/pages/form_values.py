@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -19,13 +20,13 @@ _COLLECT = "(...values) => JSON.stringify({ values })"
 
 
 def on_click(
-    button: gr.Button,
+    buttons: Sequence[gr.Button],
     controls: Sequence[gr.components.Component],
     start: Callable[..., Any],
     viewer: gr.HTML,
 ) -> Any:
-    """Collect the values of the controls when the button is pressed, and call `start` with them as one text."""
-    form, ready = _collect(button.click, controls)
+    """Collect the values of the controls when one of the buttons is pressed, and call `start` with them as one text."""
+    form, ready = _collect(partial(gr.on, [button.click for button in buttons]), controls)
     return ready.then(start, form, viewer, **DECODES)
 
 

@@ -80,7 +80,7 @@ class RaceForm:
         changed = [prompt.example, *outputs, *self.presets.values()]
         on_choice(self.model, [self.model, *prompt.controls], self.change_model, changed)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
-        on_click(self.run, self.inputs, self.start, self.viewer)
+        on_click([self.run], self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:

@@ -103,13 +103,13 @@ class RunForm:
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
                 gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
             if method.doctor is not None:
-                on_click(method.doctor, [self.model], self.examine(method.name), self.doctor)
-            if method.tuner is not None:
-                on_click(method.tuner, self.inputs, self.race_settings, self.settings)
+                on_click([method.doctor], [self.model], self.examine(method.name), self.doctor)
+        tuners = [method.tuner for method in self.methods.values() if method.tuner is not None]
+        on_click(tuners, self.inputs, self.race_settings, self.settings)
         menus = [method.preset for method in self.methods.values() if method.preset is not None]
         on_choice(self.model, [self.model, *prompt.controls, *menus], self.change_model, self.outputs)
-        run = on_click(self.run, self.inputs, self.start, self.viewer)
-        beside = on_click(self.beside, self.inputs, self.start_beside, self.viewer)
+        run = on_click([self.run], self.inputs, self.start, self.viewer)
+        beside = on_click([self.beside], self.inputs, self.start_beside, self.viewer)
         again = self.viewer.again(self.start_again, None, self.viewer, **DECODES)
         for started in (run, beside, again):
             started.then(self.show_answer, prompt.message, [prompt.history, prompt.message], **QUICK)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.cost.curves import SHIPPED, Machine, PassCurve, plain, read_curves
+from analysis.cost.grid import TreeCosts, read_trees
 from decoding.user_cache import user_cache
 
 _MOST_FILES = 32
@@ -37,7 +38,20 @@ def _files(folder: Path) -> Sequence[Path]:
 
 
 def _facts_of(path: Path, here: bool) -> list[CurveFacts]:
-    return [_facts(path, machine, curve, here) for machine, curve in read_curves(path, _log.warning)]
+    trees = read_trees(path, _log.warning)
+    return [
+        _facts(path, machine, curve, here) | {"trees": _tree_facts(trees.get((curve.shape, curve.context)))}
+        for machine, curve in read_curves(path, _log.warning)
+    ]
+
+
+def _tree_facts(trees: TreeCosts | None) -> dict[str, Any] | None:
+    """Return what passes over trees of k chains of w guesses cost; None where that was not measured."""
+    if trees is None:
+        return None
+    single = trees.single_milliseconds
+    costs = [[round(each / single, 4) for each in line] for line in trees.milliseconds]
+    return {"k": list(trees.k), "w": list(trees.w), "costs": costs, "noisy": [list(each) for each in trees.noisy]}
 
 
 def _facts(path: Path, machine: Machine, curve: PassCurve, here: bool) -> CurveFacts:

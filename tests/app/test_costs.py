@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.cost.curves import SHIPPED
+from analysis.cost.grid import tokens_per_step
 from app.pages.cost import functions
 from app.state import AppState
 from app.store.lessons import Lessons
@@ -72,6 +74,52 @@ def test_a_curve_that_cannot_be_is_left_out_alone(
 ) -> None:
     assert [each["model"] for each in written(tmp_path, [SHAPE | change, SHAPE])] == ["tiny"]
     assert "is left out" in caplog.text
+
+
+TREES = {"shape": "tiny", "context": 16, "k": [1, 4], "w": [2, 3], "single_milliseconds": 2.0}
+TREES |= {"milliseconds": [[3.0, 4.0], [5.0, 8.0]], "noisy": [[4, 3]], "rounds": 3}
+
+
+def test_trees_belong_to_the_curve_of_their_model_and_context(tmp_path: Path) -> None:
+    curves = written(tmp_path, [SHAPE, SHAPE | {"context": 32}], trees=[TREES])
+    costs = {"k": [1, 4], "w": [2, 3], "costs": [[1.5, 2.0], [2.5, 4.0]], "noisy": [[4, 3]]}
+    assert [each["trees"] for each in curves] == [costs, None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"k": [4, 1]},
+        {"k": [0, 1]},
+        {"k": [], "milliseconds": []},
+        {"w": [2]},
+        {"milliseconds": [[3.0, 4.0]]},
+        {"milliseconds": [[3.0, 4.0], [5.0, 0.0]]},
+        {"milliseconds": [[3.0, 4.0], [5.0, float("inf")]]},
+        {"single_milliseconds": -1.0},
+        {"noisy": [[4]]},
+        {"shape": 3},
+    ],
+)
+def test_trees_that_cannot_be_are_left_out_alone(
+    tmp_path: Path, change: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [each["trees"] for each in written(tmp_path, [SHAPE], trees=[TREES | change])] == [None]
+    assert "trees are left out" in caplog.text
+
+
+def test_what_n_grammys_writes_was_counted_for_the_trees_that_are_timed() -> None:
+    """A larger tree of longer chains writes no less; the numbers of a model that is timed are there."""
+    counted = tokens_per_step()
+    timed = [each for each in shipped_costs() if each["trees"]]
+    assert timed and {each["model"] for each in timed} <= counted.keys()
+    for each in timed:
+        grid = counted[each["model"]]
+        assert (grid["k"], grid["w"]) == (each["trees"]["k"], each["trees"]["w"])
+        assert grid["tokens_per_step"][0][0] > 1
+        for lines in (grid["tokens_per_step"], zip(*grid["tokens_per_step"], strict=True)):
+            for line in lines:
+                assert all(one <= other * 1.02 for one, other in pairwise(line))
 
 
 @pytest.mark.parametrize("content", ["", "[[", "[]", "{}", '{"shapes": 3}', "[" * 100_000, "\x00"])

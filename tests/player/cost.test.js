@@ -12,6 +12,7 @@ import { bestWindow, fitted, recordedTokens, tokensPerStep, windowSpeedUp, worst
 import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/replay.js";
 import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
 import { roundTicks } from "../../assets/page/cost/chart.js";
+import { cellsOf, treeSentences } from "../../assets/page/cost/trees_card.js";
 
 const near = (actual, expected, within = 1e-9) => assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
 
@@ -197,4 +198,25 @@ test("a hostile address gets sentences and the page's own values", () => {
 test("ticks are round and few", () => {
   assert.deepEqual(roundTicks(0, 6.28).map(([, text]) => text), ["0", "2", "4", "6"]);
   assert.deepEqual(roundTicks(0, 1.5).map(([, text]) => text), ["0.0", "0.5", "1.0", "1.5"]);
+});
+
+const TREES = { k: [1, 2], w: [1, 4], costs: [[1.1, 1.5], [1.25, 3]], noisy: [[2, 4]] };
+const WRITTEN = { k: [1, 2, 4], w: [1, 2, 4], tokens_per_step: [[1.2, 1.3, 1.5], [1.5, 1.6, 1.8], [1.6, 1.7, 1.9]] };
+
+test("a tree's speed-up is what its steps write for what their pass costs", () => {
+  const [[first, long], [wide, large]] = cellsOf(TREES, WRITTEN);
+  near(first.speed, 1.2 / 1.1);
+  near(long.speed, 1); // w of 4 is the third of what was counted
+  near(wide.speed, 1.2);
+  near(large.speed, 0.6);
+  assert.deepEqual([first, long, wide, large].map(({ noisy }) => noisy), [false, false, false, true]);
+});
+
+test("the sentences on trees name the best, or say that none pays", () => {
+  const [best, largest] = treeSentences(cellsOf(TREES, WRITTEN), CPU);
+  assert.match(best, /: k 2, w 1 pays most: 1.50 tokens a step at 1.25 times the cost, 1.20× autoregressive/);
+  assert.match(largest, /largest tree, k 2, w 4: 1.80 tokens a step at 3.00 times the cost, 0.60×/);
+  const dear = { ...TREES, costs: [[2, 3], [4, 5]] };
+  assert.match(treeSentences(cellsOf(dear, WRITTEN), CPU)[0], /no tree pays here. The best, k 1, w 1: .* 0.60×/);
+  assert.match(treeSentences(cellsOf(TREES, undefined), CPU)[0], /k 2, w 4, costs 3.00 passes .* was not counted/);
 });

@@ -178,7 +178,7 @@ def test_devices_are_named_and_models_too() -> None:
     for named, reason in {
         "nvidia-h200": "name one, as DEVICE:MODEL",
         "nvidia-h200:9B": "name one, as DEVICE:MODEL",
-        "toaster": "name cpu-2-cores, nvidia-h200",
+        "toaster": "name cpu-2-cores, cpu-avx2-2-cores, nvidia-h200",
         "../costs/cpu-2-cores": "there are no costs of",
     }.items():
         with pytest.raises(ParamError, match=reason):

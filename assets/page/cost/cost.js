@@ -14,6 +14,7 @@ import { DraftCard } from "./draft_card.js";
 import { PassesCard } from "./passes_card.js";
 import { RooflineCard } from "./roofline_card.js";
 import { RunsCard } from "./runs_card.js";
+import { TreesCard } from "./trees_card.js";
 import { WindowCard } from "./window_card.js";
 
 /** @import { RunLine } from "../types.d.ts" */
@@ -31,6 +32,7 @@ export class Cost {
     this.server = server;
     this.curves = props.curves;
     this.groups = props.groups;
+    this.written = props.written;
     this.choices = choicesIn(new URLSearchParams(), this.curves, this.groups).choices;
     this.last = ""; // the control that made the newest entry of the browser's history
     this.scrolled = 0; // where the page was left for the player
@@ -41,7 +43,7 @@ export class Cost {
       this.chooseCurve((curve) => this.sameMachine(curve) && curve.model === this.curve.model && curve.context === Number(value)));
     this.with = el("div", {});
     this.withSummary = el("summary", {});
-    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new RooflineCard(this)];
+    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new TreesCard(), new RooflineCard(this)];
     this.on = { link: () => addressOf(this.address) };
     /** @type {HTMLElement} */
     this.copy = el("button", { type: "button", class: "ss-button ss-worded", onclick: () => copyLink(this) }, "Copy link");

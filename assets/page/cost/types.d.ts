@@ -16,6 +16,26 @@ export interface Curve {
   rows: number[]; // the numbers of tokens that passes were measured over, 1 first
   milliseconds: number[];
   noisy: number[]; // those of the rows whose times differed much
+  trees: TreeGrid | null;
+}
+
+/** What a pass over k chains of w guesses costs, in passes over one token: a line for each k. */
+export interface TreeGrid {
+  k: number[];
+  w: number[];
+  costs: number[][];
+  noisy: [k: number, w: number][]; // whose times differed much; 1 and 0: those of the pass over one token
+}
+
+/** What a step of N-Grammys writes by k and w, on any machine. */
+export interface WrittenGrid {
+  model: string;
+  k: number[];
+  w: number[];
+  tokens_per_step: number[][];
+  questions: number;
+  max_new_tokens: number;
+  date: string;
 }
 
 /** What c(T) is asked of: the cost of a pass over so many tokens in passes over one; not a number where it is unknown. */
@@ -109,6 +129,6 @@ export interface CostServer extends Server {
 }
 
 export interface CostIo {
-  props: { curves: Curve[]; groups: RunGroup[] };
+  props: { curves: Curve[]; groups: RunGroup[]; written: { [model: string]: WrittenGrid } };
   server: CostServer;
 }

@@ -30,6 +30,21 @@ def facts(page: Any) -> dict[str, str]:
     return dict(zip(names, values, strict=True))
 
 
+def test_trees_are_priced_where_they_were_measured(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served)
+    card = "#cost section[aria-label='Trees of k chains of w guesses']"
+    assert page.inner_text(f"{card} .app-cost-says") == "No trees were measured for these passes."
+    assert "without AVX-512" in page.inner_text(f"{card} .app-cost-small")
+    page = enter(page, served, "curve=cpu-avx2-2-cores:smollm2:128")
+    assert page.locator(f"{card} tbody td").count() == 16
+    best = page.inner_text(f"{card} .app-cost-says p >> nth=0")
+    ratio, speed = re.search(r"([\d.]+ tokens a step at [\d.]+) times the cost, ([\d.]+)×", best).groups()  # type: ignore[union-attr]
+    tokens, cost = map(float, ratio.split(" tokens a step at "))
+    assert abs(tokens / cost - float(speed)) < 0.02
+    shown = [float(each.strip("~×")) for each in page.locator(f"{card} td strong").all_inner_texts()]
+    assert max(shown) == float(speed)
+
+
 def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
     assert facts(page)["Speed-up"] == "2.10×" and facts(page)["Tokens per step"] == "2.77"

@@ -1,0 +1,78 @@
+"""Trees of k chains of w guesses: what a pass over one costs on measured machines, and what N-Grammys writes by it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from decoding.errors import TraceError
+from decoding.packed import ASSETS
+from decoding.trace.schema import from_json
+
+GRID = ASSETS / "costs" / "tokens" / "ngrammys.json"  # made by benchmarks/ngrammys_grid.py
+_MOST, _MOST_BYTES, _MOST_MS = 16, 2**20, 1e7
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCosts:
+    """Times of a model's passes over trees, after a text of one length."""
+
+    shape: str  # the model
+    context: int
+    k: tuple[int, ...]
+    w: tuple[int, ...]
+    single_milliseconds: float  # of a pass over one token, measured in the same rounds
+    milliseconds: tuple[tuple[float, ...], ...]  # by k and w
+    noisy: tuple[tuple[int, int], ...] = ()  # k and w of the times that were disturbed; 1 and 0: of the single pass
+
+
+def read_trees(path: Path, leave_out: Callable[[str], None]) -> dict[tuple[str, int], TreeCosts]:
+    """Read a file's trees by model and context; `leave_out` is called with a sentence on each that is not whole."""
+    trees = dict[tuple[str, int], TreeCosts]()
+    for number, row in enumerate(_content(path).get("trees") or (), start=1):
+        try:
+            each = _checked(row, f"{path.name}: tree {number}")
+        except TraceError as error:
+            leave_out(f"trees are left out: {error}")
+        else:
+            trees[each.shape, each.context] = each
+    return trees
+
+
+def tokens_per_step(path: Path = GRID) -> dict[str, dict[str, Any]]:
+    """Return what N-Grammys' steps write by k and w, for each model that was counted."""
+    content = _content(path)
+    facts = {name: content.get(name) for name in ("questions", "max_new_tokens", "date")}
+    return {each["model"]: each | facts for each in content.get("models", ())}
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            content = json.loads(file.read(_MOST_BYTES + 1))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _checked(row: Any, where: str) -> TreeCosts:
+    if not isinstance(row, dict):
+        raise TraceError(f"{where} is no object")
+    names = TreeCosts.__dataclass_fields__
+    trees: TreeCosts = from_json(TreeCosts, {name: row[name] for name in names if name in row}, where)
+    if not all(_grows(sizes) for sizes in (trees.k, trees.w)):
+        raise TraceError(f"{where} has numbers of guesses that do not grow")
+    if [len(each) for each in trees.milliseconds] != [len(trees.w)] * len(trees.k):
+        raise TraceError(f"{where} has not a time for every k and w")
+    times = [trees.single_milliseconds, *(each for line in trees.milliseconds for each in line)]
+    if not all(math.isfinite(each) and 0 < each < _MOST_MS for each in times):
+        raise TraceError(f"{where} has times that are none")
+    return trees
+
+
+def _grows(sizes: Sequence[int]) -> bool:
+    return 1 <= len(sizes) <= _MOST and sizes[0] >= 1 and all(a < b for a, b in zip(sizes, sizes[1:], strict=False))

@@ -1,0 +1,97 @@
+// Trees of k chains of w guesses: what N-Grammys writes with them, what they cost, and what is left of that.
+import { el } from "../../player/dom/elements.js";
+import { Card } from "./card.js";
+import { curveName } from "./curves.js";
+
+/** @import { Cost } from "./cost.js" */
+/** @import { Curve, TreeGrid, WrittenGrid } from "./types.d.ts" */
+
+/**
+ * @typedef {object} TreeCell a tree of k chains of w guesses
+ * @property {number} k
+ * @property {number} w
+ * @property {number} cost in passes over one token
+ * @property {number | null} wrote tokens of a step; null where none were counted
+ * @property {number | null} speed in tokens of autoregressive decoding in the same time
+ * @property {boolean} noisy
+ */
+
+/**
+ * Return the cells, a line for each k.
+ * @param {TreeGrid} trees
+ * @param {WrittenGrid | undefined} written
+ * @returns {TreeCell[][]}
+ */
+export const cellsOf = ({ k, w, costs, noisy }, written) => k.map((chains, row) => w.map((guesses, column) => {
+  const wrote = written?.tokens_per_step[written.k.indexOf(chains)]?.[written.w.indexOf(guesses)] ?? null;
+  const cost = costs[row][column];
+  return { k: chains, w: guesses, cost, wrote, speed: wrote && wrote / cost,
+    noisy: noisy.some(([first, second]) => first === chains && second === guesses) };
+}));
+
+/** @param {TreeCell} cell */
+const treeName = ({ k, w }) => `k ${k}, w ${w}`;
+
+/**
+ * Return in sentences which tree pays most, and what the largest does.
+ * @param {TreeCell[][]} cells
+ * @param {Curve} curve
+ */
+export const treeSentences = (cells, curve) => {
+  const all = cells.flat(), last = all[all.length - 1], counted = all.filter(({ speed }) => speed !== null);
+  if (!counted.length) {
+    return [`${curveName(curve)}: a pass over the largest tree, ${treeName(last)}, costs ${last.cost.toFixed(2)} passes over one token. `
+      + "What N-Grammys writes with this model was not counted."];
+  }
+  const best = counted.reduce((one, other) => (Number(other.speed) > Number(one.speed) ? other : one));
+  const told = (/** @type {TreeCell} */ cell) => `${Number(cell.wrote).toFixed(2)} tokens a step at ${cell.cost.toFixed(2)} times the cost, `
+    + `${Number(cell.speed).toFixed(2)}× autoregressive decoding`;
+  const most = `The largest tree, ${treeName(last)}: ${told(last)}.`;
+  if (Number(best.speed) <= 1) return [`${curveName(curve)}: no tree pays here. The best, ${treeName(best)}: ${told(best)}.`, most];
+  return [`${curveName(curve)}: ${treeName(best)} pays most: ${told(best)}.`, ...(best === last ? [] : [most])];
+};
+
+export class TreesCard extends Card {
+  constructor() {
+    super("Trees of k chains of w guesses", "measured", "What N-Grammys writes in a step grows slowly with the tree, what a pass costs grows "
+      + "with every guess. Their ratio is the speed-up; drafting, which takes this method next to nothing, is left out.", ["curve"]);
+    this.box.remove(); // the grid is a table itself
+    this.grid = el("div", { class: "app-cost-trees" });
+    this.plots.replaceWith(this.grid);
+  }
+
+  /** @param {Cost} page */
+  show({ curve, curves, written }) {
+    const { trees } = curve, counted = written[curve.model];
+    if (!trees) {
+      const others = curves.filter((other) => other.trees).map(curveName);
+      this.grid.replaceChildren();
+      this.draw({ says: ["No trees were measured for these passes."], charts: [], table: () => ({ columns: [], rows: [], more: false }),
+        notes: [others.length ? `Choose one of these: ${others.join("; ")}.` : "python -m decoding cost measures them."] });
+      return;
+    }
+    const cells = cellsOf(trees, counted);
+    this.grid.replaceChildren(gridTable(cells, trees.w));
+    const doubt = cells.flat().some(({ noisy }) => noisy) ? ["~ The middle half of these times lies more than 15% apart."] : [];
+    if (trees.noisy.some(([, guesses]) => !guesses)) doubt.push("So does that of the pass over one token, by which all are divided.");
+    const source = counted ? [`Tokens a step: greedy answers to ${counted.questions} questions, ${counted.max_new_tokens} tokens each, without their `
+      + `first steps, counted on ${counted.date}; no machine changes them.`] : [];
+    this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...source, ...doubt] });
+  }
+}
+
+/**
+ * @param {TreeCell[][]} cells
+ * @param {number[]} w
+ */
+const gridTable = (cells, w) => el("table", { class: "ss-table", "aria-label": "Speed-up, tokens a step and cost by k and w" },
+  el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "k \\ w"), ...w.map((guesses) => el("th", { scope: "col" }, String(guesses))))),
+  el("tbody", {}, ...cells.map((line) => el("tr", {}, el("th", { scope: "row" }, String(line[0].k)), ...line.map(treeCell)))));
+
+/** @param {TreeCell} cell */
+const treeCell = ({ cost, wrote, speed, noisy }) => {
+  const mark = noisy ? "~" : "";
+  if (wrote === null || speed === null) return el("td", {}, `${mark}${cost.toFixed(2)} passes`);
+  return el("td", { class: speed > 1 ? "app-cost-pays" : "" }, el("strong", {}, `${mark}${speed.toFixed(2)}×`),
+    el("small", {}, `${wrote.toFixed(2)} / ${cost.toFixed(2)}`));
+};
