@@ -100,8 +100,10 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
     prompts, others = report["prompts"], report["disturbed_runs"]
     where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')}"
     faster = f"it was faster on {report['faster_on']} of {prompts}" if prompts > 1 else ""
-    noise = f" Other work disturbed {count(others, 'run')}: race again when the server is quiet." if others else ""
-    return f"{won} Measured without sampling on {where}{faster and f'; {faster}'}.{noise}"
+    unsure = (
+        f"Unsure: other work disturbed {count(others, 'run')}; race again when the server is quiet. " if others else ""
+    )
+    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}."
 
 
 def _spelt(order: Order, params: dict[str, JSON]) -> str:

@@ -12,8 +12,7 @@ export const showSettings = (element, io) => showJobReport(element, io, {
   name: "settings-race", heading: "Fastest settings", untitled: "a method", starts: ".app-tune",
   sections: (/** @type {SettingsReport} */ report) => [
     verdict(report.verdict, report.speculate),
-    el("p", {}, el("button", { type: "button", class: "app-button app-use", onclick: () => io.fill(report.address) },
-      report.speculate ? "Use these settings" : "Use autoregressive decoding")),
+    use(report, io),
     table(["Settings", "Rounds", "Tokens per second in the last"],
       [["autoregressive decoding", "the last", report.base.toFixed(1)],
         ...report.rows.map(([settings, rounds, speed]) => [settings, `${rounds}`, speed.toFixed(1)])]),
@@ -21,3 +20,16 @@ export const showSettings = (element, io) => showJobReport(element, io, {
       "Each round is longer, and the slow ones drop out of it."),
   ],
 });
+
+/**
+ * @param {SettingsReport} report
+ * @param {SettingsIo} io
+ */
+const use = ({ speculate, address }, io) => {
+  /** @type {HTMLElement} */
+  const button = el("button", { type: "button", class: "app-button app-use", onclick: () => {
+    io.fill(address);
+    button.textContent = "Put into the form";
+  } }, speculate ? "Use these settings" : "Use autoregressive decoding");
+  return el("p", { role: "status" }, button);
+};

@@ -76,6 +76,13 @@ def test_what_wins_is_told_and_can_be_taken_over(jobs: JobRunner, monkeypatch: p
     assert len(report["rows"]) == 2 and len(jobs.queue) == 0 and jobs.active == 0
 
 
+def test_a_disturbed_race_says_first_that_it_is_unsure(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "Disturbance", lambda: type("Busy", (), {"disturbed": True})())
+    assert last_line(jobs, race())["report"]["verdict"].startswith("Unsure: other work disturbed ")
+    monkeypatch.setattr(tuning, "Disturbance", lambda: type("Quiet", (), {"disturbed": False})())
+    assert "Unsure" not in last_line(jobs, race())["report"]["verdict"]
+
+
 def test_stop_ends_a_race(jobs: JobRunner) -> None:
     text = ""
     for text in jobs.start(race(), "tab"):

@@ -53,8 +53,8 @@ export const treeSentences = (cells, curve) => {
 
 export class TreesCard extends Card {
   constructor() {
-    super("Trees of k chains of w guesses", "measured", "What N-Grammys writes in a step grows slowly with the tree, what a pass costs grows "
-      + "with every guess. Their ratio is the speed-up; drafting, which takes this method next to nothing, is left out.", ["curve"]);
+    super("Trees of k chains of w guesses", "projected", "What N-Grammys writes in a step grows slowly with the tree, what a pass costs grows "
+      + "with every guess. Both were measured and stand below their ratio, the speed-up without drafting, which takes this method next to nothing.", ["curve"]);
     this.box.remove(); // the grid is a table itself
     this.grid = el("div", { class: "app-cost-trees" });
     this.plots.replaceWith(this.grid);
@@ -75,7 +75,7 @@ export class TreesCard extends Card {
     const doubt = cells.flat().some(({ noisy }) => noisy) ? ["~ The middle half of these times lies more than 15% apart."] : [];
     if (trees.noisy.some(([, guesses]) => !guesses)) doubt.push("So does that of the pass over one token, by which all are divided.");
     const source = counted ? [`Tokens a step: greedy answers to ${counted.questions} questions, ${counted.max_new_tokens} tokens each, without their `
-      + `first steps, counted on ${counted.date}; no machine changes them.`] : [];
+      + `first steps, counted on ${counted.date}. They are the same on all machines, but for rounding.`] : [];
     this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...source, ...doubt] });
   }
 }
@@ -93,5 +93,5 @@ const treeCell = ({ cost, wrote, speed, noisy }) => {
   const mark = noisy ? "~" : "";
   if (wrote === null || speed === null) return el("td", {}, `${mark}${cost.toFixed(2)} passes`);
   return el("td", { class: speed > 1 ? "app-cost-pays" : "" }, el("strong", {}, `${mark}${speed.toFixed(2)}×`),
-    el("small", {}, `${wrote.toFixed(2)} / ${cost.toFixed(2)}`));
+    el("small", {}, `${wrote.toFixed(2)}/${cost.toFixed(2)}`));
 };
