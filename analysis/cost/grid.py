@@ -33,7 +33,8 @@ class TreeCosts:
 def read_trees(path: Path, leave_out: Callable[[str], None]) -> dict[tuple[str, int], TreeCosts]:
     """Read a file's trees by model and context; `leave_out` is called with a sentence on each that is not whole."""
     trees = dict[tuple[str, int], TreeCosts]()
-    for number, row in enumerate(_content(path).get("trees") or (), start=1):
+    rows = _content(path).get("trees")
+    for number, row in enumerate(rows if isinstance(rows, list) else (), start=1):
         try:
             each = _checked(row, f"{path.name}: tree {number}")
         except TraceError as error:

@@ -65,9 +65,9 @@ class SettingsRace:
         engine, method = started.engine, self.order.method.name
         tasks = read_tasks(suite(TARGET if self.entry.model in FOLDERS else ENGLISH))
         others = sample(tasks, LIMITS.tuning_prompts, random.randrange(2**31))
-        own = prompt_of(engine, self.order)
-        prompts = [own, *(as_prompt(engine, [("user", each.turns[0])]) for each in others)]
-        tokens = max(2, min(LIMITS.tuning_tokens, self.entry.max_new_tokens, engine.model.card.context - len(own)))
+        ids = prompt_of(engine, self.order)
+        prompts = [ids, *(as_prompt(engine, [("user", each.turns[0])]) for each in others)]
+        tokens = max(2, min(LIMITS.tuning_tokens, self.entry.max_new_tokens, engine.model.card.context - len(ids)))
         yield from started.prepare(self.entry, method)
         work = tuning(engine, method, prompts, tokens)
         report = yield from reported(work, started, "tuning", _LATE.format(seconds=LIMITS.tuning_seconds))

@@ -108,6 +108,11 @@ def test_trees_that_cannot_be_are_left_out_alone(
     assert "trees are left out" in caplog.text
 
 
+@pytest.mark.parametrize("trees", [3, "ab", {"k": 1}, None])
+def test_trees_that_are_no_list_are_none(tmp_path: Path, trees: object) -> None:
+    assert [each["trees"] for each in written(tmp_path, [SHAPE], trees=trees)] == [None]
+
+
 def test_what_n_grammys_writes_was_counted_for_the_trees_that_are_timed() -> None:
     """A larger tree of longer chains writes no less; the numbers of a model that is timed are there."""
     counted = tokens_per_step()
