@@ -53,13 +53,14 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def run(folder: Path, *flags: str, tests: str = THREE) -> str:
+def run(folder: Path, *flags: str, tests: str = THREE, processes: int = 1) -> str:
     """Run pytest: by default on a test of each tier, and one that takes more samples in the rest."""
     (folder / "test_three.py").write_text(tests)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  long\n  slow\n  nightly\n  sampled\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment["PYTEST_XDIST_WORKER_COUNT"] = str(processes)  # as xdist tells its processes
     done = subprocess.run(
         [*command, *flags, "test_three.py"], cwd=folder, env=environment, capture_output=True, text=True
     )
@@ -96,10 +97,11 @@ def test_a_sampled_test_has_four_cases_by_default(tmp_path: Path) -> None:
 
 def test_every_process_begins_with_long_tests(tmp_path: Path) -> None:
     """Five of them among two processes, each of which is given seven of the fourteen."""
-    printed = run(tmp_path, "-n2", "-v", "--dist", "worksteal", tests=LONG)
-    for process, first, then in (("gw0", (0, 2, 4), 0), ("gw1", (1, 3), 4)):
+    printed = run(tmp_path, "--collect-only", "-q", tests=LONG, processes=2)
+    order = re.findall(r"test_three.py::(\S+)", printed)
+    for share, first, then in ((order[:7], (0, 2, 4), 0), (order[7:], (1, 3), 4)):
         names = [f"test_long[{case}]" for case in first] + [f"test_each[{then}]"]
-        assert re.findall(rf"\[{process}\].*PASSED test_three.py::(\S+)", printed)[: len(names)] == names
+        assert share[: len(names)] == names
 
 
 def test_every_case_meets_two_others() -> None:

@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _count(config, len(daily) - len(selected))
     deselected = set(items).difference(selected)
     config.hook.pytest_deselected(items=list(deselected))
-    items[:] = _long_first(selected, getattr(config, "workerinput", {}).get("workercount", 1))
+    items[:] = _long_first(selected, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def _long_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
