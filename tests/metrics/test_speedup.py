@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,9 +54,13 @@ def test_a_baseline_that_was_cut_short_measures_nothing() -> None:
     assert speedup(run([3] * 4, 15.0), replace(PLAIN, finish="time")) is None
 
 
-@pytest.mark.parametrize("wrong", [None, 0.0, -1.0, float("nan"), float("inf"), 1.51])
-def test_what_is_no_speedup_is_not_shown(wrong: float | None) -> None:
-    assert credible_speedup(wrong, 1.5) is None and credible_speedup(1.5, 1.5) == 1.5
+def test_a_speedup_above_the_tokens_per_step_is_a_measuring_error() -> None:
+    """The page's races follow the same rule in JavaScript: its test reads the same cases."""
+    cases = json.loads(Path(__file__).with_name("speedups.json").read_text())
+    for wrong, tokens in [*cases["measuring errors"], (None, 2.0), (float("nan"), 2.0), (float("inf"), 2.0)]:
+        assert credible_speedup(wrong, tokens) is None
+    for credible, tokens in cases["credible"]:
+        assert credible_speedup(credible, tokens) == credible
 
 
 def test_the_median_run_is_that_of_the_middle_speed() -> None:
