@@ -22,7 +22,7 @@ from .api.keys import Keys
 from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
-from .pages.events import DECODES, QUICK, event_address, tab_of, tolerant
+from .pages.events import QUICK, event_address, tab_of, tolerant
 from .pages.page_script import once_loaded
 from .pages.viewer import viewer as make_viewer
 from .server import health, log, malloc, serving, zero_gpu
@@ -148,7 +148,6 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
     viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
-    viewer.branch(form.start_branch, None, viewer, **DECODES)
     page.unload(tolerant(closed))
 
 

@@ -16,7 +16,7 @@ from decoding.run import Run
 from decoding.types import Step, Trace
 
 from .contradiction import Contradiction, first_of
-from .derived import ROUNDED
+from .derived_step import ROUNDED
 
 _OURS = ("timing", "exchanged")  # of this machine
 _TREE = ("start", "pending", "tokens", "parents", "roles", "sources", "path", "emitted", "accepted", "drafted")

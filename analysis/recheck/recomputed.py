@@ -19,7 +19,7 @@ from decoding.stops import trim
 from decoding.types import Step, Trace
 
 from .contradiction import Contradiction, differs, first_of
-from .derived import ROUNDED
+from .derived_step import ROUNDED
 
 _SAMPLING_NEEDS = {"draft_model", "early_exit", "features"}  # of methods that may draw their guesses
 

@@ -14,7 +14,8 @@ from app.controls import order
 from app.jobs.landscape import landscape_of
 from app.jobs.live_run import LiveRun
 from app.pages.race import RaceForm
-from app.pages.run import RunForm, build
+from app.pages.run import build
+from app.pages.run_form import RunForm
 from app.pages.viewer import race_viewer, viewer
 from app.settings_from_run import settings_from_run
 from app.state import AppState

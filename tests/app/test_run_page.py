@@ -14,7 +14,8 @@ from app.examples import EXAMPLES, examples_for
 from app.models.catalog import POCKET, SMOLLM2
 from app.models.entry import CatalogEntry
 from app.pages.prompt_controls import RAW
-from app.pages.run import RunForm, build
+from app.pages.run import build
+from app.pages.run_form import RunForm
 from app.pages.viewer import viewer
 from app.state import AppState
 from decoding import METHODS, smollm2
