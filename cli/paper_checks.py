@@ -8,24 +8,26 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from analysis.prompts.tasks import Task
 from decoding import embedded
 from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.types import JSON
 from lab.papers.claims import Paper
 from lab.papers.experiment import Variant
 
 from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, check_place, clean, load_engine, whole
 from .bench import read_questions
 from .paint import Paint, one_line
-from .progress import ProgressBar
+from .progress import ProgressBar, resumable
 
 HELP = "test the papers' central tables and figures, and report what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
-_REPORTED = (
+_DECIDING = (  # what is measured
     *MODEL_FLAGS,
     "threads",
     *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "eagle_variants", "medusa_2"),
@@ -41,6 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", default="6", metavar="N", help="questions per kind (default: 6)")
     parser.add_argument("--max-new-tokens", default="256", metavar="N", help="tokens per answer (default: 256)")
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"page to write (default: {DEFAULT_OUT})")
+    parser.add_argument("--beside", metavar="FILE", help="page of another model, to show its verdicts beside these")
     parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="folder of adapters for ablations")
     parser.add_argument("--eagle-variants", metavar="FOLDER", help="folder of EAGLE-3 drafters for ablations")
     parser.add_argument(
@@ -53,24 +56,30 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure, judge and write."""
     from lab.papers.claims import check_claims
     from lab.papers.experiment import Experiment, answer_questions
+    from lab.papers.other_page import OtherPage
     from lab.papers.page import conditions, document, page
+    from lab.papers.saved import SavedChecks
 
     limit = whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     papers = _papers(arguments.only)
     check_place("--out", arguments.out)
+    other = None if arguments.beside is None else OtherPage.read(Path(clean(arguments.beside)))
     if arguments.only is not None and Path(arguments.out).resolve() == Path(DEFAULT_OUT).resolve():
         raise ParamError(f"{DEFAULT_OUT} is the page of all papers: name another file for some of them with --out")
     tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
     engine = load_engine(arguments)
-    with ProgressBar() as progress:
+    out = Path(arguments.out)
+    saved = SavedChecks(out.with_name(f"{out.name}.part"), _conditions(engine, _flags(arguments, _DECIDING)))
+    with resumable(f"where it stopped: {saved.path.name} holds what is measured") as progress:
         variants = _variants(arguments, engine, progress)
-        questions = answer_questions(engine, tasks, budget, lambda share: progress("answering the questions", share))
-        experiment = Experiment(engine, questions, budget, variants)
-        findings = check_claims(experiment, papers, progress)
-        experiment.progress = lambda share: progress("checking the answers that differ", share)
-        measured = conditions(experiment, _flags(arguments))
-    Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
+        if not saved.questions:
+            saved.keep_questions(answer_questions(engine, tasks, budget, partial(progress, "answering the questions")))
+        experiment = Experiment(engine, saved.questions, budget, variants, saved.tallies, saved.keep_tally)
+        findings = check_claims(experiment, papers, progress, saved.tables, saved.keep_table)
+        measured = conditions(experiment, _flags(arguments, (*_DECIDING, "beside")))
+    out.write_text(page(findings, measured, other), encoding="utf-8")
+    saved.remove()
     if arguments.json:
         print(json.dumps(document(findings, measured)))
         return 0
@@ -81,10 +90,18 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _flags(arguments: argparse.Namespace) -> list[str]:
-    """Return the flags that decide what a page shows, as they are typed, without the paths of folders."""
+def _conditions(engine: Engine, flags: list[str]) -> dict[str, JSON]:
+    """Return what must be the same where paper checks are resumed."""
+    header = engine.decode((0,), max_new_tokens=1).header
+    draft = engine.draft.card.hash if engine.draft else None
+    same = {"dtype": header.dtype, "threads": header.threads, "versions": header.versions}
+    return {"flags": flags, "model": header.model.hash, "draft": draft, **same}
+
+
+def _flags(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Return the flags of these names as they are typed, without the paths of folders."""
     flags: list[str] = []
-    for name in _REPORTED:
+    for name in names:
         value = getattr(arguments, name)
         if value is not None:
             text = clean(value)

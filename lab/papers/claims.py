@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +16,8 @@ from .tables import ResultTable
 # chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
 # differences, which are small against the numbers that they come from.
 CLEAR, ROUGH = 0.01, 0.03
+
+ClaimKey = tuple[str, str]  # a paper's name and a claim's title
 
 
 class ClaimOutcome(StrEnum):
@@ -76,8 +78,17 @@ class CheckedClaim:
     judgement: Judgement
 
 
-def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: ProgressCallback) -> list[CheckedClaim]:
-    """Measure and judge every claim; one that cannot be measured gets the reason and stops no other."""
+def check_claims(
+    experiment: Experiment,
+    papers: Iterable[Paper],
+    progress: ProgressCallback,
+    tables: Mapping[ClaimKey, ResultTable] | None = None,
+    keep: Callable[[ClaimKey, ResultTable], None] = lambda name, table: None,
+) -> list[CheckedClaim]:
+    """Measure and judge every claim; one that cannot be measured gets the reason and stops no other.
+
+    Claims that have a table already are only judged; `keep` is given the tables of the others.
+    """
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []
     for number, (paper, claim) in enumerate(asked):
@@ -87,8 +98,12 @@ def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Prog
 
         report(0.0)
         experiment.progress = report
+        name = (paper.name, claim.title)
         try:
-            table = claim.take(experiment)
+            table = (tables or {}).get(name)
+            if table is None:
+                table = claim.take(experiment)
+                keep(name, table)
         except SpecscopeError as error:
             findings.append(CheckedClaim(paper, claim, None, Judgement(ClaimOutcome.UNMEASURED, _sentence(str(error)))))
         else:

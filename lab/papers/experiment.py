@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from analysis.bench.methods import as_prompt
 from analysis.prompts.tasks import Task
@@ -12,13 +13,12 @@ from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.run import Run
 from decoding.trace.metrics import compression_rate, consistent_acceptance, written
-from decoding.types import JSON, Step, Trace
+from decoding.types import JSON, Step
 
 from .tables import ResultCell, ResultTable, UnmeasuredError
 
 TOKENS, PASSES, ROWS, SPEED, MEAN = "tokens/step", "target passes", "rows/token", "speed", "mean of kinds"
 _WARM_UP = 16  # tokens that a setting writes before it is timed
-_RESCORED = 200  # differing answers that are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class Setting:
     variant: str  # of the experiment's engines; "" for its own
     alone: bool  # on a new engine, which remembers no other run; for methods that need no parts
     order: tuple[int, ...]  # of the questions; () as they come
+
+    @property
+    def key(self) -> str:
+        """The setting as one line of JSON, under which its tally is kept."""
+        return json.dumps(asdict(self))
 
 
 def using(
@@ -77,8 +82,9 @@ class Tally:
     later: int = 0  # tokens written after the first steps
     rows: int = 0
     seconds: float = 0.0
-    answers: int = 0
-    same: int = 0  # of them, those that are autoregressive decoding's own
+    answers: int = 0  # that should be autoregressive decoding's
+    same: int = 0  # of them, those that are
+    violated: int = 0  # of the others, those with a token that is neither the target's choice nor as good as tied
 
     def add(self, question: Question, steps: Sequence[Step]) -> None:
         """Count a run."""
@@ -89,8 +95,6 @@ class Tally:
             self.later += len(step.emitted)
             self.rows += step.fed
             self.seconds += step.timing.total_ms / 1000
-        self.answers += 1
-        self.same += tuple(token for step in steps for token in step.emitted) == question.answer
 
     def lengths(self, kinds: Collection[str] = ()) -> Counter[int]:
         """Count the steps that wrote n tokens, on questions of these kinds or on all."""
@@ -121,16 +125,21 @@ class Tally:
 
 
 class Experiment:
-    """An engine, questions, and the runs made so far."""
+    """An engine, questions, and the runs made so far. `keep` is given each tally that was counted."""
 
     def __init__(
-        self, engine: Engine, questions: Sequence[Question], budget: int, variants: Mapping[str, Variant] | None = None
+        self,
+        engine: Engine,
+        questions: Sequence[Question],
+        budget: int,
+        variants: Mapping[str, Variant] | None = None,
+        tallies: Mapping[str, Tally] | None = None,
+        keep: Callable[[str, Tally], None] = lambda key, tally: None,
     ) -> None:
         self.engine, self.questions, self.budget, self.variants = engine, tuple(questions), budget, dict(variants or {})
         self.progress: Callable[[float], None] = lambda share: None
-        self._tallies: dict[Setting, Tally] = {}
+        self._tallies, self._keep = dict(tallies or {}), keep  # by the settings' keys
         self._races: dict[tuple[Setting, ...], list[Tally]] = {}
-        self._different: dict[Setting, list[Trace]] = {}  # answers that should be autoregressive decoding's and are not
 
     @property
     def kinds(self) -> list[str]:
@@ -138,23 +147,14 @@ class Experiment:
         return list(dict.fromkeys(question.kind for question in self.questions))
 
     @property
-    def identical(self) -> tuple[int, int]:
-        """Count greedy answers of guessing methods on the experiment's model: those equal to its own, and all."""
-        greedy = [tally for setting, tally in self._tallies.items() if self._writes_the_same(setting)]
-        return sum(tally.same for tally in greedy), sum(tally.answers for tally in greedy)
+    def identical(self) -> tuple[int, int, int]:
+        """Count greedy answers of guessing methods on the experiment's model.
 
-    def rescore(self) -> tuple[int, int]:
-        """Read the others again in plain passes, or some where they are many: how many, and how many hold violations.
-
-        In those that hold none, every token is the target's choice or as good as tied with it.
+        Those equal to autoregressive decoding's, all of them, and those of the others that plain passes find wrong.
         """
-        others = [trace for traces in self._different.values() for trace in traces]
-        some = others[:: -(-len(others) // _RESCORED) or 1]
-        violated = 0
-        for number, trace in enumerate(some):
-            self.progress(number / len(some))
-            violated += self.engine.rescore(trace).violations > 0
-        return len(some), violated
+        tallies = self._tallies.values()
+        same, answers = sum(tally.same for tally in tallies), sum(tally.answers for tally in tallies)
+        return same, answers, sum(tally.violated for tally in tallies)
 
     def find_kind(self, *names: str) -> str:
         """Return the first of these kinds that has questions."""
@@ -165,9 +165,9 @@ class Experiment:
 
     def tally(self, *settings: Setting) -> list[Tally]:
         """Count what settings wrote and read. Times are not used: the runs may have been made at different times."""
-        missing = tuple(setting for setting in dict.fromkeys(settings) if setting not in self._tallies)
+        missing = tuple(setting for setting in dict.fromkeys(settings) if setting.key not in self._tallies)
         self._run(missing)
-        return [self._tallies[setting] for setting in settings]
+        return [self._tallies[setting.key] for setting in settings]
 
     def race(self, *settings: Setting) -> list[Tally]:
         """Measure settings against each other in time, in turn question by question: all meet the same drift."""
@@ -181,8 +181,7 @@ class Experiment:
 
     def watch(self, setting: Setting, see: Callable[[Question, list[Step]], None]) -> Tally:
         """Run a setting and show every run's steps with their record, which is then dropped."""
-        self._run((setting,), "light", see)
-        return self._tallies[setting]
+        return self._run((setting,), "light", see)[0]
 
     def _run(
         self,
@@ -191,18 +190,21 @@ class Experiment:
         see: Callable[[Question, list[Step]], None] = lambda question, steps: None,
     ) -> list[Tally]:
         engines, tallies = [self._checked(setting) for setting in settings], [Tally() for _ in settings]
-        different: dict[Setting, list[Trace]] = {setting: [] for setting in settings}
         for turn in range(len(self.questions)):
             for index, (setting, engine, tally) in enumerate(zip(settings, engines, tallies, strict=True)):
                 self.progress((turn + index / len(settings)) / len(self.questions))
                 number = setting.order[turn] if setting.order else turn
+                question = self.questions[number]
                 run = self._decode(engine, setting, number, self.budget, record)
-                tally.add(self.questions[number], run.steps)
-                see(self.questions[number], run.steps)
-                if run.ids != self.questions[number].answer and self._writes_the_same(setting):
-                    different[setting].append(run.trace)
-        self._tallies |= zip(settings, tallies, strict=True)
-        self._different |= different
+                tally.add(question, run.steps)
+                see(question, run.steps)
+                if self._writes_the_same(setting):
+                    tally.answers += 1
+                    tally.same += run.ids == question.answer
+                    tally.violated += run.ids != question.answer and self.engine.rescore(run.trace).violations > 0
+        for setting, tally in zip(settings, tallies, strict=True):
+            self._tallies[setting.key] = tally
+            self._keep(setting.key, tally)
         return tallies
 
     def _decode(self, engine: Engine, setting: Setting, number: int, budget: int, record: str = "off") -> Run:

@@ -16,6 +16,7 @@ from decoding.types import JSON
 
 from .claims import CLEAR, ROUGH, CheckedClaim, ClaimOutcome
 from .experiment import Experiment
+from .other_page import OtherPage
 from .tables import ResultCell, ResultTable
 
 _WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
@@ -38,8 +39,7 @@ run and from machine to machine."""
 def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, JSON]:
     """Describe what was measured on: a model, a machine, and questions; and the flags that asked for it."""
     engine, header = experiment.engine, experiment.engine.decode(experiment.questions[0].ids, max_new_tokens=1).header
-    same, answers = experiment.identical
-    rescored, violated = experiment.rescore()
+    same, answers, violated = experiment.identical
     return {
         "flags": list(flags),
         "model": engine.model.card.name,
@@ -56,7 +56,7 @@ def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, J
         "max_new_tokens": experiment.budget,
         "answers": answers,
         "identical_answers": same,
-        "rescored_answers": rescored,
+        "rescored_answers": answers - same,
         "answers_with_violations": violated,
     }
 
@@ -66,8 +66,8 @@ def document(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> 
     return {**measured, "claims": [_entry(finding) for finding in findings]}
 
 
-def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> str:
-    """Write everything, for people, in Markdown."""
+def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON], other: OtherPage | None = None) -> str:
+    """Write everything, for people, in Markdown, beside what came of the claims on another model."""
     counts = Counter(finding.judgement.verdict for finding in findings)
     numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in ClaimOutcome if counts[verdict])
     blocks = [
@@ -77,8 +77,10 @@ def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> str:
         _head(measured),
         _TERMS,
         f"Claims: {len(findings)}. {numbers.capitalize()}.",
-        _summary(findings),
+        _summary(findings, other),
     ]
+    if other is not None:
+        blocks += _differences(findings, other)
     for paper, group in groupby(findings, key=lambda finding: finding.paper):
         blocks += [f"## {paper.title}", f"{paper.citation}."]
         before: list[ResultTable] = []
@@ -111,20 +113,37 @@ def _same(measured: Mapping[str, JSON]) -> str:
     text = f" Of {answers:,} greedy answers by the methods, {same:,} are autoregressive decoding's to the last token"
     if answers == same:
         return f"{text}."
-    rescored, violated = measured["rescored_answers"], measured["answers_with_violations"]
+    violated = measured["answers_with_violations"]
     return (
-        f"{text}; of the {answers - same:,} others, {rescored:,} were checked against plain passes of the target: in "
-        f"{rescored - violated:,} every token is its choice or as near to it as rounding reaches, in {violated:,} some "
-        "token is neither."
+        f"{text}; the {answers - same:,} others were checked against plain passes of the target: in "
+        f"{answers - same - violated:,} every token is its choice or as near to it as rounding reaches, in "
+        f"{violated:,} some token is neither."
     )
 
 
-def _summary(findings: Sequence[CheckedClaim]) -> str:
-    rows = [
-        f"| {finding.paper.title} | {finding.claim.place} | {finding.claim.title} | {finding.judgement.verdict} |"
-        for finding in findings
-    ]
-    return "\n".join(["| paper | place | claim | verdict |", "|---|---|---|---|", *rows])
+def _summary(findings: Sequence[CheckedClaim], other: OtherPage | None) -> str:
+    heads = ["paper", "place", "claim", "verdict", *([f"on {other.model}"] if other else [])]
+    lines = [heads]
+    for paper, claim, verdict in ((each.paper, each.claim, each.judgement.verdict) for each in findings):
+        there = [other.outcome(paper, claim.title)[0]] if other else []
+        lines.append([paper.title, claim.place, claim.title, verdict, *there])
+    rows = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([rows[0], "|---" * len(heads) + "|", *rows[1:]])
+
+
+def _differences(findings: Sequence[CheckedClaim], other: OtherPage) -> list[str]:
+    """Lay both explanations of each claim side by side that came out otherwise on the other model."""
+    differ, there = list[str](), other.model
+    for finding in findings:
+        verdict, says = other.outcome(finding.paper, finding.claim.title)
+        if ClaimOutcome.UNMEASURED not in (verdict, finding.judgement.verdict) and verdict != finding.judgement.verdict:
+            differ += [
+                f"**{finding.paper.title}, {finding.claim.title}**: {finding.judgement.verdict} here, "
+                f"{verdict.removesuffix(' here')} on {there}.",
+                f"Here: {_plain(finding.judgement.says)}",
+                f"On {there}: {says}",
+            ]
+    return [f"## Where {there} differs", *(differ or ["Nowhere."])]
 
 
 def _section(finding: CheckedClaim, shown: bool) -> list[str]:

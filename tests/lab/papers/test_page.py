@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,11 +19,13 @@ from cli.progress import ProgressBar
 from decoding.embedded import MEDUSA_2, PARTS
 from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.run import Run
 from decoding.toy import toy
 from lab.papers import PAPERS, variants
 from lab.papers.claims import CheckedClaim, ClaimOutcome, combine, more
-from lab.papers.experiment import PLAIN, using
+from lab.papers.experiment import PLAIN, Experiment, Setting, using
 from lab.papers.kangaroo import MATHS
+from lab.papers.other_page import OtherPage
 from lab.papers.page import conditions, document, page
 from lab.papers.tables import ResultTable
 from tests.toys import counted_text, engine
@@ -106,6 +110,88 @@ def test_the_command_writes_page_and_json(
     assert re.search(r"Jacobi decoding: it hardly saves steps\nsaved in .*checks.md\n$", capsys.readouterr().out)
 
 
+def test_stopped_checks_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was measured before the stop is not measured again, and counts as if there had been none."""
+    out = str(tmp_path / "a.md")
+    flags = ["--limit", "1", "--max-new-tokens", "5", "--out", out, "--only", "jacobi,speculative"]  # none by the clock
+    decode, left = Experiment._decode, [0]
+
+    def stopped(self: Experiment, engine: Engine, setting: Setting, *rest: Any) -> Run:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return decode(self, engine, setting, *rest)
+
+    def measured(runs: int, *more: str) -> int:
+        """Start the command, and stop it after so many runs; returns the runs that it began."""
+        left[0] = runs
+        with suppress(KeyboardInterrupt):
+            run(*flags, *more, "--json")
+        return runs - left[0]
+
+    monkeypatch.setattr(Experiment, "_decode", stopped)
+    whole = measured(10_000)
+    unbroken = json.loads(capsys.readouterr().out)
+    assert measured(whole - 3) == whole - 3
+    part = tmp_path / "a.md.part"
+    assert "stopped; the same command resumes where it stopped: a.md.part holds" in capsys.readouterr().err
+    with part.open("a") as file:
+        file.write('{"setting": "cut')  # by the end of a process
+    with pytest.raises(ParamError, match="other flags, models or versions: delete it, or name another page"):
+        measured(10, "--threads", "2")
+    assert measured(10_000) < whole / 2 and not part.exists()
+    assert json.loads(capsys.readouterr().out) == unbroken
+
+
+@pytest.mark.parametrize("content", ["{}\n", "[1]\n", "what\n", '{"conditions": 3}\n'])
+def test_another_file_beside_the_page_is_not_written_over(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.md.part").write_text(content)
+    with pytest.raises(ParamError, match=r"a\.md\.part holds .*delete it, or name another page with --out"):
+        run("--only", "jacobi", "--limit", "1", "--max-new-tokens", "2", "--out", str(tmp_path / "a.md"))
+    assert (tmp_path / "a.md.part").read_text() == content
+
+
+def test_another_models_page_is_read_whole() -> None:
+    """Its sections say what its overview says, of every claim."""
+    path = Path(paper_checks.DEFAULT_OUT)
+    other, shipped = OtherPage.read(path), path.read_text(encoding="utf-8")
+    assert other.model == "pocket" and len(other.outcomes) == sum(len(paper.claims) for paper in PAPERS.values())
+    for paper in PAPERS.values():
+        for claim in paper.claims:
+            verdict, says = other.outcome(paper, claim.title)
+            assert f"| {paper.title} | {claim.place} | {claim.title} | {verdict} |\n" in shipped
+            assert says in " ".join(shipped.split()) and says.endswith(".") and "The rule:" not in says
+
+
+def test_verdicts_stand_beside_another_models(tmp_path: Path) -> None:
+    """Both explanations are laid side by side where the verdicts differ, and only there."""
+    paper = PAPERS["lookahead"]
+    one, two, three, *_ = paper.claims
+    holds, fails = combine(more("one", 2.0, "two", 1.0)), combine(more("one", 1.0, "two", 2.0))
+    measured = conditions(make_experiment(engine(counted_text()), 2, kinds=("a",)))
+    there = [CheckedClaim(paper, one, None, holds), CheckedClaim(paper, two, None, fails)]
+    (tmp_path / "there.md").write_text(page(there, measured | {"model": "m|n"}))
+    here = [CheckedClaim(paper, claim, None, holds) for claim in (one, two, three)]
+    text = page(here, measured, OtherPage.read(tmp_path / "there.md"))
+    for claim, verdict in ((one, "holds"), (two, "does not hold here"), (three, "not measured")):
+        assert f"| {claim.place} | {claim.title} | holds | {verdict} |\n" in text
+    words = " ".join(text.split())
+    assert f"**Lookahead decoding, {two.title}**: holds here, does not hold on m\\|n. Here: One comes to 2.000" in words
+    assert "On m\\|n: One comes to 1.000 against 2.000 of two." in words
+    assert words.count("holds here,") == 1 and one.title not in words[words.index("## Where") : words.index("## Look")]
+
+
+@pytest.mark.parametrize("content", ["", "# What the papers found, on pocket\n", "[1, 2]", None])
+def test_a_page_of_something_else_is_refused(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "b.md"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ParamError, match="--beside: .*b.md (is no page that paper-checks has written|cannot be read)"):
+        run("--only", "jacobi", "--beside", str(file), "--out", str(tmp_path / "a.md"))
+
+
 def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it one claim of the page would be lost by forgetting a flag."""
     monkeypatch.setattr(variants, "load_medusa_2", lambda engine, folder, progress: {str(folder): None})
@@ -123,23 +209,15 @@ def test_the_page_tells_what_is_wrong_with_answers_that_differ(
     """A cause that nobody measured must not be named."""
     experiment = make_experiment(engine(counted_text()), 6)
     experiment.questions = tuple(replace(question, answer=(0,)) for question in experiment.questions)
-    experiment.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
     if violations:
         real = Engine.rescore
         monkeypatch.setattr(Engine, "rescore", lambda self, trace: replace(real(self, trace), violations=1))
+    experiment.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
     text = " ".join(page([], conditions(experiment)).split())
     wrong = 6 * violations
-    assert "Of 6 greedy answers by the methods, 0 are autoregressive decoding's to the last token; of the 6" in text
-    assert f"others, 6 were checked against plain passes of the target: in {6 - wrong} every token" in text
+    assert "Of 6 greedy answers by the methods, 0 are autoregressive decoding's to the last token; the 6" in text
+    assert f"others were checked against plain passes of the target: in {6 - wrong} every token" in text
     assert f"rounding reaches, in {wrong} some token is neither." in text
-
-
-def test_many_differing_answers_are_checked_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.papers.experiment._RESCORED", 4)
-    experiment = make_experiment(engine(counted_text()), 2)
-    experiment.questions = tuple(replace(question, answer=(0,)) for question in experiment.questions)
-    experiment.tally(*(using("prompt_lookup", K=K) for K in range(1, 4)))
-    assert experiment.identical == (0, 9) and experiment.rescore() == (3, 0)
 
 
 def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
