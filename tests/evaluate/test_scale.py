@@ -27,10 +27,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's own, of which ther
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Yield two workers for all tests of this file: a cluster takes seconds to start."""
+    """Yield two workers for all tests of this file: a cluster takes seconds to start.
+
+    Ray's workers are as important as other tests: with the niceness that it gives them, 15, they took six minutes.
+    """
     ray = pytest.importorskip("ray", reason="the extra [scale] is not installed")
     chosen = Cluster(workers=2)
-    start(chosen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        start(chosen)
     yield chosen
     ray.shutdown()
 
