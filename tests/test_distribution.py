@@ -1,7 +1,7 @@
 """Tier 3: the engine's output follows the target's exact distribution, and the same test rejects classic mistakes.
 
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
-joint distribution of 125 cells that can be enumerated. A method writes one block in each of 1,500 runs (`--all`:
+joint distribution of 125 cells that can be enumerated. A method writes one block in each of 1,500 runs (`--nightly`:
 5,000). And since a lossless engine writes independent blocks, longer runs give as many samples with methods in every
 state of their windows, pools and caches.
 
@@ -228,13 +228,19 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 }
 
 
-@slow  # whole blocks are tested always
+@pytest.mark.parametrize(
+    "samples",
+    [
+        pytest.param(SAMPLES, marks=slow),  # whole blocks are tested always
+        pytest.param(ALL_SAMPLES, marks=nightly),
+    ],
+)
 @pytest.mark.parametrize("method", BEGINNINGS)
-def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str) -> None:
+def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, samples: int) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]
-    counts, accepted = count_runs(method, params, setting, ALL_SAMPLES)
-    assert accepted > ALL_SAMPLES // 10 or method == "autoregressive", "too few were accepted for this to count"
+    counts, accepted = count_runs(method, params, setting, samples)
+    assert accepted > samples // 10 or method == "autoregressive", "too few were accepted for this to count"
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
 
 

@@ -26,7 +26,7 @@ from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.plans import FULL
 from lab.pocket.quality import measure, total
 from lab.pocket.suite import write_store, write_tasks
-from tests.tiers import choose, sampled, slow
+from tests.tiers import choose, nightly, sampled, slow
 
 # The share of right answers that the family promises, by kind.
 PROMISED = {
@@ -144,10 +144,10 @@ def test_some_answers_of_every_kind_are_right(engine: Engine, tasks: tuple[Task,
 
 
 @pytest.mark.long
-@pytest.mark.slow
-def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tuple[Task, ...]) -> None:
+@pytest.mark.parametrize("each", [pytest.param(10, marks=slow), pytest.param(1_000, marks=nightly)])
+def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tuple[Task, ...], each: int) -> None:
     """What the card says, measured again: a checker tells of every answer whether it is right."""
-    qualities = measure(engine, tasks, lambda what, share: None)
+    qualities = measure(engine, some(tasks, each), lambda what, share: None)
     shares = {kind: quality.share for kind, quality in qualities.items()}
     assert all(shares[kind] >= least for kind, least in PROMISED.items()), shares
     assert qualities["code"].parseable >= 0.95 * qualities["code"].turns

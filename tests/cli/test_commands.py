@@ -107,7 +107,7 @@ def test_bench_against_transformers(command: Command, tmp_path: Path) -> None:
 def test_demo_shows_every_method_and_one_text(command: Command, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first thing a newcomer sees must be right, and fit an ordinary terminal."""
     monkeypatch.setattr("cli.demo.best_model", lambda: model)
-    monkeypatch.setattr("cli.demo._TOKENS", {"pocket": 96, "smollm2": 16}[model])
+    monkeypatch.setattr("cli.demo._TOKENS", {"pocket": 96, "smollm2": 8}[model])
     out = command("demo").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())

@@ -79,7 +79,7 @@ REPORTED = 14
     "planted",
     [
         *cases(FAULTS[:REPORTED], 2),
-        *cases([*FAULTS[REPORTED:], *HELD_OUT, *LATER], 24),
+        *cases([*FAULTS[REPORTED:], *HELD_OUT, *LATER], 36),
     ],
 )
 def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Path) -> None:

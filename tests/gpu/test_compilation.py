@@ -11,11 +11,14 @@ import pytest
 from tests import ROOT
 
 # The odd shape's kernels run in the interpreter in every type; compiled, one type shows what the compiler refuses.
-_SLOW = [pytest.param("odd", dtype, "8", marks=pytest.mark.slow) for dtype in ("float32", "float16")]
+_ODD = [
+    pytest.param("odd", "float32", "8", marks=pytest.mark.slow),
+    pytest.param("odd", "float16", "8", marks=pytest.mark.nightly),
+]
 
 
 @pytest.mark.slow  # it compiles every kernel
-@pytest.mark.parametrize(("shape", "dtype", "rows"), [("135M", "bfloat16", "1 8"), *_SLOW])
+@pytest.mark.parametrize(("shape", "dtype", "rows"), [("135M", "bfloat16", "1 8"), *_ODD])
 def test_gpus_could_run_every_kernel(shape: str, dtype: str, rows: str) -> None:
     """Two generations, within what a program can have of shared memory and, on the newer one, of registers."""
     flags = ["80", "90", "--shapes", shape, "--dtypes", dtype, "--rows", *rows.split()]
