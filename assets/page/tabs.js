@@ -1,5 +1,6 @@
 // The page's tabs: an address names the one that is seen.
 import { addressOf, asked, write } from "./address.js";
+import { lessonShown } from "./lesson_first.js";
 import { shown } from "./shown.js";
 
 /** @import { Viewer } from "./viewer.js" */
@@ -35,6 +36,7 @@ export const followTabs = () => {
     const tab = target instanceof Element ? target.closest(TAB) : null;
     const screen = tab?.getAttribute("aria-controls") ?? "";
     if (pointerType === "mouse") tab?.blur(); // the keys are for what it shows
+    if (screen === "run") lessonShown();
     const another = screen !== (asked().get("screen") ?? "run"); // or the address is what turned to it
     if (Object.hasOwn(ADDRESS, screen) && another) write(ADDRESS[screen](), true);
   });

@@ -9,6 +9,7 @@ import { landed, loadCharts } from "./first_run.js";
 import { forkQuery } from "./fork.js";
 import { Fold } from "./fold.js";
 import { gallery } from "./gallery.js";
+import { lessonFirst } from "./lesson_first.js";
 import { LiveRun } from "./live_run.js";
 import { Notice, sayAtRun } from "./notice.js";
 import { Opening, opens } from "./opening.js";
@@ -127,7 +128,7 @@ export class Viewer {
 
   // What there is to see before anything was asked for.
   async land(anyway = false) {
-    await this.opening?.painted; // it comes first
+    await Promise.all([this.opening?.painted, lessonFirst]); // they come first
     const run = asked().get("run");
     if (run && run !== this.props.landing && !anyway) return;
     const lines = linesIn(await landed ?? "");

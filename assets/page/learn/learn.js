@@ -5,6 +5,7 @@ import { listenToKeys } from "../../player/controls/keys.js";
 import { Player } from "../../player/player.js";
 import { addressOf, asked, placeIn, write } from "../address.js";
 import { answerOf, runSource } from "../answers.js";
+import { lessonShown } from "../lesson_first.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
 import { turnTo } from "../tabs.js";
@@ -68,7 +69,7 @@ export class Learn {
     this.seen = new IntersectionObserver((entries) => {
       if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
       this.seen.disconnect();
-      this.returned();
+      this.returned().finally(lessonShown);
     });
     this.seen.observe(this.root);
   }

@@ -54,6 +54,33 @@ def settle(page: Any) -> None:
     )
 
 
+def test_an_address_of_a_lesson_opens_it_before_what_no_one_sees(new_page: NewPage, served: Served) -> None:
+    """Behind the lesson the run of the first tab was drawn, and the charts' library started: a third of its time."""
+    page = new_page()
+    page.add_init_script(
+        "document.addEventListener('specscope', () => { const opened = setInterval(() => {"
+        "if (!(SpecscopeApp.shown.learn?.player.record.last >= 0)) return;"
+        "globalThis.beforehand = [Boolean(globalThis.Plotly), SpecscopeApp.shown.viewer.player.record.last >= 0];"
+        "clearInterval(opened); }, 1); })"
+    )
+    enter(page, served, "lesson=verify")
+    assert page.evaluate("beforehand") == [False, False]
+    page.wait_for_function(
+        "globalThis.Plotly && SpecscopeApp.shown.viewer.player.record.last >= 0"
+    )  # they come behind it
+
+
+def test_the_first_tab_does_not_wait_for_a_lesson_that_is_left(new_page: NewPage, served: Served) -> None:
+    """Or for one that does not exist."""
+    page = new_page()
+    page.goto(f"{served.address}?screen=learn&lesson=nothing")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer?.player.record.last >= 0")
+    page.route("**/component_server/", lambda route: None)  # an answer that never comes
+    page.goto(f"{served.address}?screen=learn&lesson=verify")
+    page.click("#app-tabs [role=tab] >> text=Run")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer?.player.record.last >= 0")
+
+
 def test_a_lesson_is_walked_by_the_keyboard_alone(new_page: NewPage, served: Served) -> None:
     """A clicker sends PageDown, a class answers with letters; an answer has its reply, and the score is kept."""
     page = enter(new_page(), served, "lesson=slow")

@@ -191,7 +191,7 @@ PLACES = ["?run=jacobi-defaults&__theme=dark", "?screen=race", "?screen=debug"]
 @pytest.mark.slow  # some seconds in a browser
 @pytest.mark.parametrize("query", choose(PLACES, PLACES[:1]))  # the name stands above all of them
 def test_the_pages_name_leads_to_it_from_everywhere(new_page: NewPage, served: Served, query: str) -> None:
-    page = served.land(new_page(), query)
+    page = served.open(new_page(), query, form=False)  # the server turns to the tab that it names
     page.focus(".app-home")
     page.keyboard.press("Enter")
     page.wait_for_selector(".app-opening", state="visible")
