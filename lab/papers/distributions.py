@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from decoding.model.session import Model
+from decoding.parts.draft_vocabulary import drafted_by
 from decoding.ranking import likeliest
 from decoding.sampling import Sampler, Sampling
 from decoding.trace.rescore import ROWS, plain_passes
@@ -67,6 +68,6 @@ def _distributions(
     model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler
 ) -> torch.Tensor:  # (n, V)
     """Return a model's distributions before every token of an answer."""
-    text = [*prompt, *answer]
+    text, few = [*prompt, *answer], drafted_by(model)
     passes = plain_passes(model.open(len(text), ROWS), text, len(prompt))
-    return torch.cat([sampler.probabilities(logits) for _, logits in passes])
+    return torch.cat([sampler.probabilities(few.widen(logits) if few else logits) for _, logits in passes])

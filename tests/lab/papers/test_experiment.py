@@ -13,6 +13,9 @@ from analysis.prompts.tasks import Task
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.model.decoder import Decoder
+from decoding.model.draft_vocabulary import DraftVocabulary
+from decoding.model.session import Model
 from decoding.toy import toy
 from lab.papers.distributions import measure_overlap
 from lab.papers.experiment import (
@@ -29,6 +32,7 @@ from lab.papers.experiment import (
 )
 from lab.papers.scaling import expected_steps
 from lab.papers.tables import UnmeasuredError
+from tests.families import machine
 from tests.toys import correlated, counted_text, engine, hashed, plain
 
 from .conftest import KINDS, make_experiment
@@ -191,6 +195,30 @@ def test_alpha_is_the_overlap_of_both_distributions() -> None:
             text.append(token)
     every = [beta for answer in met.betas for beta in answer]
     assert met.alpha == pytest.approx(sum(every) / 30) and -1.0 <= met.correlation <= 1.0
+
+
+def test_what_a_drafter_never_drafts_adds_nothing_to_alpha() -> None:
+    """SmolLM2's drafter has logits of its commonest tokens only."""
+    small = machine("llama")
+    assert isinstance(small.draft, Decoder)
+    width = small.model.card.vocabulary
+    even = torch.arange(0, width, 2)
+    narrow = Engine(small.model, small.codec, small.draft.narrowed(DraftVocabulary(even, width)))
+    experiment = make_experiment(narrow, 6, kinds=("code",))
+    whole = make_experiment(small, 6, kinds=("code",))
+    [betas], [most] = measure_overlap(experiment, 1.0).betas, measure_overlap(whole, 1.0).betas
+    [question] = experiment.questions
+    answer = narrow.generate(question.ids, sampling={"temperature": 1.0, "seed": 0}, max_new_tokens=6).ids
+    p, q = (all_logits(each, [*question.ids, *answer]).softmax(-1) for each in (small.model, small.draft))
+    shares = q[:, even] / q[:, even].sum(-1, keepdim=True)
+    assert betas == pytest.approx(torch.minimum(p[:, even], shares).sum(-1)[-7:-1].tolist(), abs=1e-5)
+    assert most == pytest.approx(torch.minimum(p, q).sum(-1)[-7:-1].tolist(), abs=1e-5)
+
+
+def all_logits(model: Model, ids: list[int]) -> torch.Tensor:  # (n, V)
+    session = model.open(64, 64)
+    session.reset(len(ids))
+    return session.read(ids, tuple(range(-1, len(ids) - 1))).logits
 
 
 def test_a_long_prompt_is_read_in_several_passes() -> None:
