@@ -111,7 +111,7 @@ class LessonWriter:
         return {"label": slider.label, "marks": marks, "after": slider.after}
 
     def cite(self, text: Prose) -> dict[str, JSON]:
-        """Return a claim of a paper and its verdict here."""
+        """Return a claim of a paper and its verdict on each model."""
         try:
             return asdict(self.library.claims.row(text.words))
         except SpecscopeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from .lesson import FOLDER, LessonError
 
 ASSETS = FOLDER.parent
 COUNTS = "counts.json"  # in assets/lessons/: what many runs wrote
-_CLAIMS = ASSETS.parent / "docs" / "paper_checks.md"
+_DOCS = ASSETS.parent / "docs"
+_CLAIMS = (_DOCS / "paper_checks.md", _DOCS / "paper_checks_smollm2.md")  # the second only once it was measured
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERDICTS = "holds|holds in part|does not hold here|not measured"
-_ROW = re.compile(rf"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ({_VERDICTS}) \|$", re.M)
+_MODEL = re.compile(r"\A# What the papers found, on ([^\n]+)\n")
+_ROW = re.compile(rf"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ({_VERDICTS}) \|(?: (?:{_VERDICTS}) \|)?$", re.M)
 
 
 class SourceError(LessonError):
@@ -59,12 +62,12 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A row of the first table of docs/paper_checks.md."""
+    """A row of the first table of docs/paper_checks.md, and what came of the claim on each model that has a page."""
 
     paper: str
     place: str
     claim: str
-    verdict: str
+    verdicts: tuple[tuple[str, str], ...]  # model, verdict; the first is pocket's
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,20 @@ class Claims:
     rows: dict[str, ClaimRow]
 
     @classmethod
-    def read(cls, path: Path = _CLAIMS) -> Claims:
-        """Read the table of docs/paper_checks.md."""
-        rows = (ClaimRow(*columns) for columns in _ROW.findall(path.read_text(encoding="utf-8")))
-        return cls({f"{_slug(row.paper)}/{_slug(row.claim)}": row for row in rows})
+    def read(cls, paths: Sequence[Path] = _CLAIMS) -> Claims:
+        """Read the first tables of the pages."""
+        rows = dict[str, ClaimRow]()
+        for path in paths:
+            if not path.is_file():
+                continue
+            text = path.read_text(encoding="utf-8")
+            model = _MODEL.match(text)
+            assert model is not None, f"{path.name} has another title"
+            for paper, place, claim, verdict in _ROW.findall(text):
+                name = f"{_slug(paper)}/{_slug(claim)}"
+                before = rows[name].verdicts if name in rows else ()
+                rows[name] = ClaimRow(paper, place, claim, (*before, (model[1], verdict)))
+        return cls(rows)
 
     def row(self, name: str) -> ClaimRow:
         """Return a claim by its name."""
@@ -86,8 +99,8 @@ class Claims:
         return self.rows[name]
 
     def verdict(self, name: str) -> str:
-        """Return a claim's verdict."""
-        return self.row(name).verdict
+        """Return a claim's verdict on pocket."""
+        return self.row(name).verdicts[0][1]
 
 
 @dataclass(slots=True)

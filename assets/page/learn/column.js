@@ -79,8 +79,9 @@ export class Column {
     this.after?.replaceChildren(...this.slider(screen, true), ...words.blocks(screen.after),
       ...(screen.chart ? [this.chart(screen.chart)] : []),
       ...(dial ? [el("p", { class: "app-learn-dial" }, ...words.spans(dial))] : []),
-      ...screen.cites.map(({ paper, place, claim, verdict }) => el("p", { class: "app-learn-cite" },
-        `${paper}, ${place}: ${claim}. Here it `, el("strong", {}, verdictWords(verdict)), ".")));
+      ...screen.cites.map(({ paper, place, claim, verdicts }) => el("p", { class: "app-learn-cite" },
+        `${paper}, ${place}: ${claim}. `, ...verdicts.flatMap(([model, verdict], number) =>
+          [`${number ? ", on" : "On"} ${model} it `, el("strong", {}, verdictWords(verdict))]), ".")));
   }
 
   // In this tab, as an entry of the history: going back leads to the lesson.

@@ -60,7 +60,7 @@ export interface LessonScreen {
   after: Block[];
   slider: Slider | null;
   dials: { [depth: string]: Span[] };
-  cites: { paper: string; place: string; claim: string; verdict: string }[];
+  cites: { paper: string; place: string; claim: string; verdicts: [model: string, verdict: string][] }[];
   notes: Span[][];
   chart: string | null; // the query that opens a chart of the Debug page
 }

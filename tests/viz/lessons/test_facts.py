@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from decoding import read_trace
+from lab.papers.claims import ClaimOutcome
 from viz.lessons.fact_reader import FACTS, FactReader
 from viz.lessons.fact_types import FactError
 from viz.lessons.sources import Claims, RunLibrary
@@ -156,9 +158,17 @@ def test_every_fact_says_what_it_is() -> None:
 def test_all_claims_are_read() -> None:
     """A row of the table that is not read could not be cited."""
     claims = Claims.read()
-    assert len(claims.rows) == 42 and {row.verdict for row in claims.rows.values()} <= {
-        "holds",
-        "holds in part",
-        "does not hold here",
-        "not measured",
-    }
+    assert len(claims.rows) == 42
+    for row in claims.rows.values():
+        assert row.verdicts[0][0] == "pocket"
+        assert {verdict for _, verdict in row.verdicts} <= {outcome.value for outcome in ClaimOutcome}
+
+
+def test_a_claim_has_a_verdict_on_each_model(tmp_path: Path) -> None:
+    """A page that was written beside another one's shows that one's verdicts in a column more."""
+    heads = "# What the papers found, on {}\n\n| paper | place | claim | verdict |{}\n"
+    (tmp_path / "a.md").write_text(heads.format("pocket", "") + "| Medusa | Figure 6b | larger trees | holds |\n")
+    row = "| Medusa | Figure 6b | larger trees | does not hold here | holds |\n"
+    (tmp_path / "b.md").write_text(heads.format("SmolLM2", " on pocket |") + row)
+    [claim] = Claims.read([tmp_path / "a.md", tmp_path / "b.md", tmp_path / "none.md"]).rows.values()
+    assert claim.verdicts == (("pocket", "holds"), ("SmolLM2", "does not hold here"))
