@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections import Counter
@@ -70,7 +71,7 @@ def main(arguments: argparse.Namespace) -> int:
     tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
     engine = load_engine(arguments)
     out = Path(arguments.out)
-    saved = SavedChecks(out.with_name(f"{out.name}.part"), _conditions(engine, _flags(arguments, _DECIDING)))
+    saved = SavedChecks(out.with_name(f"{out.name}.part"), _conditions(engine, tasks, _flags(arguments, _DECIDING)))
     with resumable(f"where it stopped: {saved.path.name} holds what is measured") as progress:
         variants = _variants(arguments, engine, progress)
         if not saved.questions:
@@ -90,11 +91,12 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _conditions(engine: Engine, flags: list[str]) -> dict[str, JSON]:
+def _conditions(engine: Engine, tasks: list[Task], flags: list[str]) -> dict[str, JSON]:
     """Return what must be the same where paper checks are resumed."""
     header = engine.decode((0,), max_new_tokens=1).header
     draft = engine.draft.card.hash if engine.draft else None
-    same = {"dtype": header.dtype, "threads": header.threads, "versions": header.versions}
+    questions = hashlib.sha256(repr(tasks).encode()).hexdigest()[:16]
+    same = {"questions": questions, "dtype": header.dtype, "threads": header.threads, "versions": header.versions}
     return {"flags": flags, "model": header.model.hash, "draft": draft, **same}
 
 

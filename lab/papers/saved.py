@@ -37,7 +37,9 @@ class SavedChecks:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ParamError(f"{path} holds something else than paper checks: {advice}") from None
         if begun != json.loads(json.dumps(conditions)):
-            raise ParamError(f"{path} holds what was measured with other flags, models or versions: {advice}")
+            raise ParamError(
+                f"{path} holds what was measured with other questions, flags, models or versions: {advice}"
+            )
 
     def keep_questions(self, questions: list[Question]) -> None:
         """Save all questions with their answers."""

@@ -139,7 +139,7 @@ def test_stopped_checks_resume(
     assert "stopped; the same command resumes where it stopped: a.md.part holds" in capsys.readouterr().err
     with part.open("a") as file:
         file.write('{"setting": "cut')  # by the end of a process
-    with pytest.raises(ParamError, match="other flags, models or versions: delete it, or name another page"):
+    with pytest.raises(ParamError, match="other questions, flags, models or versions: delete it, or name another page"):
         measured(10, "--threads", "2")
     assert measured(10_000) < whole / 2 and not part.exists()
     assert json.loads(capsys.readouterr().out) == unbroken
