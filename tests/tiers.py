@@ -69,12 +69,11 @@ def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+def pytest_xdist_auto_num_workers() -> int | None:
     """Start two processes more than there are cores: one more left these idle for three tenths of the time, while all
-    waited for browsers, servers and files. The rest waits for more of them: it has three more.
+    waited for browsers, servers and files. Three more took as long: they waited for each other.
     """
-    more = 3 if config.getoption("rest") else 2
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + more
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -53,7 +53,7 @@ def test_every_claim_is_measured(findings: tuple[Experiment, list[CheckedClaim]]
     assert all(judgement.verdict is ClaimOutcome.UNMEASURED for judgement in got.values())
     assert "No answer was long enough" in got["much of a rejected draft is right"].says
     assert len(checked) == sum(len(paper.claims) for paper in PAPERS.values())
-    same, answers = experiment.identical
+    same, answers, _ = experiment.identical
     assert same == answers > 200
 
 
@@ -139,7 +139,7 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
     assert shapes is not None and shapes.names == ["kangaroo", "mlp_only"]
     both = claim_of("medusa", "training heads and model together guesses better", experiment).table
     assert both is not None and both.names == ["Medusa-1", "Medusa-2"]
-    same, answers = experiment.identical
+    same, answers, _ = experiment.identical
     assert same == answers, "the other model's answers must not count"
 
 
