@@ -71,7 +71,7 @@ def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """Start two processes more than there are cores: one more left these idle for three tenths of the time, while all
-    waited for browsers, servers and files. Three more took as long: they waited for each other.
+    waited for browsers, servers and files. With three more the tests took as long.
     """
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 2
 

@@ -25,21 +25,25 @@ class SavedChecks:
         self.questions: list[Question] = []
         self.tallies: dict[str, Tally] = {}
         self.tables: dict[ClaimKey, ResultTable] = {}
-        lines = self._whole_lines()
-        if not lines:
+        written = path.read_bytes() if path.exists() else b""
+        if not written:
             self._write({"conditions": conditions})
             return
+        whole = written[: written.rfind(b"\n") + 1]  # the last line may not have been written to its end
+        lines = whole.splitlines()
         advice = "delete it, or name another page with --out"
         try:
             begun = json.loads(lines[0])["conditions"]
             for line in lines[1:]:
                 self._take(json.loads(line))
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise ParamError(f"{path} holds something else than paper checks: {advice}") from None
         if begun != json.loads(json.dumps(conditions)):
             raise ParamError(
                 f"{path} holds what was measured with other questions, flags, models or versions: {advice}"
             )
+        if len(whole) < len(written):  # only now that the file is known to be ours
+            path.write_bytes(whole)
 
     def keep_questions(self, questions: list[Question]) -> None:
         """Save all questions with their answers."""
@@ -58,16 +62,6 @@ class SavedChecks:
     def remove(self) -> None:
         """Remove the file: everything is measured, and on the page."""
         self.path.unlink(missing_ok=True)
-
-    def _whole_lines(self) -> list[bytes]:
-        """Return the lines, and cut off a last one that was not written to its end."""
-        if not self.path.exists():
-            return []
-        written = self.path.read_bytes()
-        whole = written[: written.rfind(b"\n") + 1]
-        if len(whole) < len(written):
-            self.path.write_bytes(whole)
-        return whole.splitlines()
 
     def _take(self, entry: dict[str, JSON]) -> None:
         if "questions" in entry:

@@ -85,7 +85,8 @@ class Claims:
                 continue
             text = path.read_text(encoding="utf-8")
             model = _MODEL.match(text)
-            assert model is not None, f"{path.name} has another title"
+            if model is None:
+                raise SourceError(f"docs/{path.name} does not begin as paper-checks begins a page: write it anew")
             for paper, place, claim, verdict in _ROW.findall(text):
                 name = f"{_slug(paper)}/{_slug(claim)}"
                 before = rows[name].verdicts if name in rows else ()

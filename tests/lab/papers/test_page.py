@@ -145,7 +145,7 @@ def test_stopped_checks_resume(
     assert json.loads(capsys.readouterr().out) == unbroken
 
 
-@pytest.mark.parametrize("content", ["{}\n", "[1]\n", "what\n", '{"conditions": 3}\n'])
+@pytest.mark.parametrize("content", ["{}\n", "[1]\n", "what\n", '{"conditions": 3}\n{"cut', "my notes", "my\nnotes"])
 def test_another_file_beside_the_page_is_not_written_over(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.md.part").write_text(content)
     with pytest.raises(ParamError, match=r"a\.md\.part holds .*delete it, or name another page with --out"):
