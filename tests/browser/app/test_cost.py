@@ -149,7 +149,7 @@ def test_the_tab_is_accessible_and_fits(new_page: NewPage, served: Served, width
     assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in report["violations"]]
 
 
-@pytest.mark.slow  # it measures: the processor's time, since the machine may have other work
+@pytest.mark.slow  # it measures the processor's time, of which other work on the machine takes a part
 def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
     inspector = page.context.new_cdp_session(page)
@@ -159,19 +159,21 @@ def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served
         metrics = {each["name"]: each["value"] for each in inspector.send("Performance.getMetrics")["metrics"]}
         return 1000 * float(metrics["TaskDuration"])
 
+    def answer(number: int, step: int) -> float:
+        before = spent()
+        page.evaluate(
+            """async ([number, step]) => {
+            const slider = document.querySelectorAll("#cost input[type=range]")[number];
+            slider.value = String(Number(slider.min) + step * Number(slider.step));
+            slider.dispatchEvent(new Event("input"));
+            await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted, 0)));
+            }""",
+            [number, step],
+        )
+        return spent() - before
+
     sliders = page.locator("#cost input[type=range]").count()
     assert sliders == 11
     for number in range(sliders):
-        before = spent()
-        page.evaluate(
-            """async (number) => {
-            const slider = document.querySelectorAll("#cost input[type=range]")[number];
-            for (const at of [1, 2, 1, 2, 1]) {
-                slider.value = String(Number(slider.min) + at * Number(slider.step));
-                slider.dispatchEvent(new Event("input"));
-                await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted, 0)));
-            }
-            }""",
-            number,
-        )
-        assert (spent() - before) / 5 < MOST_MS, number
+        # A move is dear by chance where something else runs; a slow slider is dear at every move.
+        assert min(answer(number, step) for step in [1, 2, 1, 2, 1]) < MOST_MS, number
