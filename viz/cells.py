@@ -18,7 +18,6 @@ a value for each of its places; the page's player draws it itself, and `as_trace
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, get_args
@@ -60,13 +59,15 @@ _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "
 
 def packed(values: Sequence[float]) -> Encoded:
     """Return numbers in as few bytes as they need: few of them as plain ones."""
-    plain = [value if value == int(value) else round(value, 3) for value in values]
+    plain = [int(value) if value == int(value) else round(value, 3) for value in values]
     if not plain or not all(isinstance(value, int) for value in plain):
         return plain
     least, most = min(plain), max(plain)
     kinds = (("u1", 0, 255), ("i1", -128, 127), ("i2", -(2**15), 2**15 - 1))
-    small = pack(plain, next((kind for kind, low, high in kinds if low <= least and most <= high), "i4"))
-    return small if len(small["bdata"]) + _WRAPPED < len(json.dumps(plain, separators=(",", ":"))) else plain
+    kind = next((kind for kind, low, high in kinds if low <= least and most <= high), "i4")
+    base64_length = -(-int(kind[1]) * len(plain) // 3) * 4
+    plain_length = len(str(plain)) - len(plain) + 1  # without the spaces after commas
+    return pack(plain, kind) if base64_length + _WRAPPED < plain_length else plain
 
 
 def at(xs: Sequence[float], ys: Sequence[float]) -> PlotTrace:

@@ -15,6 +15,7 @@ _MOST, _LONGEST = 64, 200  # entries of a header's object that are written, and 
 _FEW = 48  # numbers that may be shorter as they are
 _SHORTEST = 24  # characters of a part that is worth a number
 _write = json.JSONEncoder(separators=(",", ":")).encode
+_quote = json.encoder.encode_basestring_ascii
 
 
 def line(kind: str, **fields: Any) -> str:
@@ -56,11 +57,15 @@ def numbers(array: encode.Encoded) -> list[int]:
 
 def shortest(packed: Mapping[str, str]) -> encode.Encoded:
     """Return an array, or where that takes fewer characters its plain numbers."""
-    values = encode.unpack(packed)
-    if values.ndim > 1 or len(values) > _FEW or not np.isfinite(values).all():
+    if "shape" in packed or encode.size(packed) > _FEW:
         return packed
-    written = [float(str(value)) for value in values]  # as short as the array's own precision allows
-    plain = [int(value) if value.is_integer() else value for value in written]
+    values = encode.unpack(packed)
+    plain: list[float] = values.tolist()
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            return packed
+        written = [float(str(value)) for value in values]  # as short as the array's own precision allows
+        plain = [int(value) if value.is_integer() else value for value in written]
     return plain if len(_write(plain)) <= len(_write(packed)) else packed
 
 
@@ -108,6 +113,23 @@ class Strings:
         return self._write("strings", strings=new) if new else ""
 
 
+_Parts = Sequence[tuple[str, "_Parts"]]  # what `_spelled` returns of each part of a value
+
+
+def _spelled(value: encode.Encoded) -> tuple[str, _Parts]:
+    """Return a value as it is written, and the same of its parts: each is written once, however deep it lies."""
+    if isinstance(value, str):
+        return _quote(value), ()
+    if isinstance(value, dict):
+        parts = [_spelled(part) for part in value.values()]
+        entries = [f"{_quote(name)}:{written}" for name, (written, _) in zip(value, parts, strict=True)]
+        return "{" + ",".join(entries) + "}", parts
+    if isinstance(value, list | tuple) and not _begins_with_number(value):
+        parts = [_spelled(part) for part in value]
+        return "[" + ",".join([written for written, _ in parts]) + "]", parts
+    return _write(value), ()
+
+
 class Values:
     """The run's table of values: what steps repeat is written once, when it comes for the second time."""
 
@@ -119,9 +141,11 @@ class Values:
 
     def replace(self, value: encode.Encoded) -> encode.Encoded:
         """Replace what the table holds in a part of a step by {"same": number}."""
+        return self._replace(value, *_spelled(value))
+
+    def _replace(self, value: encode.Encoded, written: str, parts: _Parts) -> encode.Encoded:
         if not isinstance(value, dict | list | tuple):
             return value
-        written = _write(value)
         if len(written) >= _SHORTEST:
             if written in self._known:
                 return {"same": self._known[written]}
@@ -130,8 +154,11 @@ class Values:
                 return {"same": self._known.setdefault(written, len(self._known))}
             self._seen.add(hash(written))
         if isinstance(value, dict):
-            return {name: self.replace(part) for name, part in value.items()}
-        return value if _begins_with_number(value) else [self.replace(part) for part in value]
+            values = zip(value.values(), parts, strict=True)
+            return dict(zip(value, [self._replace(part, *spelled) for part, spelled in values], strict=True))
+        if _begins_with_number(value):
+            return value
+        return [self._replace(part, *spelled) for part, spelled in zip(value, parts, strict=True)]
 
     def new(self) -> list[encode.Encoded]:
         """Return what was added to the table since the last call."""
