@@ -235,7 +235,9 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
         pytest.param(ALL_SAMPLES, marks=nightly),
     ],
 )
-@pytest.mark.parametrize("method", BEGINNINGS)
+@pytest.mark.parametrize(
+    "method", [pytest.param(each, marks=() if each in ("lookahead", "kangaroo") else nightly) for each in BEGINNINGS]
+)
 def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, samples: int) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]

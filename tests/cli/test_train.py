@@ -6,11 +6,13 @@ Only `--all` trains a family; the parts of a training are tested in `tests/lab`.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 import transformers
+from filelock import FileLock
 
 from analysis.prompts import tasks
 from cli.main import main
@@ -23,9 +25,15 @@ from .conftest import Command
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a whole family, made by the command."""
-    folder = tmp_path_factory.mktemp("family")
-    assert main(["train", "family", "--out", str(folder), "--plan", "smoke", "--seed", "3", "--device", "cpu"]) == 0
+    """Make a whole family by the command: once for all processes that test it."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    folder = shared / "family"
+    with FileLock(shared / "family.lock"):
+        if not (shared / "family.whole").exists():
+            plan = ["--plan", "smoke", "--seed", "3", "--device", "cpu"]
+            assert main(["train", "family", "--out", str(folder), *plan]) == 0
+            (shared / "family.whole").touch()
     return folder
 
 
@@ -50,8 +58,9 @@ def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_finished_family_is_not_trained_again(command: Command, home: Path) -> None:
+def test_a_finished_family_is_not_trained_again(command: Command, home: Path, tmp_path: Path) -> None:
     """The second call finds the checkpoints of the first, whole."""
+    home = Path(shutil.copytree(home, tmp_path / "family"))
     weights = (home / "target" / "model.safetensors").read_bytes()
     again = command(
         "train", "family", "--out", str(home), "--plan", "smoke", "--seed", "3", "--device", "cpu", "--json"
