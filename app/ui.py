@@ -23,6 +23,7 @@ from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import QUICK, event_address, tab_of, tolerant
+from .pages.lessons_ahead import LessonsAhead
 from .pages.page_script import once_loaded
 from .pages.viewer import viewer as make_viewer
 from .server import health, log, malloc, serving, zero_gpu
@@ -239,7 +240,8 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = serving.Site(lines, opening(app_state.recordings))
     more, api = offers(app_state, launch), api_of(app_state, launch)
-    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner, more, api)
+    page, ahead = build(app_state), LessonsAhead(app_state)
+    running = serving.launch(page, site, host, port, app_state.tracker, owner, more, api, ahead.begin)
     if zero_gpu.is_active():
         zero_gpu.show_server(running.page, running.server)
     gc.collect()

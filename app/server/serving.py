@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -123,6 +123,7 @@ class Running:
         owner: Owner,
         more: Offers | None = None,
         api: Api | None = None,
+        lesson_asked: Callable[[str], object] = lambda lesson: None,
     ) -> None:
         self.page, self.tracker = page, tracker
         offers = more or {}
@@ -147,7 +148,7 @@ class Running:
         page.app = next(route.app for route in app.routes if isinstance(route, Mount))  # type: ignore[assignment]
         disable_session_state(page)
         poll_less(page)
-        self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers), api)
+        self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers), api, lesson_asked)
         self._api, self._proxied = api, owner.proxied
 
     def start(self, host: str, port: int) -> None:
@@ -210,13 +211,17 @@ def launch(
     owner: Owner,
     more: Offers | None = None,
     api: Api | None = None,
+    lesson_asked: Callable[[str], object] = lambda lesson: None,
 ) -> Running:
-    """Serve the page, and more, in background threads; raises ParamError if the address cannot be used."""
+    """Serve the page, and more, in background threads; raises ParamError if the address cannot be used.
+
+    `lesson_asked` is called with the lesson that an address names before the page is answered.
+    """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     sys.setswitchinterval(_TURN)
     page.max_threads = LIMITS.threads
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    running = Running(page, site, tracker, owner, more, api)
+    running = Running(page, site, tracker, owner, more, api, lesson_asked)
     running.start(host, port)
     return running
 

@@ -57,6 +57,12 @@ class Lessons:
                 self._sent[asked] = LessonWriter(self._lessons[asked], self._library).lesson_json()
             return self._sent[asked]
 
+    def opens_with(self, asked: str) -> str:
+        """Return the run that the first screen of a lesson shows, or the first of several."""
+        screens: Any = self.lesson(asked)["screens"]
+        run: str = screens[0]["show"]["runs"][0]
+        return run
+
     def trace(self, run: str) -> Trace:
         """Return a recording that a lesson names."""
         return self._library.trace(run)

@@ -14,6 +14,7 @@ from app.address import parse
 from app.controls import runnable
 from app.models.catalog import default_catalog
 from app.pages.learn import functions
+from app.pages.lessons_ahead import LessonsAhead
 from app.state import AppState
 from app.store.lessons import Lessons
 from decoding.errors import TraceError
@@ -49,6 +50,30 @@ def test_a_lesson_arrives_whole_and_its_runs_open() -> None:
     assert lesson["id"] == "verify" and len(lesson["screens"]) == 7
     assert "there is no lesson" in call("nope")["fault"].lower()
     assert app_state.calls.open_run("lesson-lookup-k16")["lines"].count('"kind":"step"') == 5
+
+
+def test_a_lesson_that_an_address_names_is_made_once_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    app_state = AppState()
+    ahead = LessonsAhead(app_state)
+    assert ahead.begin("") is None and ahead.begin("../slow") is None
+    worker = ahead.begin("jacobi")
+    assert worker is not None and ahead.begin("jacobi") is None
+    worker.join()
+    for module in ("viz.lessons.sources.read_trace", "app.store.recordings.replay"):  # all that takes long
+        monkeypatch.setattr(module, None)
+    screen = app_state.lessons.lesson("jacobi")["screens"][0]
+    assert '"kind":"end"' in app_state.calls.open_run(screen["show"]["runs"][0])["lines"]
+
+
+def test_a_lesson_whose_run_is_gone_is_not_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its visitor gets the sentence by the page's own call."""
+    app_state = AppState()
+    monkeypatch.setattr(app_state.recordings, "_folder", Path("/no/such/folder"))
+    worker = LessonsAhead(app_state).begin("jacobi")
+    assert worker is not None
+    worker.join()
+    with pytest.raises(TraceError, match="cannot be read on this server"):
+        app_state.calls.open_run("smollm2-prime-jacobi")
 
 
 def test_a_lessons_recording_is_titled_by_its_lesson(tmp_path: Path) -> None:

@@ -55,9 +55,10 @@ class RequestFilter:
         tracker: SessionTracker,
         offered: frozenset[Kind] = frozenset(),
         api: Api | None = None,
+        lesson_asked: Callable[[str], object] = lambda lesson: None,
     ) -> None:
         self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
-        self._offered, self._api = offered, api
+        self._offered, self._api, self._lesson_asked = offered, api, lesson_asked
         self._cache = ResponseCache(app)
         self._page, self._cookie = RenderedPage(self._cache), BrowserCookie()
         self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
@@ -135,8 +136,7 @@ class RequestFilter:
         if route.kind in (Kind.PAGE, Kind.FILE, Kind.OWN):
             await self._cached(clean, send, route, origin, asked)
         elif route.kind is Kind.EVENTS:
-            query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-            session = self._cookie.session(bodies.check_session(query.get("session_hash")), origin, asked)
+            session = self._cookie.session(bodies.check_session(_query(scope).get("session_hash")), origin, asked)
             if not self._tracker.knows(session):
                 raise not_found()
             with self._tracker.reading(session):
@@ -168,6 +168,7 @@ class RequestFilter:
 
     async def _cached(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
         if route.kind is Kind.PAGE:
+            self._lesson_asked(_query(scope).get("lesson", ""))
             cached = await self._page.get(scope, encoding(asked))
             headers = [*cached.headers, *self._cookie.headers(origin, asked)]
         else:
@@ -201,6 +202,10 @@ class RequestFilter:
             pairs = _pairs(origin, headers)
             pairs += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
             await self._app({**scope, "headers": pairs}, bodies.replayed(body), send)
+
+
+def _query(scope: Scope) -> dict[str, str]:
+    return dict(parse_qsl(scope["query_string"].decode("latin-1")))
 
 
 def _pairs(origin: Origin, headers: Headers, encodings: Sequence[str] = ENCODINGS) -> _Pairs:

@@ -1,4 +1,4 @@
-"""What the request filter does with streams that have no end of their own, when the server stops."""
+"""What the request filter itself does: it ends streams when the server stops, and tells which lesson is asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from app.server.middleware.bodies import Shapes
@@ -65,3 +66,32 @@ def test_a_stream_that_the_server_ends_is_complete() -> None:
     *_, alive, end = run(stopped())
     assert alive["body"] == b"ALIVE"
     assert end == {"type": "http.response.body", "body": b""}
+
+
+@pytest.mark.parametrize(
+    ("query", "lesson"),
+    [(b"", ""), (b"screen=learn&lesson=law", "law"), (b"lesson=%00&lesson=%ff%22", '\ufffd"'), (b"lesson", "")],
+)
+def test_the_lesson_that_an_address_names_is_known_before_the_page_is_sent(query: bytes, lesson: str) -> None:
+    named = list[str]()
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        assert named == [lesson]
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"<html></html>"})
+
+    async def asked() -> list[Message]:
+        sent = list[Message]()
+        filter_ = RequestFilter(page, Shapes({}, {}, {}), Owner(), SessionTracker(), lesson_asked=named.append)
+
+        async def receive() -> Message:
+            raise AssertionError("a page is asked for without a body")
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await filter_({**SCOPE, "path": "/", "query_string": query}, receive, send)
+        return sent
+
+    begin, *_ = run(asked())
+    assert begin["status"] == 200 and named == [lesson]

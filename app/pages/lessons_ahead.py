@@ -1,0 +1,40 @@
+"""A lesson that an address names, made ready before the page asks for it."""
+
+from __future__ import annotations
+
+import logging
+from threading import Lock, Thread
+
+from decoding.errors import SpecscopeError
+
+from ..state import AppState
+
+_log = logging.getLogger(__name__)
+
+
+class LessonsAhead:
+    """Makes a lesson ready while the browser that asks for it by its address still reads the page's scripts.
+
+    The first visitor of a lesson since the server's start would wait for it longer than all others.
+    """
+
+    def __init__(self, app_state: AppState) -> None:
+        self._app_state = app_state
+        self._waiting = {str(lesson["id"]) for lesson in app_state.lessons.contents()}
+        self._lock = Lock()
+
+    def begin(self, lesson: str) -> Thread | None:
+        """Start to compute a lesson and the lines of the run that it opens with, if nobody asked for it before."""
+        with self._lock:
+            if lesson not in self._waiting:
+                return None
+            self._waiting.remove(lesson)
+        worker = Thread(target=self._make, args=(lesson,), name=f"lesson {lesson}", daemon=True)
+        worker.start()
+        return worker
+
+    def _make(self, lesson: str) -> None:
+        try:
+            self._app_state.calls.open_run(self._app_state.lessons.opens_with(lesson))
+        except SpecscopeError as error:  # the visitor's own call tells it
+            _log.info("the lesson %s was not made ready: %s", lesson, error)
