@@ -17,7 +17,7 @@ import torch
 
 from .edits import SHARES, VITAL
 from .fit import FEW, LEAST, FitChange, TargetFit, compare_fit
-from .heads import FEWEST, KEPT, check_heads, count_right, head_names
+from .heads import FEWEST, KEPT, check_heads, count_right, head_names, is_below
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 from .references import Promise
@@ -62,7 +62,7 @@ def gather(
     good = [share > max(shares.values()) for share in [head.right for head in right] or measured.survival[:1]]
     return [
         _check_first(texts, examined.depth, measured, shares),
-        check_heads(right) if right else _check_fall(measured),
+        check_heads(right) if right else check_fall(measured),
         _check_certainties(examined.method, scaled, numbers, good, parts),
         _merged([_check_parts(each, examined.young) for each in parts]),
         *([check_promise(promised, measured)] if promised else []),
@@ -95,21 +95,22 @@ def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, s
     return Check("first guess", "first_guess", fine=first > blind, sentence=sentence, given=first, better=shares[best])
 
 
-def _check_fall(measured: AcceptedGuesses) -> Check:
+def check_fall(measured: AcceptedGuesses) -> Check:
     """Look for a guess that is seldom right although all guesses before it were."""
     places, survival = float(measured.places.sum()), measured.survival
     kept = [
-        (at, later / earlier)
+        (at, later / earlier, earlier * places)
         for at, (earlier, later) in enumerate(zip(survival, survival[1:], strict=False), start=2)
         if earlier * places >= FEWEST
     ]
     if not kept:
         return Check("later guesses", "later_guesses", fine=True, sentence="nothing to compare")
-    at, share = min(kept, key=lambda each: each[1])
+    fell = [each for each in kept if is_below(*each[1:], KEPT * survival[0])]
+    at, share, _ = min(fell or kept, key=lambda each: each[1])
     sentence = (
         f"guess {at} is right in {share:.0%} of the steps in which all before it were, the first in {survival[0]:.0%}"
     )
-    return Check("later guesses", "later_guesses", fine=share >= KEPT * survival[0], sentence=sentence)
+    return Check("later guesses", "later_guesses", fine=not fell, sentence=sentence)
 
 
 def _check_certainties(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 KEPT = 0.4  # of the acceptance of a guess that the next ones must keep
 FEWEST = 20  # guesses from which a share is told
 _CLEARLY = 3.0  # times what needs no head, at least: what a head that learnt something reaches
+_OF_CHANCE = 2.0  # standard errors by which a share may be too low by chance
 
 
 class HeadShare(NamedTuple):
@@ -28,6 +30,11 @@ class HeadShare(NamedTuple):
     right: float
     blind: float  # the same of the one token that is right most often
     places: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of `right`."""
+        return sqrt(self.right * (1 - self.right) / self.places)
 
 
 def count_right(examined: Examined, wiring: Any, texts: Sequence[Text]) -> list[HeadShare]:
@@ -51,11 +58,15 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
     low, sound, sentence = list[int](), 0, ""  # `sound` is the last head that did not fall
     for at, head in enumerate(heads):
         before = heads[sound] if sound < at else None
-        nearer = [before.right * KEPT ** (at - sound)] if before and before.right * before.places >= FEWEST else []
-        further = [each.right * KEPT for each in heads[at + 1 :] if each.right * each.places >= FEWEST]
+        others = [(each, KEPT) for each in heads[at + 1 :]] + ([(before, KEPT ** (at - sound))] if before else [])
+        fell = any(
+            is_below(head.right, head.places, kept * other.right, kept * other.error)
+            for other, kept in others
+            if other.right * other.places >= FEWEST
+        )
         # Behind heads that fell, more may be lost, but not everything.
-        blind = before is not None and head.right <= head.blind and before.right > _CLEARLY * before.blind
-        if head.right >= max([0.0, *nearer, *further]) and not blind:
+        lost = before is not None and before.right > _CLEARLY * before.blind
+        if not fell and not (lost and is_below(head.right, head.places, head.blind)):
             sound = at
             continue
         low.append(at + 1)
@@ -68,6 +79,11 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
         return Check("later guesses", "later_guesses", fine=False, sentence=f"{head_names(low)}: {sentence}")
     shares = ", ".join(f"{head.right:.0%}" for head in heads)
     return Check("later guesses", "later_guesses", fine=True, sentence=f"the heads are right at {shares} of positions")
+
+
+def is_below(share: float, count: float, bound: float, error: float = 0.0) -> bool:
+    """Return whether a share of so many is below a bound, which has an error too, by more than chance explains."""
+    return share + _OF_CHANCE * hypot(sqrt(share * (1 - share) / count), error) < bound
 
 
 def head_names(numbers: Sequence[int]) -> str:
