@@ -72,12 +72,18 @@ def fetch(address: str) -> str:
         return str(answer.read().decode())
 
 
+def _starts(python: str) -> bool:
+    """Return whether there is such a Python: a version manager's stand-in may lie in the path without one."""
+    path = shutil.which(python)
+    return path is not None and subprocess.run([path, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0
+
+
 def environment(form: Form, folder: Path) -> str:
     """Return the Python of an environment with a Space's requirements: this one, unless the form has its own."""
     if not form.pins:
         return sys.executable
-    wanted = form.python.rpartition(".")[0]
-    maker = shutil.which(f"python{wanted}") or sys.executable
+    wanted = f"python{form.python.rpartition('.')[0]}"
+    maker = wanted if _starts(wanted) else sys.executable
     made = folder.with_name("environment")
     print(f"{folder.name}: {Path(maker).name}, where the hub has Python {form.python}; installing its requirements")  # noqa: T201
     subprocess.run([maker, "-m", "venv", made], check=True)
