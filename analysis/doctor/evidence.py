@@ -17,7 +17,7 @@ import torch
 
 from .edits import SHARES, VITAL
 from .fit import FEW, LEAST, FitChange, TargetFit, compare_fit
-from .heads import FEWEST, KEPT, check_heads, count_right, head_names, is_below
+from .heads import FEWEST, KEPT, check_heads, count_right, head_names, is_below, share_error
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 from .references import Promise
@@ -105,7 +105,8 @@ def check_fall(measured: AcceptedGuesses) -> Check:
     ]
     if not kept:
         return Check("later guesses", "later_guesses", fine=True, sentence="nothing to compare")
-    fell = [each for each in kept if is_below(*each[1:], KEPT * survival[0])]
+    bound, bound_error = KEPT * survival[0], KEPT * share_error(survival[0], places)
+    fell = [each for each in kept if is_below(each[1], each[2], bound, bound_error)]
     at, share, _ = min(fell or kept, key=lambda each: each[1])
     sentence = (
         f"guess {at} is right in {share:.0%} of the steps in which all before it were, the first in {survival[0]:.0%}"

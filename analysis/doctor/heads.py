@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEPT = 0.4  # of the acceptance of a guess that the next ones must keep
 FEWEST = 20  # guesses from which a share is told
 _CLEARLY = 3.0  # times what needs no head, at least: what a head that learnt something reaches
-_OF_CHANCE = 2.0  # standard errors by which a share may be too low by chance
+_ERRORS = 2.0  # standard errors by which a share may be too low by chance
 
 
 class HeadShare(NamedTuple):
@@ -34,7 +34,7 @@ class HeadShare(NamedTuple):
     @property
     def error(self) -> float:
         """The standard error of `right`."""
-        return sqrt(self.right * (1 - self.right) / self.places)
+        return share_error(self.right, self.places)
 
 
 def count_right(examined: Examined, wiring: Any, texts: Sequence[Text]) -> list[HeadShare]:
@@ -58,15 +58,16 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
     low, sound, sentence = list[int](), 0, ""  # `sound` is the last head that did not fall
     for at, head in enumerate(heads):
         before = heads[sound] if sound < at else None
-        others = [(each, KEPT) for each in heads[at + 1 :]] + ([(before, KEPT ** (at - sound))] if before else [])
-        fell = any(
-            is_below(head.right, head.places, kept * other.right, kept * other.error)
-            for other, kept in others
-            if other.right * other.places >= FEWEST
-        )
+        compared = [(each, KEPT) for each in heads[at + 1 :]] + ([(before, KEPT ** (at - sound))] if before else [])
+        fell = any(_is_too_low(head, other, kept) for other, kept in compared if other.right * other.places >= FEWEST)
         # Behind heads that fell, more may be lost, but not everything.
-        lost = before is not None and before.right > _CLEARLY * before.blind
-        if not fell and not (lost and is_below(head.right, head.places, head.blind)):
+        lost = (
+            before is not None
+            and before.right > _CLEARLY * before.blind
+            and head.right <= head.blind
+            and _is_too_low(head, before, KEPT)
+        )
+        if not fell and not lost:
             sound = at
             continue
         low.append(at + 1)
@@ -81,9 +82,22 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
     return Check("later guesses", "later_guesses", fine=True, sentence=f"the heads are right at {shares} of positions")
 
 
-def is_below(share: float, count: float, bound: float, error: float = 0.0) -> bool:
-    """Return whether a share of so many is below a bound, which has an error too, by more than chance explains."""
-    return share + _OF_CHANCE * hypot(sqrt(share * (1 - share) / count), error) < bound
+def _is_too_low(head: HeadShare, other: HeadShare, kept: float) -> bool:
+    """Return whether a head is right less often than that part of another's share, by more than chance explains."""
+    return is_below(head.right, head.places, kept * other.right, kept * other.error)
+
+
+def is_below(share: float, count: float, bound: float, bound_error: float) -> bool:
+    """Return whether a share of so many is more than two standard errors below a bound, which has an error itself.
+
+    Its own error is that of a share as large as the bound: one of nothing at all would have none.
+    """
+    return share + _ERRORS * hypot(share_error(bound, count), bound_error) < bound
+
+
+def share_error(share: float, count: float) -> float:
+    """Return the standard error of a share of so many."""
+    return sqrt(share * (1 - share) / count)
 
 
 def head_names(numbers: Sequence[int]) -> str:

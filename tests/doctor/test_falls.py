@@ -34,6 +34,11 @@ def test_a_dead_head_among_good_ones_is_found_at_few_places(at: int, right: floa
     assert not found.fine and found.sentence.startswith(named), found.sentence
 
 
+def test_heads_behind_a_dead_one_that_say_the_commonest_token_are_found_too() -> None:
+    found = check_heads(heads(119, (0.6, 0.07), *[(0.07, 0.07)] * 3))
+    assert found.sentence.startswith("heads 2, 3 and 4"), found.sentence
+
+
 def measured(steps: int, *kept: float) -> AcceptedGuesses:
     """So many steps, in which each guess is right as often as `kept` says where all before it were."""
     survival = tuple(np.cumprod(kept).tolist())
@@ -44,6 +49,7 @@ def test_a_guess_that_falls_needs_many_steps_too() -> None:
     assert check_fall(measured(100, 0.5, 0.18, 0.5)).fine
     assert not check_fall(measured(10_000, 0.5, 0.18, 0.5)).fine
     assert not check_fall(measured(100, 0.5, 0.0, 0.5)).fine
+    assert check_fall(measured(200, 0.1, 0.0, 0.5)).fine  # none of 20, of which one might have been right
 
 
 def test_a_certain_fall_is_told_beside_one_of_chance() -> None:
