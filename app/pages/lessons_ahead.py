@@ -21,20 +21,27 @@ class LessonsAhead:
     def __init__(self, app_state: AppState) -> None:
         self._app_state = app_state
         self._waiting = {str(lesson["id"]) for lesson in app_state.lessons.contents()}
-        self._lock = Lock()
+        self._turn = Lock()
 
     def begin(self, lesson: str) -> Thread | None:
-        """Start to compute a lesson and the lines of the run that it opens with, if nobody asked for it before."""
-        with self._lock:
-            if lesson not in self._waiting:
-                return None
-            self._waiting.remove(lesson)
+        """Start to make a lesson ready, once for each and one at a time; returns the thread that does, if any."""
+        if lesson not in self._waiting or not self._turn.acquire(blocking=False):
+            return None
+        self._waiting.remove(lesson)
         worker = Thread(target=self._make, args=(lesson,), name=f"lesson {lesson}", daemon=True)
         worker.start()
         return worker
 
     def _make(self, lesson: str) -> None:
+        """Compute what a lesson says, and the lines of the run that it opens with."""
+        recordings, store = self._app_state.recordings, self._app_state.store
         try:
-            self._app_state.calls.open_run(self._app_state.lessons.opens_with(lesson))
+            run = self._app_state.lessons.opens_with(lesson)
+            if recordings.get(run):
+                recordings.lines(run)
+            else:
+                store.find(run)
         except SpecscopeError as error:  # the visitor's own call tells it
             _log.info("the lesson %s was not made ready: %s", lesson, error)
+        finally:
+            self._turn.release()

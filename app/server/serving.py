@@ -123,7 +123,7 @@ class Running:
         owner: Owner,
         more: Offers | None = None,
         api: Api | None = None,
-        lesson_asked: Callable[[str], object] = lambda lesson: None,
+        lesson_asked: Callable[[str], object] | None = None,
     ) -> None:
         self.page, self.tracker = page, tracker
         offers = more or {}
@@ -211,7 +211,7 @@ def launch(
     owner: Owner,
     more: Offers | None = None,
     api: Api | None = None,
-    lesson_asked: Callable[[str], object] = lambda lesson: None,
+    lesson_asked: Callable[[str], object] | None = None,
 ) -> Running:
     """Serve the page, and more, in background threads; raises ParamError if the address cannot be used.
 

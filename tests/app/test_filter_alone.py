@@ -69,14 +69,23 @@ def test_a_stream_that_the_server_ends_is_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "lesson"),
-    [(b"", ""), (b"screen=learn&lesson=law", "law"), (b"lesson=%00&lesson=%ff%22", '\ufffd"'), (b"lesson", "")],
+    ("method", "query", "lessons"),
+    [
+        ("GET", b"screen=learn&lesson=law", ["law"]),
+        ("GET", b"lesson=%ff%22&screen=learn", ['\ufffd"']),
+        ("GET", b"screen=learn", [""]),
+        ("GET", b"screen=run&lesson=law", []),
+        ("GET", b"a=" + b"b" * 60_000 + b"&screen=learn&lesson=law", []),
+        ("HEAD", b"screen=learn&lesson=law", []),
+    ],
 )
-def test_the_lesson_that_an_address_names_is_known_before_the_page_is_sent(query: bytes, lesson: str) -> None:
+def test_the_lesson_that_an_address_names_is_known_before_the_page_is_sent(
+    method: str, query: bytes, lessons: list[str]
+) -> None:
     named = list[str]()
 
     async def page(scope: Scope, receive: Receive, send: Send) -> None:
-        assert named == [lesson]
+        assert named == lessons
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
         await send({"type": "http.response.body", "body": b"<html></html>"})
 
@@ -90,8 +99,8 @@ def test_the_lesson_that_an_address_names_is_known_before_the_page_is_sent(query
         async def send(message: Message) -> None:
             sent.append(message)
 
-        await filter_({**SCOPE, "path": "/", "query_string": query}, receive, send)
+        await filter_({**SCOPE, "method": method, "path": "/", "query_string": query}, receive, send)
         return sent
 
     begin, *_ = run(asked())
-    assert begin["status"] == 200 and named == [lesson]
+    assert begin["status"] == 200 and named == lessons

@@ -28,6 +28,7 @@ from .session_tracker import CLIENT, SessionTracker
 
 _log = logging.getLogger(__name__)
 _FAILED = RequestError(500, "The server could not answer that: try again.")
+_MOST_QUERY = 2048  # bytes of an address that are read here: the browser reads it whole
 _Pairs = list[tuple[bytes, bytes]]
 
 
@@ -55,7 +56,7 @@ class RequestFilter:
         tracker: SessionTracker,
         offered: frozenset[Kind] = frozenset(),
         api: Api | None = None,
-        lesson_asked: Callable[[str], object] = lambda lesson: None,
+        lesson_asked: Callable[[str], object] | None = None,
     ) -> None:
         self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
         self._offered, self._api, self._lesson_asked = offered, api, lesson_asked
@@ -168,7 +169,9 @@ class RequestFilter:
 
     async def _cached(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
         if route.kind is Kind.PAGE:
-            self._lesson_asked(_query(scope).get("lesson", ""))
+            query = _query(scope)
+            if self._lesson_asked and scope["method"] == "GET" and query.get("screen") == "learn":
+                self._lesson_asked(query.get("lesson", ""))
             cached = await self._page.get(scope, encoding(asked))
             headers = [*cached.headers, *self._cookie.headers(origin, asked)]
         else:
@@ -205,7 +208,7 @@ class RequestFilter:
 
 
 def _query(scope: Scope) -> dict[str, str]:
-    return dict(parse_qsl(scope["query_string"].decode("latin-1")))
+    return dict(parse_qsl(scope["query_string"][:_MOST_QUERY].decode("latin-1")))
 
 
 def _pairs(origin: Origin, headers: Headers, encodings: Sequence[str] = ENCODINGS) -> _Pairs:
