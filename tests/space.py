@@ -34,7 +34,7 @@ def front_matter(folder: Path = ROOT) -> dict[str, Any]:
     return found
 
 
-_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy", "playwright")
+_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "scipy", "playwright", "accelerate")
 _ENGINE_TESTS = ("accept", "at_once", "branch", "distribution", "golden", "lossless", "run", "sampling", "tree")
 
 
