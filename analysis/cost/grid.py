@@ -1,10 +1,11 @@
-"""Trees of k chains of w guesses: what a pass over one costs on measured machines, and what N-Grammys writes by it."""
+"""Trees of guesses: what a pass over k chains of w costs on measured machines, and what methods write by their size."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from decoding.errors import TraceError
 from decoding.packed import ASSETS
 from decoding.trace.schema import from_json
 
-GRID = ASSETS / "costs" / "tokens" / "ngrammys.json"  # made by benchmarks/ngrammys_grid.py
+# What methods write by the size of their trees; made by benchmarks/written_tokens.py.
+COUNTED = {method: ASSETS / "costs" / "tokens" / f"{method}.json" for method in ("ngrammys", "medusa")}
 _MOST, _MOST_BYTES, _MOST_MS = 16, 2**20, 1e7
 
 
@@ -44,9 +46,19 @@ def read_trees(path: Path, leave_out: Callable[[str], None]) -> dict[tuple[str, 
     return trees
 
 
-def tokens_per_step(path: Path = GRID) -> dict[str, dict[str, Any]]:
-    """Return what N-Grammys' steps write by k and w, for each model that was counted."""
-    content = _content(path)
+def read_drafting(path: Path, method: str) -> dict[str, float]:
+    """Return how many milliseconds a method's drafting took in a step, for each model that was measured undisturbed."""
+    rows, times = _content(path).get("methods"), dict[str, float]()
+    for row in rows if isinstance(rows, list) else ():
+        with suppress(TypeError, KeyError, AttributeError):
+            if row["method"] == method and 0 <= row["draft_milliseconds"] < _MOST_MS and not row.get("disturbed"):
+                times[row["shape"]] = row["draft_milliseconds"]
+    return times
+
+
+def tokens_per_step(method: str) -> dict[str, dict[str, Any]]:
+    """Return what a method's steps write by the size of their trees, for each model that was counted."""
+    content = _content(COUNTED[method])
     facts = {name: content.get(name) for name in ("questions", "max_new_tokens", "date")}
     return {each["model"]: each | facts for each in content.get("models", ())}
 

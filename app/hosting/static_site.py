@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from analysis.cost.grid import tokens_per_step
+from analysis.cost.grid import COUNTED, tokens_per_step
 from decoding.errors import SpecscopeError
 from decoding.trace.file import parse_trace
 from decoding.types import Trace
@@ -104,7 +104,8 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         listed[folder] = steps["steps"]
     costs = RunCosts(app_state.recordings, app_state.lessons)
     groups = costs.groups()
-    cost = {"curves": shipped_costs(), "groups": groups, "written": tokens_per_step()}
+    written = {method: tokens_per_step(method) for method in COUNTED}
+    cost = {"curves": shipped_costs(), "groups": groups, "written": written}
     for group in (OPEN, WINDOWS, *(each["id"] for each in groups if wanted(each["id"]))):
         _give(data, f"costs/{group}", costs.of(group))
     for each in lessons:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from analysis.cost.grid import tokens_per_step
+from analysis.cost.grid import COUNTED, tokens_per_step
 
 from ..state import AppState
 from ..store.pass_costs import pass_costs
@@ -23,7 +23,7 @@ def build(app_state: AppState) -> gr.HTML:
         server_functions=functions(app_state, runs),
         elem_id="cost-viewer",
         curves=pass_costs(),
-        written=tokens_per_step(),
+        written={method: tokens_per_step(method) for method in COUNTED},
         groups=runs.groups(),
     )
 

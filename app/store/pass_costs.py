@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.cost.curves import SHIPPED, Machine, PassCurve, plain, read_curves
-from analysis.cost.grid import TreeCosts, read_trees
+from analysis.cost.grid import TreeCosts, read_drafting, read_trees
 from decoding.user_cache import user_cache
 
 _MOST_FILES = 32
@@ -38,11 +38,21 @@ def _files(folder: Path) -> Sequence[Path]:
 
 
 def _facts_of(path: Path, here: bool) -> list[CurveFacts]:
-    trees = read_trees(path, _log.warning)
+    trees, heads = read_trees(path, _log.warning), read_drafting(path, "medusa")
     return [
-        _facts(path, machine, curve, here) | {"trees": _tree_facts(trees.get((curve.shape, curve.context)))}
+        _facts(path, machine, curve, here)
+        | {
+            "trees": _tree_facts(trees.get((curve.shape, curve.context))),
+            "heads": _in_passes(heads.get(curve.shape), curve),
+        }
         for machine, curve in read_curves(path, _log.warning)
     ]
+
+
+def _in_passes(milliseconds: float | None, curve: PassCurve) -> float | None:
+    """Return a time in passes over one token; None where one of both was not measured."""
+    single = dict(zip(curve.rows, curve.milliseconds, strict=True)).get(1)
+    return None if milliseconds is None or single is None else round(milliseconds / single, 4)
 
 
 def _tree_facts(trees: TreeCosts | None) -> dict[str, Any] | None:

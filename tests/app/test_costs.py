@@ -18,7 +18,10 @@ from app.store.lessons import Lessons
 from app.store.pass_costs import pass_costs, shipped_costs
 from app.store.recordings import FOLDER
 from app.store.run_costs import OPEN, WINDOWS, RunCosts
+from benchmarks.written_tokens import SIZES
+from decoding.embedded import PARTS
 from decoding.errors import TraceError
+from decoding.parts.medusa_tree import expected_length, grow
 from viz.lessons.lesson import FOLDER as LESSONS
 
 SHAPE = {"shape": "tiny", "context": 16, "rows": [1, 2, 4], "milliseconds": [1.0, 1.5, 2.0]}
@@ -115,7 +118,7 @@ def test_trees_that_are_no_list_are_none(tmp_path: Path, trees: object) -> None:
 
 def test_what_n_grammys_writes_was_counted_for_the_trees_that_are_timed() -> None:
     """A larger tree of longer chains writes no less; the numbers of a model that is timed are there."""
-    counted = tokens_per_step()
+    counted = tokens_per_step("ngrammys")
     timed = [each for each in shipped_costs() if each["trees"]]
     assert timed and {each["model"] for each in timed} <= counted.keys()
     for each in timed:
@@ -125,6 +128,43 @@ def test_what_n_grammys_writes_was_counted_for_the_trees_that_are_timed() -> Non
         for lines in (grid["tokens_per_step"], zip(*grid["tokens_per_step"], strict=True)):
             for line in lines:
                 assert all(one <= other * 1.02 for one, other in pairwise(line))
+
+
+@pytest.mark.parametrize("model", ["pocket", "smollm2"])
+def test_what_medusas_heads_write_was_counted_by_the_size_of_their_trees(model: str) -> None:
+    """A larger tree writes no less, and what is expected of it follows from the heads' accuracies."""
+    counted = tokens_per_step("medusa")[model]
+    accuracies = json.loads((PARTS[model]["medusa"] / "config.json").read_text(encoding="utf-8"))["accuracies"]
+    assert counted["sizes"] == [*SIZES]
+    assert counted["expected"] == [round(expected_length(grow(accuracies, size), accuracies), 4) for size in SIZES]
+    assert len(counted["tokens_per_step"]) == len(SIZES)
+    assert all(1 < one <= other * 1.02 for one, other in pairwise(counted["tokens_per_step"]))
+
+
+HEADS = {"shape": SHAPE["shape"], "method": "medusa", "draft_milliseconds": 2.0, "disturbed": False}
+
+
+@pytest.mark.parametrize(
+    ("methods", "milliseconds"),
+    [
+        ([HEADS], 2.0),
+        ([[], None, 3, "x", HEADS], 2.0),
+        ([HEADS | {"method": "eagle3"}], None),
+        ([HEADS | {"shape": "another"}], None),
+        ([HEADS | {"disturbed": True}], None),
+        ([HEADS | {"draft_milliseconds": float("nan")}], None),
+        ([HEADS | {"draft_milliseconds": -1}], None),
+        ([HEADS | {"draft_milliseconds": "2"}], None),
+        ([HEADS | {"shape": []}], None),
+        ({"medusa": 1}, None),
+        (None, None),
+    ],
+)
+def test_what_heads_take_is_told_in_passes_of_the_curve(
+    tmp_path: Path, methods: Any, milliseconds: float | None
+) -> None:
+    (curve,) = written(tmp_path, [SHAPE | {"milliseconds": [4.0, 6.0, 8.0]}], methods=methods)
+    assert curve["heads"] == (milliseconds and milliseconds / 4.0)
 
 
 @pytest.mark.parametrize("content", ["", "[[", "[]", "{}", '{"shapes": 3}', "[" * 100_000, "\x00"])

@@ -12,6 +12,7 @@ import { bestWindow, fitted, recordedTokens, tokensPerStep, windowSpeedUp, worst
 import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/replay.js";
 import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
 import { roundTicks } from "../../assets/page/cost/chart.js";
+import { headSentences, headTrees } from "../../assets/page/cost/heads_card.js";
 import { cellsOf, treeSentences } from "../../assets/page/cost/trees_card.js";
 
 const near = (actual, expected, within = 1e-9) => assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
@@ -219,4 +220,19 @@ test("the sentences on trees name the best, or say that none pays", () => {
   const dear = { ...TREES, costs: [[2, 3], [4, 5]] };
   assert.match(treeSentences(cellsOf(dear, WRITTEN), CPU)[0], /no tree pays here. The best, k 1, w 1: .* 0.60×/);
   assert.match(treeSentences(cellsOf(TREES, undefined), CPU)[0], /k 2, w 4, costs 3.00 passes .* was not counted/);
+});
+
+const SIZES = { sizes: [1, 4, 8, 64], tokens_per_step: [1.5, 2, 2.2, 3], expected: [1.6, 2.1, 2.4, 3.2] };
+
+test("a tree of heads pays by what its pass and the heads cost", () => {
+  const flat = { ...CPU, rows: [1, 2, 8, 32], milliseconds: [10, 10, 16, 40], heads: 0.1 };
+  const trees = headTrees(flat, SIZES);
+  assert.deepEqual(trees.map(({ size, measured }) => [size, measured]), [[1, true], [4, false], [8, false]]); // 65 tokens were not timed
+  near(trees[0].speed, 1.5 / 1.1);
+  near(trees[1].cost, 1.3 + 0.1); // 5 tokens: half-way between 2 and 8
+  const [best, largest] = headSentences(trees, flat);
+  assert.match(best, /: a tree of 4 guesses pays most: 2.00 tokens a step at 1.40 times the cost, 1.43×/);
+  assert.match(largest, /largest tree counted, 8 guesses: 2.20 tokens a step at 1.80 times the cost, 1.22×/);
+  near(headTrees({ ...flat, heads: null }, SIZES)[0].speed, 1.5);
+  assert.match(headSentences(headTrees(steep, SIZES), steep)[0], /no tree pays here. The best, a tree of 1 guess: .* 0.71×/);
 });

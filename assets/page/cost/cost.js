@@ -11,6 +11,7 @@ import { MOST_CURVES, WINDOW_RUNS, choicesIn, queryOf } from "./choices.js";
 import { menu } from "./controls.js";
 import { curveName, machineName } from "./curves.js";
 import { DraftCard } from "./draft_card.js";
+import { HeadsCard } from "./heads_card.js";
 import { PassesCard } from "./passes_card.js";
 import { RooflineCard } from "./roofline_card.js";
 import { RunsCard } from "./runs_card.js";
@@ -43,7 +44,8 @@ export class Cost {
       this.chooseCurve((curve) => this.sameMachine(curve) && curve.model === this.curve.model && curve.context === Number(value)));
     this.with = el("div", {});
     this.withSummary = el("summary", {});
-    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new TreesCard(), new RooflineCard(this)];
+    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new TreesCard(),
+      new HeadsCard(), new RooflineCard(this)];
     this.on = { link: () => addressOf(this.address) };
     /** @type {HTMLElement} */
     this.copy = el("button", { type: "button", class: "ss-button ss-worded", onclick: () => copyLink(this) }, "Copy link");

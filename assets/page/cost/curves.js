@@ -1,7 +1,7 @@
 // c(T): what a pass over T tokens costs on a measured machine, in passes over one token.
 import { interpolatedMs } from "../../player/race/pace.js";
 
-/** @import { Curve, PassCost } from "./types.d.ts" */
+/** @import { Counted, Curve, PassCost } from "./types.d.ts" */
 
 export const CHEAP = 1.2; // passes over one token: a pass that costs no more than this is called cheap
 
@@ -59,3 +59,10 @@ export const provenance = (curve) => {
   const doubt = noisy.length ? ` At T = ${noisy.join(", ")}, the middle half of the times lies more than 15% apart.` : "";
   return `${curveName(curve)}: measured ${here ? "here " : ""}on ${date} in ${dtype} (${versions}).${doubt}`;
 };
+
+/**
+ * Return how the tokens of steps were counted.
+ * @param {Counted} counted
+ */
+export const countedHow = ({ model, questions, max_new_tokens, date }) => `Tokens a step: ${model}'s greedy answers to ${questions} questions, `
+  + `${max_new_tokens} tokens each, without their first steps, counted on ${date}. They are the same on all machines, but for rounding.`;

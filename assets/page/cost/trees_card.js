@@ -1,7 +1,7 @@
 // Trees of k chains of w guesses: what N-Grammys writes with them, what they cost, and what is left of that.
 import { el } from "../../player/dom/elements.js";
 import { Card } from "./card.js";
-import { curveName } from "./curves.js";
+import { countedHow, curveName } from "./curves.js";
 
 /** @import { Cost } from "./cost.js" */
 /** @import { Curve, TreeGrid, WrittenGrid } from "./types.d.ts" */
@@ -62,7 +62,7 @@ export class TreesCard extends Card {
 
   /** @param {Cost} page */
   show({ curve, curves, written }) {
-    const { trees } = curve, counted = written[curve.model];
+    const { trees } = curve, counted = written.ngrammys[curve.model];
     if (!trees) {
       const others = curves.filter((other) => other.trees).map(curveName);
       this.grid.replaceChildren();
@@ -74,8 +74,7 @@ export class TreesCard extends Card {
     this.grid.replaceChildren(gridTable(cells, trees.w));
     const doubt = cells.flat().some(({ noisy }) => noisy) ? ["~ The middle half of these times lies more than 15% apart."] : [];
     if (trees.noisy.some(([, guesses]) => !guesses)) doubt.push("So does that of the pass over one token, by which all are divided.");
-    const source = counted ? [`Tokens a step: greedy answers to ${counted.questions} questions, ${counted.max_new_tokens} tokens each, without their `
-      + `first steps, counted on ${counted.date}. They are the same on all machines, but for rounding.`] : [];
+    const source = counted ? [countedHow(counted)] : [];
     this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...source, ...doubt] });
   }
 }

@@ -17,6 +17,7 @@ export interface Curve {
   milliseconds: number[];
   noisy: number[]; // those of the rows whose times differed much
   trees: TreeGrid | null;
+  heads: number | null; // what drafting with Medusa's heads took in a step, in passes over one token
 }
 
 /** What a pass over k chains of w guesses costs, in passes over one token: a line for each k. */
@@ -27,15 +28,31 @@ export interface TreeGrid {
   noisy: [k: number, w: number][]; // whose times differed much; 1 and 0: those of the pass over one token
 }
 
-/** What a step of N-Grammys writes by k and w, on any machine. */
-export interface WrittenGrid {
+/** How the tokens of steps were counted. */
+export interface Counted {
   model: string;
-  k: number[];
-  w: number[];
-  tokens_per_step: number[][];
   questions: number;
   max_new_tokens: number;
   date: string;
+}
+
+/** What a step of N-Grammys writes by k and w, on any machine. */
+export interface WrittenGrid extends Counted {
+  k: number[];
+  w: number[];
+  tokens_per_step: number[][];
+}
+
+/** What a step of Medusa writes by the guesses of its tree, on any machine. */
+export interface WrittenSizes extends Counted {
+  sizes: number[];
+  tokens_per_step: number[];
+  expected: number[]; // by how often each head was right in training, as if heads erred independently
+}
+
+export interface Written {
+  ngrammys: { [model: string]: WrittenGrid };
+  medusa: { [model: string]: WrittenSizes };
 }
 
 /** What c(T) is asked of: the cost of a pass over so many tokens in passes over one; not a number where it is unknown. */
@@ -129,6 +146,6 @@ export interface CostServer extends Server {
 }
 
 export interface CostIo {
-  props: { curves: Curve[]; groups: RunGroup[]; written: { [model: string]: WrittenGrid } };
+  props: { curves: Curve[]; groups: RunGroup[]; written: Written };
   server: CostServer;
 }

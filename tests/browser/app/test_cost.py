@@ -14,7 +14,7 @@ from .conftest import Served
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 CURVES = "curve=cpu-2-cores:smollm2:128&with=nvidia-h200:7B:1024"
-CHARTS = 7
+CHARTS = 8
 MOST_MS = 50  # from a slider's move to its last mark
 
 
@@ -43,6 +43,23 @@ def test_trees_are_priced_where_they_were_measured(new_page: NewPage, served: Se
     assert abs(tokens / cost - float(speed)) < 0.02
     shown = [float(each.strip("~×")) for each in page.locator(f"{card} td strong").all_inner_texts()]
     assert max(shown) == float(speed)
+
+
+def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "curve=cpu-avx2-2-cores:smollm2:128")
+    card = '#cost section[aria-label="Trees of Medusa\'s heads"]'
+    best = page.inner_text(f"{card} .app-cost-says p >> nth=0")
+    size, tokens, cost, speed = re.search(
+        r"a tree of (\d+) guess(?:es)?.*: ([\d.]+) tokens a step at ([\d.]+) times the cost, ([\d.]+)×", best
+    ).groups()  # type: ignore[union-attr]
+    assert abs(float(tokens) / float(cost) - float(speed)) < 0.02
+    page.click(f"{card} summary")
+    rows = [line.split("\t") for line in page.inner_text(f"{card} tbody").splitlines()]
+    assert max(float(row[-1]) for row in rows) == pytest.approx(float(speed), abs=0.006)
+    assert next(row for row in rows if row[0] == size)[1].startswith(tokens[:4])
+    assert "The heads themselves take as long as" in page.inner_text(f"{card} .app-cost-small")
+    page = enter(page, served, "curve=nvidia-h200:7B:1024")
+    assert "these are SmolLM2's" in page.inner_text(f"{card} .app-cost-small")
 
 
 def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, served: Served) -> None:
@@ -149,7 +166,7 @@ def test_the_tab_is_accessible_and_fits(new_page: NewPage, served: Served, width
     assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in report["violations"]]
 
 
-@pytest.mark.slow  # it measures the processor's time, of which other work on the machine takes a part
+@pytest.mark.slow  # it measures the processor's time, which other work on the machine lengthens
 def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served)
     inspector = page.context.new_cdp_session(page)
@@ -175,5 +192,5 @@ def test_every_slider_answers_within_the_limit(new_page: NewPage, served: Served
     sliders = page.locator("#cost input[type=range]").count()
     assert sliders == 11
     for number in range(sliders):
-        # A move is dear by chance where something else runs; a slow slider is dear at every move.
+        # One move may be slow by chance; a slow slider is slow at every move.
         assert min(answer(number, step) for step in [1, 2, 1, 2, 1]) < MOST_MS, number
