@@ -44,5 +44,6 @@ def test_visitors_are_served_or_refused_and_the_server_counts_the_same(tmp_path:
 def test_every_run_of_a_mixed_crowd_passes_the_oracle(tmp_path: Path) -> None:
     with serving(tmp_path / "log", *SOAK_FLAGS) as page:
         soak = Soak(page)
-        soak.visit(20)
-    assert not soak.wrong and soak.done.total() > 20
+        while soak.done.total() <= 20:  # a busy machine serves fewer at a time
+            soak.visit(20)
+    assert not soak.wrong, soak.wrong
