@@ -230,9 +230,10 @@ test("a tree of heads pays by what its pass and the heads cost", () => {
   assert.deepEqual(trees.map(({ size, measured }) => [size, measured]), [[1, true], [4, false], [8, false]]); // 65 tokens were not timed
   near(trees[0].speed, 1.5 / 1.1);
   near(trees[1].cost, 1.3 + 0.1); // 5 tokens: half-way between 2 and 8
-  const [best, largest] = headSentences(trees, flat);
+  const [best, largest] = headSentences(trees, flat, "smollm2");
   assert.match(best, /: a tree of 4 guesses pays most: 2.00 tokens a step at 1.40 times the cost, 1.43×/);
   assert.match(largest, /largest tree counted, 8 guesses: 2.20 tokens a step at 1.80 times the cost, 1.22×/);
   near(headTrees({ ...flat, heads: null }, SIZES)[0].speed, 1.5);
-  assert.match(headSentences(headTrees(steep, SIZES), steep)[0], /no tree pays here. The best, a tree of 1 guess: .* 0.71×/);
+  assert.match(headSentences(headTrees(steep, SIZES), steep, "smollm2")[0], /no tree pays here. The best, a tree of 1 guess: .* 0.71×/);
+  assert.match(headSentences(trees, { ...flat, model: "7B" }, "smollm2")[0], /, if heads write what smollm2's do: a tree of 4 guesses/);
 });

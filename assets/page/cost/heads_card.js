@@ -41,14 +41,16 @@ const treeName = (size) => `a tree of ${size} ${size === 1 ? "guess" : "guesses"
  * Return in sentences which size pays most, and what the largest tree does.
  * @param {HeadTree[]} trees
  * @param {Curve} curve
+ * @param {string} model whose heads wrote
  */
-export const headSentences = (trees, curve) => {
+export const headSentences = (trees, curve, model) => {
+  const where = curveName(curve) + (model === curve.model ? "" : `, if heads write what ${model}'s do`);
   const best = trees.reduce((one, other) => (other.speed > one.speed ? other : one)), largest = trees[trees.length - 1];
   const told = (/** @type {HeadTree} */ { wrote, cost, speed }) =>
     `${wrote.toFixed(2)} tokens a step at ${cost.toFixed(2)} times the cost, ${speed.toFixed(2)}× autoregressive decoding`;
   const most = `The largest tree counted, ${largest.size} guesses: ${told(largest)}.`;
-  const first = best.speed > 1 ? `${curveName(curve)}: ${treeName(best.size)} pays most: ${told(best)}.`
-    : `${curveName(curve)}: no tree pays here. The best, ${treeName(best.size)}: ${told(best)}.`;
+  const first = best.speed > 1 ? `${where}: ${treeName(best.size)} pays most: ${told(best)}.`
+    : `${where}: no tree pays here. The best, ${treeName(best.size)}: ${told(best)}.`;
   return best === largest ? [first] : [first, most];
 };
 
@@ -67,7 +69,7 @@ export class HeadsCard extends Card {
       return;
     }
     const most = trees[trees.length - 1].size, high = Math.max(...trees.flatMap(({ wrote, expected, speed }) => [wrote, expected, speed]));
-    const says = headSentences(trees, curve);
+    const says = headSentences(trees, curve, counted.model);
     /** @param {(tree: HeadTree) => number} y @param {(tree: HeadTree) => boolean} measured @param {string} words */
     const points = (y, measured, words) => trees.map((tree) => ({ x: tree.size, y: y(tree), measured: measured(tree),
       says: `${treeName(tree.size)}: ${y(tree).toFixed(2)} ${words}` }));

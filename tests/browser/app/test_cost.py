@@ -59,6 +59,7 @@ def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage,
     assert next(row for row in rows if row[0] == size)[1].startswith(tokens[:4])
     assert "The heads themselves take as long as" in page.inner_text(f"{card} .app-cost-small")
     page = enter(page, served, "curve=nvidia-h200:7B:1024")
+    assert "if heads write what smollm2's do" in page.inner_text(f"{card} .app-cost-says")
     assert "these are SmolLM2's" in page.inner_text(f"{card} .app-cost-small")
 
 
