@@ -210,10 +210,10 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def serving(log: Path, *flags: str, **environment: str) -> Iterator[Page]:
+def serving(log: Path, *flags: str, module: str = "app", **environment: str) -> Iterator[Page]:
     """Run `python -m app` with these flags, on a free port, until the block ends; what it logs goes to a file."""
     port = free_port()
-    argv = [sys.executable, "-m", "app", "--port", str(port), *flags]
+    argv = [sys.executable, "-m", module, "--port", str(port), *flags]
     begin = time.perf_counter()
     with log.open("w") as stderr:
         process = subprocess.Popen(

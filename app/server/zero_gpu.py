@@ -243,6 +243,7 @@ class PlacedRun(Iterator[Step]):
             if isinstance(taken, Exception):
                 raise taken
             if taken is None:
+                self._lines.put(None)  # for whoever asks again: nothing else ever comes
                 return None
             data = json.loads(taken)
             kind = data.pop("kind")

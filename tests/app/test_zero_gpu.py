@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -13,9 +14,12 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from app.server import zero_gpu
 from app.server.gpu_time import LEAST, MOST, borrow, sentence_of
 from app.server.zero_gpu import is_active
+from decoding import load
 from decoding.errors import SpecscopeError
+from decoding.sampling_params import Sampling
 from tests import ROOT
 
 needs_spaces = pytest.mark.skipif(find_spec("spaces") is None, reason="spaces is not installed: pip install spaces")
@@ -97,6 +101,23 @@ def test_who_has_enough_left_for_a_run_gets_one(factor: float, longest: int) -> 
                 assert "requested" not in str(error) and "illegal" not in str(error)
             assert (got == ["line"]) == (round(LEAST * factor) <= min(left, longest)), (seconds, left)
             assert len(lender.asked) <= 5 and lender.granted <= left
+
+
+def test_a_run_that_is_stopped_waits_for_no_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A race asks for the check of every run: one that never came held the server's only turn for ever."""
+    toy = load("toy")
+    monkeypatch.setitem(zero_gpu._engines, "toy", toy)
+    monkeypatch.setattr(zero_gpu, "_on_gpu", zero_gpu._decode)
+    cancel, checks = threading.Event(), list[object]()
+    run = zero_gpu.PlacedEngine("toy", toy).decode(
+        "Monday", "autoregressive", {}, Sampling(), 200, cancel=cancel, time_budget=9.0
+    )
+    cancel.set()
+    steps = [*run]
+    asking = threading.Thread(target=lambda: checks.append(run.take_check()), daemon=True)
+    asking.start()
+    asking.join(20)
+    assert checks == [None] and len(steps) < 200
 
 
 def test_elsewhere_nothing_of_it_happens() -> None:

@@ -1,66 +1,23 @@
 """Serve runs as on ZeroGPU, with a device API of our own: started by test_zero_gpu.py in a process of its own.
 
-torch of these tests has no CUDA, which `spaces` would patch, so it is hidden while `spaces` is imported. The process
-with the GPU is forked all the same, and has a processor.
+The process with the GPU is forked as on such a Space, and has a processor.
 """
 
 from __future__ import annotations
 
-import http.server
 import json
 import multiprocessing
 import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlparse
 
-HEADERS = type("Headers", (dict,), {})({"x-ip-token": "e30.e30.e30"})  # a dictionary with a __dict__
-asked = list[dict[str, str]]()  # of the device API: its path and arguments
-left = 10**6  # seconds that the visitor has
-longest = 10**6  # seconds that are lent at once
+from tools.pretended_zero_gpu import DeviceAPI, pretend
 
-
-class DeviceAPI(http.server.BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        address = urlparse(self.path)
-        words = {name: values[0] for name, values in parse_qs(address.query).items()} | {"path": address.path}
-        asked.append(words)
-        code, answer, headers = 200, dict[str, Any](), {}
-        if address.path == "/schedule":
-            wanted = int(words["durationSeconds"])
-            answer = {"idle": False, "nvidiaIndex": 0, "nvidiaUUID": "GPU-0", "allowToken": f"allow-{len(asked)}"}
-            if wanted > longest or wanted > left:
-                code, headers = 429, {"X-Approve-Result": "quota-exceeded"}
-                answer = {"left": left, "wait": -1 if wanted > longest else 3600}
-        body = json.dumps(answer).encode()
-        self.send_response(code)
-        for name, value in (headers | {"Content-Type": "application/json", "Content-Length": str(len(body))}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
-api = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DeviceAPI)
-threading.Thread(target=api.serve_forever, daemon=True).start()
-cgroup = Path(tempfile.mkdtemp(), "cgroup")
-cgroup.write_text("0::/here\n")
-os.environ |= {
-    "SPACES_ZERO_GPU": "true",
-    "SPACES_ZERO_DEVICE_API_URL": f"http://127.0.0.1:{api.server_port}",
-    "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup),
-}
-sys.modules["torch"] = None  # type: ignore[assignment]
-import spaces  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: E402, F401
-
-del sys.modules["torch"]
+pretend()
+DeviceAPI.idle = False  # each run is forked anew, with what this process has changed
 
 import gradio as gr  # noqa: E402
 from gradio.context import LocalContext  # noqa: E402
@@ -78,6 +35,8 @@ from decoding import METHODS  # noqa: E402
 from tests.app import conftest  # noqa: E402
 from tools.page import free_port  # noqa: E402
 
+HEADERS = type("Headers", (dict,), {})({"x-ip-token": "e30.e30.e30"})  # a dictionary with a __dict__
+
 catalog = {"toy": CatalogEntry("toy", "toy", draft="toy"), "gone": CatalogEntry("gone", "/no/such/folder")}
 zero_gpu.place(catalog)
 conftest.CATALOG = catalog
@@ -90,7 +49,7 @@ zero_gpu.show_server(page, running.server)
 
 def played(job: Job) -> list[dict[str, Any]]:
     """Run a job as a visitor's event does; returns its lines."""
-    asked.clear()
+    DeviceAPI.asked.clear()
     request = gr.Request()
     request.headers = HEADERS
     LocalContext.request.set(request)
@@ -103,7 +62,7 @@ def played(job: Job) -> list[dict[str, Any]]:
 
 def values(name: str) -> list[str]:
     """Return one argument of all calls of the device API."""
-    return [call[name] for call in list(asked) if name in call]
+    return [call[name] for call in list(DeviceAPI.asked) if name in call]
 
 
 def killed() -> dict[str, Any]:
@@ -155,16 +114,16 @@ if __name__ == "__main__":
     report(raced=len(raced[-1]["runs"]), durations=values("durationSeconds"))
     report(examined=played(Examination(catalog["toy"], "draft_model"))[-1], calls=values("path"))
     gpu_time._paces.clear()
-    left = 12
+    DeviceAPI.left = 12
     played(LiveRun(conftest.asked(max_new_tokens=200), ""))
     report(shorter=values("durationSeconds"))
-    left, longest = 10**6, 25
+    DeviceAPI.left, DeviceAPI.longest = 10**6, 25
     gpu_time.note_pace("toy", "lookahead", 1.0)
     report(check=played(LiveRun(conftest.asked(), ""))[-1]["check"]["exact"], illegal=values("durationSeconds"))
-    longest = 10**6
-    left = 1
+    DeviceAPI.longest = 10**6
+    DeviceAPI.left = 1
     report(refused=played(LiveRun(conftest.asked(), ""))[-1])
-    left = 10**6
+    DeviceAPI.left = 10**6
     report(**killed())
     report(after=played(LiveRun(conftest.asked(), ""))[-1]["check"]["exact"])
     ended = running.stop()

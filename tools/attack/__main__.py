@@ -21,7 +21,7 @@ from tools.load import PAGES, RUNS, fifty_pages
 from tools.markdown import table
 from tools.page import Page, serving
 
-from .attack import FLAGS, KEY, Attack
+from .attack import FLAGS, FORMS, KEY, Attack
 from .attacks import ATTACKS, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
 from .files import make_models
 from .others import Others
@@ -102,13 +102,15 @@ def main() -> int:
     """Run the attacks and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.attack", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of requests (default: 1)")
+    parser.add_argument("--form", choices=FORMS, default="cpu", help="of the Space that is attacked (default: cpu)")
     parser.add_argument("--only", default="", help="attacks whose name holds this text")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "tmp"
         temporary.mkdir()
         flags = (*FLAGS, "--bring-your-own", str(make_models(Path(folder) / "models")))
-        with serving(Path(folder) / "log", *flags, TMPDIR=str(temporary), SPECSCOPE_API_KEY=KEY) as page:
+        environment = {"TMPDIR": str(temporary), "SPECSCOPE_API_KEY": KEY}
+        with serving(Path(folder) / "log", *flags, module=FORMS[given.form], **environment) as page:
             _warm_up(page)
             rows = []
             for attack in ATTACKS:

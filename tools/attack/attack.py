@@ -13,6 +13,7 @@ from tools.page import Page, Visitor
 
 ATTACKER = "127.0.0.2"
 FLAGS = ("--model", "pocket", "--api", "--mcp")  # of the server
+FORMS = {"cpu": "app", "zerogpu": "tools.pretended_zero_gpu"}  # of a Space: the module that serves as there
 KEY = "the-key-of-an-attacker"  # of the server's API, which it may call
 
 
