@@ -7,28 +7,37 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from decoding.engine import Engine
 from decoding.processor import processor_name
 from decoding.types import JSON
 from decoding.user_cache import user_cache
 
+if TYPE_CHECKING:
+    from decoding.engine import Engine
+
+_MOST_FILES = 100  # that are read of a kind
+
 
 def machine_facts(engine: Engine) -> dict[str, JSON]:
     """Return what measured times depend on, besides the model: device, dtype, threads and versions."""
+    import torch
+
     device = engine.model.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     return {
         "device": name or device.type,
         "dtype": engine.model.precision,
         "threads": torch.get_num_threads(),
-        "versions": f"torch {version('torch')}, transformers {version('transformers')}",
+        "versions": _versions(),
     }
+
+
+def _versions() -> str:
+    return f"torch {version('torch')}, transformers {version('transformers')}"
 
 
 def file_here(engine: Engine, kind: str) -> Path | None:
@@ -48,6 +57,15 @@ def read_here(path: Path | None) -> dict[str, Any]:
         if isinstance(content, dict):
             return content
     return {}
+
+
+def contents_here(kind: str) -> Iterator[dict[str, Any]]:
+    """Yield what was measured on this processor with these versions, of every model; nothing here needs torch."""
+    home = user_cache()
+    for path in [] if home is None else sorted((home / kind).glob("*.json"))[:_MOST_FILES]:
+        content = read_here(path)
+        if (content.get("device"), content.get("versions")) == (processor_name(), _versions()):
+            yield content
 
 
 def write_here(path: Path | None, content: dict[str, JSON]) -> None:

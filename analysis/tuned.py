@@ -6,12 +6,17 @@ every row has its price, so that fewer guesses are faster. `python -m decoding t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decoding import embedded
+from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
+
+from .measured_here import contents_here
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
 POCKET = "pocket on a CPU"
 CPU = "SmolLM2 on a CPU"  # and every other model that is not tiny
 TUNED = (CPU, POCKET)
+TUNED_HERE = "tuned"  # the folder of the user's cache
+
+TunedHere = dict[str, dict[str, dict[str, JSON]]]  # settings by method and the model's last name
 
 
 def tuned_preset(method: str, model: str, device: str) -> str | None:
@@ -36,3 +44,16 @@ def tuned_params(engine: Engine, methods: Sequence[str]) -> dict[str, dict[str, 
         if method in METHODS and (preset := tuned_preset(method, model, device)):
             settings[method] = dict(METHODS[method].Params.presets[preset])
     return settings
+
+
+def tuned_here() -> TunedHere:
+    """Return the settings that `tune` or the page's button found on this machine, where they speculate."""
+    found: TunedHere = {}
+    for content in contents_here(TUNED_HERE):
+        for method in METHODS:
+            with contextlib.suppress(KeyError, TypeError, ParamError):  # not tuned, or by another version
+                if content[method]["speculate"] is True:
+                    settings = METHODS[method].Params.parse(content[method]["params"]).to_json()
+                    model = Path(content["model"]).name
+                    found.setdefault(method, {})[model] = settings
+    return found

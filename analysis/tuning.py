@@ -26,8 +26,8 @@ from .bench.methods import BenchEntry, base_entry, method_entry
 from .candidates import CANDIDATES
 from .measured_here import file_here, machine_facts, read_here, write_here
 from .reporting import Reporting, finish
+from .tuned import TUNED_HERE
 
-TUNED_HERE = "tuned"  # the folder of the user's cache
 _FIRST = 16  # tokens that every candidate decodes
 _FINALISTS = 2
 _BEHIND = 0.8  # of the fastest candidate's speed: slower ones drop out
@@ -99,7 +99,8 @@ def tuning(engine: Engine, method: str, prompts: Sequence[Prompt], max_new_token
     }
     path = file_here(engine, TUNED_HERE)
     kept = ("params", "speculate", "speedup_vs_autoregressive", "date")
-    write_here(path, read_here(path) | {method: {name: report[name] for name in kept}})
+    about = {name: report[name] for name in ("model", *machine_facts(engine))}
+    write_here(path, read_here(path) | about | {method: {name: report[name] for name in kept}})
     return report | {"saved": str(path) if path is not None and path.is_file() else None}
 
 

@@ -34,13 +34,12 @@ from .controls import (
     as_integer,
     check_prompt,
     check_reference,
-    preset_name,
-    presets,
     without_surrogates,
 )
 from .examples import EXAMPLES
 from .models.catalog import choose
 from .models.entry import CatalogEntry
+from .presets import preset_name, presets
 from .server.limits import LIMITS
 from .store.trace_store import ID
 

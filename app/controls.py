@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.tuned import tuned_preset
 from decoding.codec import Message
 from decoding.errors import ParamError
 from decoding.methods import METHODS, Method, find_method
-from decoding.params import Params, check_count, shown
+from decoding.params import Params, check_count
 from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON, Trace
@@ -19,10 +18,8 @@ from decoding.types import JSON, Trace
 from .models.catalog import choose
 from .models.entry import CatalogEntry
 from .server.limits import LIMITS
-from .server.machine import device_of
 
 CheckedPrompt = str | tuple[Message, ...]
-DEFAULTS = "defaults"  # the name of the settings that are a method's own
 ROLES = ("system", "user", "assistant")
 
 
@@ -142,32 +139,6 @@ def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
         for name, value in values.items()
         if value is not None
     }
-
-
-def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
-    """Return the settings of a method by the name of the preset, the defaults first."""
-    plain = kind.Params().to_json()
-    return {DEFAULTS: plain} | {
-        name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()
-    }
-
-
-def best_preset(method: str, entry: CatalogEntry) -> str:
-    """Return the preset that is fastest for this model on its kind of device, as measured; else the defaults."""
-    return tuned_preset(method, entry.model, device_of(entry.device)) or DEFAULTS
-
-
-def preset_name(kind: type[Method], values: Mapping[str, object]) -> str:
-    """Return the name of the preset that has these settings, or an empty string."""
-    return next((name for name, settings in presets(kind).items() if settings == values), "")
-
-
-def preset(kind: type[Method], name: object) -> dict[str, JSON]:
-    """Return the settings of a preset."""
-    settings = presets(kind)
-    if not isinstance(name, str) or name not in settings:
-        raise ParamError(f"{kind.label} has no preset {shown(name)}; choose one of {', '.join(settings)}")
-    return settings[name]
 
 
 def _object(what: str, value: object) -> dict[str, Any]:

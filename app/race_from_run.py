@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decoding.methods import METHODS
 
 from .address import PageState
-from .controls import preset_name
+from .presets import preset_name
 from .settings_from_run import settings_from_run
 from .state import AppState
 

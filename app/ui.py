@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 from starlette.routing import BaseRoute
 
+from analysis.tuned import tuned_here
 from decoding.errors import ModelError, ParamError, TraceError
 
+from . import presets
 from .api.keys import Keys
 from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
@@ -236,6 +238,7 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     for number in _end_signals():
         signal.signal(number, lambda *_: ended.set())
     app_state = make_state(launch)
+    presets.offer(tuned_here())
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = serving.Site(lines, opening(app_state.recordings))

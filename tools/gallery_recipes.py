@@ -162,7 +162,7 @@ def _of_method(method: type[Method]) -> list[GalleryRecipe]:
     """List a method's recipes: its defaults, each of a paper's presets that differs from them, and a prompt that does
     not suit it.
     """
-    from app.controls import presets
+    from app.presets import presets
 
     name, best = method.name, _BEST.get(method.name, "sum")
     plain = method.Params().to_json()

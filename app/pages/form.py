@@ -15,9 +15,10 @@ from decoding.params import Params
 from decoding.sampling import Sampling
 from decoding.types import JSON
 
-from ..controls import presets, typed
+from ..controls import typed
 from ..jobs.examination import FLAGS
 from ..models.entry import CatalogEntry
+from ..presets import TUNED_HERE, presets
 from ..server.limits import LIMITS
 from ..state import AppState
 
@@ -26,6 +27,7 @@ Update = dict[Any, Any]  # component -> its new value, or gr.update
 _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _ABOUT_PRESETS = "“on a CPU”: the fastest settings there, as measured. “defaults”: the paper's, which suit a GPU."
+_ABOUT_TUNED_HERE = f" “{TUNED_HERE}”: what “Find the fastest settings” or `tune` found on this machine."
 _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
@@ -88,8 +90,11 @@ class MethodControls:
 
 def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
     """Create the menu of presets; settings that match none of them are shown as own settings."""
-    about = _ABOUT_PRESETS if set(TUNED) & set(names) else None
-    return gr.Dropdown([*names, (_OWN, "")], value=chosen, label="Preset", info=about, elem_id=f"{prefix}-preset")
+    about = _ABOUT_PRESETS if set(TUNED) & set(names) else ""
+    about += _ABOUT_TUNED_HERE if any(name.endswith(TUNED_HERE) for name in names) else ""
+    return gr.Dropdown(
+        [*names, (_OWN, "")], value=chosen, label="Preset", info=about or None, elem_id=f"{prefix}-preset"
+    )
 
 
 def _doctor(prefix: str) -> gr.Button:

@@ -12,11 +12,12 @@ from decoding.sampling import Sampling
 
 from .. import address
 from ..address import PageState
-from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, runnable
+from ..controls import Order, order, runnable
 from ..examples import examples_for
 from ..jobs.race import Race, check_lanes
 from ..jobs.runner import Job
 from ..models.catalog import choose
+from ..presets import DEFAULTS, best_preset, preset, presets
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant

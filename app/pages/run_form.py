@@ -8,15 +8,15 @@ from typing import Any
 
 import gradio as gr
 
-from analysis.tuned import TUNED
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
 from .. import address
 from ..address import PageState
-from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
+from ..controls import Order, order, runnable
 from ..examples import EXAMPLES, examples_for
 from ..models.catalog import choose
+from ..presets import best_preset, is_for_a_model, preset, preset_name, presets
 from ..settings_from_run import settings_from_run
 from ..state import AppState
 from .events import QUICK, event_address, tolerant
@@ -140,7 +140,7 @@ class RunForm:
         entry = choose(self.app_state.catalog, given[self.model])
         shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
         for name, method in self.methods.items():
-            if method.preset is not None and given[method.preset] in (*TUNED, DEFAULTS):
+            if method.preset is not None and is_for_a_model(name, given[method.preset]):
                 best = best_preset(name, entry)
                 settings = preset(METHODS[name], best)
                 shown |= {method.preset: best} | {field: settings[key] for key, field in method.fields.items()}

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.address import Fork, PageState, left_out, parse, write, write_race
-from app.controls import Order, order, preset, presets, runnable
+from app.controls import Order, order, runnable
 from app.examples import EXAMPLES
+from app.presets import preset, presets
 from app.server.limits import LIMITS
 from decoding import METHODS
 from viz.cells import STEP_PHASES

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.controls import as_integer, check_prompt, order, preset, presets, runnable, typed
+from app.controls import as_integer, check_prompt, order, runnable, typed
+from app.presets import preset, presets
 from app.server.limits import LIMITS
 from decoding import METHODS
 from decoding.errors import ParamError

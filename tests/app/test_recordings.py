@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from analysis.tuned import TUNED
-from app.controls import presets, runnable
+from app.controls import runnable
 from app.jobs.opening_step import is_word, opening_step
 from app.models.catalog import EMBEDDED, POCKET
+from app.presets import presets
 from app.server.limits import LIMITS
 from app.state import AppState
 from app.store.recordings import FOLDER, INDEX, LANDINGS, MOST_BYTES, Recordings, read_index, speedup_over, task
