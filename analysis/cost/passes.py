@@ -16,7 +16,7 @@ from decoding.types import Draft, Step, Verdict
 from ..bench.disturbance import Disturbance
 
 NOISY = 0.15  # of the median: a larger spread of the middle half of the times is marked, and measured again
-_SMALL = 32  # rows up to which a pass is so short that several are timed
+_SMALL, _LARGE = 32, 65  # rows up to which two passes are timed, and one after another that is not
 _GROWTH = 0.2  # of the context, by which a run's text may grow before another run starts
 
 
@@ -109,50 +109,64 @@ def measure_passes(engine: Engine, context: int, trees: Sequence[WrongTree], rou
     A round that other processes disturbed is measured again, at most `again` times; so are trees with noisy times.
     """
     times, spoilt = PassTimes(context, trees), list[TreeTimes]()
-    for disturbed, sample in _rounds(engine, times, trees):
+    measured = Rounds(engine, times)
+    while times.rounds - len(spoilt) < rounds and times.rounds < rounds + again:
+        disturbed, sample = measured.take(trees)
         times.rounds += 1
         if disturbed:
             spoilt.append(sample)
         else:
             times.add(sample)
-        if times.rounds - len(spoilt) == rounds or times.rounds == rounds + again:
-            break
     times.disturbed = len(spoilt)
     for sample in spoilt if times.disturbed == times.rounds else ():  # there is nothing better, and it is marked
         times.add(sample)
     for _ in range(rounds + again - times.rounds):
         if noisy := times.noisy:
-            _, sample = next(_rounds(engine, times, noisy))
+            _, sample = measured.take(noisy)
             times.add(sample)
     return times
 
 
-def _rounds(engine: Engine, times: PassTimes, trees: Sequence[WrongTree]) -> Iterator[tuple[bool, TreeTimes]]:
-    """Yield rounds without end: whether one was disturbed, and its times."""
-    schedule = [tree for tree in trees for _ in range(_repeats(tree))]
-    in_run = max(1, round(_GROWTH * times.context / len(schedule)))
-    tokens = in_run * len(schedule)
-    length = max(1, times.context - tokens // 2)  # so that the text has this length half-way
-    prompt = [1 + position % 97 for position in range(length)]
-    method = wrong_guesses([schedule[0], *in_run * schedule])
-    while True:
-        run = engine.decode(prompt, method, max_new_tokens=2 * tokens + 2, end_tokens=(), record="off")
-        times.prefill.append((length, next(run).timing.total_ms))
-        for _ in range(in_run):
-            others, sample = Disturbance(), TreeTimes()
-            for tree in trees:
-                steps: list[Step] = [next(run) for _ in range(_repeats(tree))]
-                sample[tree] = [step.timing.total_ms for step in steps[1:]]  # the first finds another tree's memory
-            yield bool(others.disturbed), sample
+class Rounds:
+    """Measures rounds of trees in runs of one text, which is read anew only once a run has grown too long."""
+
+    def __init__(self, engine: Engine, times: PassTimes) -> None:
+        self._engine, self._times = engine, times
+        self._longest = max(sum(map(_repeats, times.trees)), round(_GROWTH * times.context))  # a run's steps
+        self._left = 0  # steps of the run
+        self._turns = list[WrongTree]()  # the trees of the run's steps, added round by round
+        self._steps: Iterator[Step] = iter(())
+
+    def take(self, trees: Sequence[WrongTree]) -> tuple[bool, TreeTimes]:
+        """Time each tree; returns whether other processes disturbed the round, and the times."""
+        turns = [tree for tree in trees for _ in range(_repeats(tree))]
+        if len(turns) > self._left:
+            self._begin()
+        self._left -= len(turns)
+        self._turns += turns
+        others, sample = Disturbance(), TreeTimes()
+        for tree in trees:
+            milliseconds = [next(self._steps).timing.total_ms for _ in range(_repeats(tree))]
+            sample[tree] = milliseconds[1:] or milliseconds  # the first of several finds another tree's memory
+        return bool(others.disturbed), sample
+
+    def _begin(self) -> None:
+        length = max(1, self._times.context - self._longest // 2)  # so that the text has this length half-way
+        prompt = [1 + position % 97 for position in range(length)]
+        self._turns, self._left = [WrongTree(1, 0)], self._longest
+        method = wrong_guesses(self._turns)
+        run = self._engine.decode(prompt, method, max_new_tokens=2 * self._longest + 2, end_tokens=(), record="off")
+        self._times.prefill.append((length, next(run).timing.total_ms))
+        self._steps = run
 
 
 def _repeats(tree: WrongTree) -> int:
-    return 4 if tree.rows <= _SMALL else 2
+    return 3 if tree.rows <= _SMALL else 2 if tree.rows <= _LARGE else 1
 
 
 def _spread(times: Sequence[float]) -> float:
     """Return the width of the middle half of the times, as a share of their median."""
-    if len(times) < 4:
+    if len(times) < 3:
         return 0.0
-    low, middle, high = statistics.quantiles(times, n=4)
+    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
     return (high - low) / middle

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from analysis.cost import passes, sweep
-from analysis.cost.passes import PassTimes, WrongTree, measure_passes, wrong_guesses
+from analysis.cost import sweep
+from analysis.cost.passes import PassTimes, Rounds, TreeTimes, WrongTree, measure_passes, wrong_guesses
 from decoding.toy import toy
 from viz.lessons.sources import RunLibrary
 
@@ -48,12 +47,13 @@ def test_disturbed_rounds_are_measured_again(
 ) -> None:
     """Their times do not count, unless there are no others: then every tree is marked."""
 
-    def measured(engine: object, times: PassTimes, trees: object) -> Iterator[tuple[bool, passes.TreeTimes]]:
-        for spoilt in disturbed:
-            yield spoilt, {tree: 4 * [9.0 if spoilt else 1.0] for tree in TREES}
-        yield from iter(lambda: (False, {tree: [9.0] for tree in TREES}), None)
+    taken = iter(disturbed)
 
-    monkeypatch.setattr(passes, "_rounds", measured)
+    def take(rounds: Rounds, trees: object) -> tuple[bool, TreeTimes]:
+        spoilt = next(taken)
+        return spoilt, {tree: 4 * [9.0 if spoilt else 1.0] for tree in TREES}
+
+    monkeypatch.setattr(Rounds, "take", take)
     times = measure_passes(toy(), 8, TREES, rounds=2, again=2)
     assert (times.rounds, times.disturbed) == (rounds, sum(disturbed))
     assert {times.milliseconds(tree) for tree in TREES} == {9.0 if noisy else 1.0}
@@ -63,16 +63,25 @@ def test_disturbed_rounds_are_measured_again(
 def test_times_that_differ_are_measured_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[object]()
 
-    def measured(engine: object, times: PassTimes, trees: object) -> Iterator[tuple[bool, passes.TreeTimes]]:
+    def take(rounds: Rounds, trees: object) -> tuple[bool, TreeTimes]:
         asked.append(trees)
         first = len(asked) == 1
-        while True:
-            steady = {tree: 4 * [1.0] for tree in TREES[1:]} if first else {}
-            yield False, steady | {TREES[0]: [1.0, 1.0, 9.0, 9.0] if first else 40 * [1.0]}
+        steady = {tree: 4 * [1.0] for tree in TREES[1:]} if first else {}
+        return False, steady | {TREES[0]: [1.0, 1.0, 9.0, 9.0] if first else 40 * [1.0]}
 
-    monkeypatch.setattr(passes, "_rounds", measured)
+    monkeypatch.setattr(Rounds, "take", take)
     times = measure_passes(toy(), 8, TREES, rounds=1, again=3)
     assert asked == [TREES, [TREES[0]]] and times.milliseconds(TREES[0]) == 1.0 and not times.noisy
+
+
+def test_a_text_is_read_anew_only_once_a_run_has_grown_too_long() -> None:
+    """A pass over its prompt may take as long as all rounds."""
+    times = PassTimes(60, TREES)
+    rounds = Rounds(toy(), times)
+    for taken in (TREES, [TREES[1]], TREES[1:]):
+        disturbed, sample = rounds.take(taken)
+        assert [*sample] == [*taken] and all(len(each) == 2 and min(each) > 0 for each in sample.values())
+    assert len(times.prefill) == 2  # nine steps and three fit into twelve, six more do not
 
 
 def test_a_stopped_sweep_resumes(brief: None, cache: Path) -> None:
