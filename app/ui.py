@@ -287,4 +287,5 @@ def _end(app_state: AppState, running: serving.Running) -> None:
         if not running.stop(_LAST_ANSWER) or not ended:
             serving.say("Some runs or requests did not end in time.")
         sys.stdout.flush()
+    zero_gpu.end()
     os._exit(0)  # a model may still be loading

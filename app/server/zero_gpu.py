@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
 import os
 import threading
 import time
@@ -90,6 +91,12 @@ def place(catalog: MutableMapping[str, CatalogEntry]) -> None:
 def show_server(page: gr.Blocks, server: uvicorn.Server) -> None:
     """Tell `spaces` on which port visitors are connected."""
     page.server = server  # type: ignore[assignment]
+
+
+def end() -> None:
+    """End the processes that have had the GPU: they ignore the end of this one, and hold what it had open."""
+    for child in multiprocessing.active_children():
+        child.kill()
 
 
 def _quiet(what: str, share: float) -> None:

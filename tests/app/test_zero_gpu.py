@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -21,7 +22,11 @@ from decoding import load
 from decoding.errors import SpecscopeError
 from decoding.sampling_params import Sampling
 from tests import ROOT
+from tests.test_child_process import is_gone_within
+from tools.attack.attack import FORMS
+from tools.page import serving
 
+PRETENDED = FORMS["zerogpu"]
 needs_spaces = pytest.mark.skipif(find_spec("spaces") is None, reason="spaces is not installed: pip install spaces")
 
 
@@ -48,6 +53,23 @@ def test_runs_and_races_are_live_and_the_visitor_pays() -> None:
     assert "taken away before the run had ended" in killed["killed"] and killed["stored"] == killed["shown"] == 8
     assert after["after"] == 24
     assert end["ended"] and end["closed"]  # no other process holds a visitor's connection open
+
+
+@pytest.mark.long
+@needs_spaces
+@pytest.mark.slow
+def test_nothing_outlives_the_server(tmp_path: Path) -> None:
+    """The processes with the GPU would hold its port and pipes."""
+    with serving(tmp_path / "log", "--model", "toy", "--models", str(_toy(tmp_path)), module=PRETENDED) as page:
+        assert '"kind":"check"' in page.visitor().run(run_length=8)
+        children = page.children
+    assert children and all(is_gone_within(pid, 5.0) for pid in children) and page.process.returncode == 0
+
+
+def _toy(folder: Path) -> Path:
+    path = folder / "models.toml"
+    path.write_text("[[model]]\nname = 'toy'\nmodel = 'toy'\n")
+    return path
 
 
 @pytest.mark.parametrize(
