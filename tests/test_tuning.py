@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from analysis import tuning
 from analysis.bench.measured import MeasuredRun
 from analysis.bench.methods import BenchEntry
 from analysis.tuning import candidates, read_tuned, tune
+from decoding import load
+from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.toy import toy
@@ -23,6 +27,11 @@ PROMPTS = [f"Day {day}" for day in range(12)]
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that the user has tuned is read or replaced."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def pocket() -> Engine:
+    return load("pocket", device="cpu")
 
 
 def _clock(monkeypatch: pytest.MonkeyPatch, seconds: Mapping[int, float], plain: float) -> None:
@@ -92,3 +101,19 @@ def test_what_cannot_be_tuned() -> None:
         tune(toy(), "autoregressive", PROMPTS)
     with pytest.raises(ParamError, match="no prompt leaves room"):
         tune(toy(), "jacobi", PROMPTS, max_new_tokens=900_000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_method_remembers_can_be_copied(method: str, pocket: Engine) -> None:
+    """A run that other processes disturbed is repeated with the memory that it began with."""
+    memory = dict[str, Any]()
+
+    def written(memory: dict[str, Any]) -> list[tuple[tuple[int, ...], int]]:
+        run = pocket.decode(pocket.as_turn("What is 3 + 4?"), method, max_new_tokens=16, memory=memory)
+        return [(step.emitted, step.drafted) for step in run]
+
+    written(memory)
+    copies = [copy.deepcopy(memory) for _ in range(2)]
+    second = written(memory)
+    assert written(copies[0]) == second  # what the first copy learns is unknown to the second one
+    assert written(copies[1]) == second

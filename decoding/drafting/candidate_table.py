@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Literal, NamedTuple
+
+from .shared import Shared
 
 RowOrigin = Literal["accepted", "rejected", "prompt"]  # the fate of the node that a row comes from, or a prompt
 
@@ -18,16 +19,13 @@ class CandidateRow(NamedTuple):
     run: int = 0  # which of the table's runs that was
 
 
-class CandidateTable:
-    """A row for every token that was read, `largest` at most: the row that was not replaced for longest makes room.
-
-    Runs that go on at the same time can share a table.
-    """
+class CandidateTable(Shared):
+    """A row for every token that was read, `largest` at most: the row that was not replaced for longest makes room."""
 
     def __init__(self, largest: int = 32_768) -> None:
         self._rows = dict[int, CandidateRow]()  # the row that was given first comes first
-        self._largest, self._lock = largest, Lock()
-        self._runs = 0
+        super().__init__()
+        self._largest, self._runs = largest, 0
 
     def begin(self) -> int:
         """Number a run that begins, so that its own rows can be distinguished from those of other runs."""

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import RLock
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from ..types import JSON
+from .shared import Shared
 from .suffix_automaton import Ending, GrowingText, SuffixAutomaton
 
 _OCCURRENCES, _FOLLOWS = 4, 8  # of an ending that are listed, and tokens after each
 
 
-class EarlierAnswers:
+class EarlierAnswers(Shared):
     """At most `most` answers of at most `largest` tokens together; the oldest ones make room, each of them whole.
 
-    An answer is added once a later one begins. Runs that go on at the same time can share them.
+    An answer is added once a later one begins.
     """
 
     def __init__(self, depth: int, most: int, largest: int = 16_384, *, sorts: bool = False) -> None:
+        super().__init__()
         self._depth, self._most, self._largest, self._sorts = depth, most, largest, sorts
         self._held = deque[list[int]]()
         self._automaton = SuffixAutomaton(depth, sorts=sorts)
         self._entries = list[GrowingText]()  # of the answers held, in the same order
-        self._lock = RLock()
 
     def begin(self) -> tuple[int, SuffixAutomaton, list[int]]:
         """Start another answer; return the number of earlier ones, their automaton, and the list to write to."""
@@ -42,11 +42,9 @@ class EarlierAnswers:
         with self._lock:
             return [*self._held]
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Keep other runs from adding answers."""
-        with self._lock:
-            yield
+        return self._lock
 
     def _evict(self) -> None:
         """Make room for one more answer. Current runs keep the automaton that they began with."""

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from threading import RLock
 from typing import Literal
+
+from .shared import Shared
 
 Outcome = Literal["added", "refreshed", "evicted-oldest"]
 NEW: tuple[Outcome, ...] = ("added", "evicted-oldest")  # outcomes of an n-gram that the pool did not hold
 
 
-class NgramPool:
+class NgramPool(Shared):
     """For every token the last `G` distinct n-grams that followed it, the least recently inserted one first.
 
     `largest` bounds the n-grams of all tokens together: beyond it, the token whose n-grams have gone longest
     without an insertion loses all of them. No run, however long or hostile, can make the pool outgrow memory.
-    Runs that go on at the same time can share a pool.
     """
 
     def __init__(self, G: int, largest: int = 65_536) -> None:
         assert 0 <= G <= largest
+        super().__init__()
         self.entries = 0  # n-grams held, over all tokens
         self._G, self._largest = G, largest
         # Ordered dictionaries serve as least-recently-inserted queues with a constant-time membership test.
         self._held: OrderedDict[int, OrderedDict[tuple[int, ...], None]] = OrderedDict()
-        self._lock = RLock()
 
     @property
     def keys(self) -> int:
