@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import device_costs, gpu, gpu_first, gpu_kernels
+from analysis.prompts.tasks import Task
+from benchmarks import device_costs, gpu, gpu_first, gpu_kernels, prediction
 from benchmarks.gpu_shapes import Prompts
 from benchmarks.measure import command
 from decoding.packed import ASSETS
@@ -113,3 +115,11 @@ def test_what_methods_gain_is_measured_on_a_real_model() -> None:
     _, figures = gpu.gains("pocket", "cpu", 1)
     names = {row[key] for kind, key in (("rows", "method"), ("peers", "name")) for row in figures[kind]}
     assert {"autoregressive", "medusa", "transformers", "transformers-prompt-lookup"} <= names
+
+
+def test_questions_are_halved_within_each_kind() -> None:
+    """Or a prediction would be fitted on chat and measured on code."""
+    tasks = [Task(str(at), kind, ("?",)) for at, kind in enumerate("aababbbca")]
+    one, other = (Counter(task.category for task in half) for half in prediction.halves(tasks, 2))
+    assert one == other == {"a": 2, "b": 2}
+    assert {task.id for half in prediction.halves(tasks, 1) for task in half} == {"0", "1", "2", "4"}
