@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 _FILES = "config.json,generation_config.json,model.safetensors,tokenizer.json,tokenizer_config.json"
 _FOLDERS = ("analysis/", "app/", "assets/", "decoding/", "viz/")
 _LEFT_OUT = ("app/hosting/", "assets/samples/")
-_SINGLE = ("LICENSE", "docs/paper_checks.md")  # lessons quote the second
+_SINGLE = ("LICENSE", "docs/paper_checks.md", "docs/paper_checks_smollm2.md")  # lessons quote both pages
 
 
 @dataclass(frozen=True, slots=True)

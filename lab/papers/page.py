@@ -29,6 +29,9 @@ by that much and none between turns back by it. A claim that does not hold here 
 model's answers are short and easily guessed, and a step of it spends its time on other things than one of a large
 model."""
 
+_FEW = 20  # prompts
+_FEW_PROMPTS = " With so few prompts, a difference of some percent may be theirs rather than the methods'."
+
 _TERMS = """\
 Tokens per step count the target's own token, so autoregressive decoding writes 1; a step is a pass of the target.
 Rows per token are the tokens fed to the target for every token written, the prompts left out. Speed is in multiples of
@@ -102,7 +105,7 @@ def _head(measured: Mapping[str, JSON]) -> str:
         f"{threads}, attention {_plain(measured['attention'])}; {_plain(versions)}; {measured['questions']} prompts "
         f"({kinds}), answered greedily with {measured['tokens']:,} tokens, at most {measured['max_new_tokens']} each."
     )
-    return text + _same(measured)
+    return text + _same(measured) + (_FEW_PROMPTS if measured["questions"] < _FEW else "")
 
 
 def _same(measured: Mapping[str, JSON]) -> str:

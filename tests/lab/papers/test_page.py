@@ -34,6 +34,8 @@ from .conftest import make_experiment
 
 HOSTILE = "a|b <script>\n# c [d](e) `f` " + "g" * 900
 
+ON_SMOLLM2 = "docs/paper_checks_smollm2.md"
+
 
 def run(*argv: str) -> int:
     """The command on the toy."""
@@ -54,19 +56,21 @@ def test_names_from_files_mean_nothing_to_markdown() -> None:
     assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
     assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
+    assert "With so few prompts" in " ".join(text.split())
     assert "Besides: x 0.250." in text and "**Does not hold here.**" in text
 
 
-def test_the_page_that_ships_has_a_verdict_on_every_claim() -> None:
+@pytest.mark.parametrize(("path", "columns"), [(paper_checks.DEFAULT_OUT, 4), (ON_SMOLLM2, 5)])
+def test_the_pages_that_ship_have_a_verdict_on_every_claim(path: str, columns: int) -> None:
     """A paper that was added, or a claim that was changed, without measuring it."""
-    shipped = Path(paper_checks.DEFAULT_OUT).read_text(encoding="utf-8")
+    shipped = Path(path).read_text(encoding="utf-8")
     begins = [
         f"| {paper.title} | {claim.place} | {claim.title} | " for paper in PAPERS.values() for claim in paper.claims
     ]
     rows = [line for line in shipped.splitlines() if line.startswith(tuple(f"| {p.title} | " for p in PAPERS.values()))]
-    overview = [row for row in rows if row.count(" | ") == 3]
-    assert [row[: row.rindex(" | ") + 3] for row in overview] == begins
-    verdicts = Counter(row.rsplit(" | ", 1)[1].removesuffix(" |") for row in overview)
+    overview = [row.removesuffix(" |").split(" | ") for row in rows if row.count(" | ") == columns - 1]
+    assert [" | ".join([*row[:3], ""]) for row in overview] == begins
+    verdicts = Counter(row[3] for row in overview)
     counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in ClaimOutcome if verdicts[verdict])
     assert f"Claims: {len(begins)}. {counts.capitalize()}." in shipped
     for paper in PAPERS.values():
