@@ -7,6 +7,7 @@ The tokens and trees are reproducible, times are not: record on a quiet machine,
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 import torch
 
+from analysis.cost.sweep import K, W
 from app.examples import EXAMPLES
 from decoding import load, smollm2
 from decoding.codec import Codec
@@ -75,8 +77,10 @@ def recipes() -> Iterator[LessonRecipe]:
     for size in (1, 2, 4, 8, 16, 32):
         params = {"W": size, "G": size, "N": 5}
         yield LessonRecipe(f"lookahead-w{size}", TARGET, "lookahead", _SUM, 160, params, full=size == 2)
-    for size in (4, 8, 16, 32, 63, 128, 255):
+    for size in (1, 2, 4, 8, 16, 32, 63, 64, 128, 255):  # 1, 2 and 64 are opened by the Cost tab alone
         yield LessonRecipe(f"medusa-{size}", TARGET, "medusa", _SUM, 160, {"size": size})
+    for k, w in itertools.product(K, W):  # opened by the Cost tab alone
+        yield LessonRecipe(f"ngrammys-k{k}-w{w}", TARGET, "ngrammys", _SUM, 32, {"k": k, "w": w})
     for size in (3, 6, 10, 15, 30, 60):
         yield LessonRecipe(f"eagle-m{size}", TARGET, "eagle3", _SUM, 160, {"m": size})
     chain: Mapping[str, JSON] = {"form": "chain", "gamma": 6}

@@ -25,6 +25,7 @@ from ..store.brought_files import read_files
 from ..store.run_folders import RunFolders
 from ..store.trace_store import StoredRun, TraceStore, new_id, replay
 from .cards import CARDS
+from .folder_costs import folder_costs
 from .query_pool import QueryPool
 from .state import COMPARED, QUESTIONS, DebugState
 from .view import DebugView, whole_number
@@ -156,6 +157,13 @@ class DebugCalls:
             "lines": page_line(run=run, address=f"run={run}", step=step, **about) + lines + stored.end(),
             "run": run,
         }
+
+    def costs(self, asked: Any) -> ServerAnswer:
+        """Return what the Cost page projects of a folder, of the first where none is named."""
+        if not isinstance(asked, str):
+            raise TraceError("there is no such run folder")
+        opened = self._folders.get(asked)
+        return {"folder": asked or self._folders.first(), "name": opened.name, "runs": folder_costs(opened)}
 
     def recorded(self, folder: str, number: int) -> tuple[Trace, dict[str, str]]:
         """Return a run of a folder, and what the page says of it."""

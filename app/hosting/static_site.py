@@ -102,10 +102,12 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
         _give(data, f"debug/{folder}", cards)
         _give(data, f"steps/{folder}", steps)
         listed[folder] = steps["steps"]
+        costs_here = app_state.debug.call("costs", folder)
+        _give(data, f"costs/folder-{folder}", _playable(costs_here, {step["run"] for step in steps["steps"]}))
     costs = RunCosts(app_state.recordings, app_state.lessons)
     groups = costs.groups()
     written = {method: tokens_per_step(method) for method in COUNTED}
-    cost = {"curves": shipped_costs(), "groups": groups, "written": written}
+    cost = {"curves": shipped_costs(), "groups": groups, "written": written, "tree_runs": costs.of_trees()}
     for group in (OPEN, WINDOWS, *(each["id"] for each in groups if wanted(each["id"]))):
         _give(data, f"costs/{group}", costs.of(group))
     for each in lessons:
@@ -119,6 +121,12 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
     props = {"viewer": viewer, "cost": cost, "learn": learn, "runs": names, "folders": [*listed]}
     _give(data, "page/props", props)
     return folder_bytes(out)
+
+
+def _playable(costs: dict[str, Any], runs: set[int]) -> dict[str, Any]:
+    """Leave out where a step is, unless its run is among these."""
+    ours = [each | {"at": [at if at[0] in runs else None for at in each["at"]]} for each in costs["runs"]]
+    return costs | {"runs": ours}
 
 
 def debug_folders(calls: DebugCalls) -> list[str]:

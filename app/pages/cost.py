@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import gradio as gr
 
 from analysis.cost.grid import COUNTED, tokens_per_step
@@ -10,7 +13,7 @@ from ..state import AppState
 from ..store.pass_costs import pass_costs
 from ..store.run_costs import RunCosts
 from .page_script import once_loaded
-from .server_calls import ServerFunction, answering
+from .server_calls import ServerAnswer, ServerFunction, answering
 
 
 def build(app_state: AppState) -> gr.HTML:
@@ -25,9 +28,16 @@ def build(app_state: AppState) -> gr.HTML:
         curves=pass_costs(),
         written={method: tokens_per_step(method) for method in COUNTED},
         groups=runs.groups(),
+        tree_runs=runs.of_trees(),
     )
 
 
 def functions(app_state: AppState, runs: RunCosts) -> list[ServerFunction]:
     """Return plain functions, under the names that the script uses."""
-    return [answering("cost_runs", runs.of), *app_state.calls.functions()]
+    debug = [answering(f"debug_{name}", partial(_debug, app_state, name)) for name in ("costs", "play")]
+    return [answering("cost_runs", runs.of), *debug, *app_state.calls.functions()]
+
+
+def _debug(app_state: AppState, name: str, asked: Any) -> ServerAnswer:
+    """Call the Debug page, which is made when it is first asked for something."""
+    return app_state.debug.call(name, asked)

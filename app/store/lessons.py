@@ -68,15 +68,16 @@ class Lessons:
         return self._library.trace(run)
 
     def recordings(self) -> list[str]:
-        """Return the names of the recordings that only lessons show."""
+        """Return the names of the recordings that only lessons and the Cost tab show."""
         return sorted(path.name.removesuffix(".jsonl.gz") for path in self._folder.glob("*.jsonl.gz"))
 
     def title_of(self, run: object) -> str | None:
-        """Return how the page titles a recording that only lessons show: by the first lesson that shows it."""
+        """Return how the page titles a recording: by the first lesson that shows it, or as one of the Cost tab."""
         if not isinstance(run, str) or run not in self.recordings():
             return None
         shows = (lesson.title for lesson in self._lessons.values() if run in lesson.runs.values())
-        return f"Lesson: {next(shows, run)}"
+        title = next(shows, None)
+        return f"Lesson: {title}" if title else f"Cost: tree {run.split('-', 2)[2].replace('-', ' ')}"
 
     def packed(self, run: str) -> Packed | None:
         """Return a recording that only lessons show."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from analysis.cost.grid import COUNTED
 from decoding.errors import TraceError
 from decoding.trace.metrics import compression_rate, credible_speedup, written
 from decoding.types import Header, Step, Trace
@@ -36,6 +37,15 @@ class RunCosts:
     def groups(self) -> list[dict[str, str]]:
         """Return the groups in the order of the gallery."""
         return [{"id": first, "family": runs[0].family, "name": runs[0].group} for first, runs in self._groups.items()]
+
+    def of_trees(self) -> dict[str, dict[str, str]]:
+        """Return the ids of pocket's runs by method and tree, such as 16 or k2-w4: a point of the page opens one."""
+        names = self._lessons.recordings()
+        begins = {method: f"lesson-{method}-" for method in COUNTED}
+        return {
+            method: {name.removeprefix(begin): name for name in names if name.startswith(begin)}
+            for method, begin in begins.items()
+        }
 
     def of(self, asked: object) -> dict[str, Any]:
         """Return the steps of a group's runs after their first, in columns, and what passes over one token took.

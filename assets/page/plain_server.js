@@ -78,6 +78,8 @@ export const plainServer = {
       const shown = at.slice(offset, offset + listed).map((/** @type {number} */ place) => steps[place]);
       return { count: at.length, offset, ...order, steps: shown };
     }, "These steps are missing."),
+  debug_costs: (/** @type {string} */ folder) => orFault(async () => dataOf(`costs/folder-${await folderIn(`folder=${folder}`)}`),
+    "This run folder is missing."),
   debug_export: refused,
   debug_bring: refused,
   debug_play: (/** @type {[folder: string, run: number, step: number]} */ [folder, number, step]) => orFault(async () => {

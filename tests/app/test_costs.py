@@ -227,6 +227,18 @@ def test_windows_are_those_that_the_lesson_recorded(costs: RunCosts) -> None:
     assert windows[3]["id"] == "lesson-lookahead-w8" and windows[3]["wrote"] == [len(s["emitted"]) for s in steps]
 
 
+def test_every_tree_that_was_counted_has_a_recorded_run_on_one_prompt(costs: RunCosts) -> None:
+    runs = costs.of_trees()
+    grid, sizes = tokens_per_step("ngrammys")["pocket"], tokens_per_step("medusa")["pocket"]["sizes"]
+    assert runs["ngrammys"].keys() == {f"k{k}-w{w}" for k in grid["k"] for w in grid["w"]}
+    assert {str(size) for size in sizes} <= runs["medusa"].keys()
+    headers = {name: Lessons().trace(run).header for each in runs.values() for name, run in each.items()}
+    assert len({header.prompt for header in headers.values()}) == 1
+    for name, header in headers.items():
+        size = header.params["size"] if header.method == "medusa" else f"k{header.params['k']}-w{header.params['w']}"
+        assert (header.model.name, str(size)) == ("pocket", name)
+
+
 @pytest.mark.parametrize("asked", ["", "nothing", "../open", None, 3, ["open"], {"id": "open"}, "x" * 10_000])
 def test_what_is_no_group_is_refused(costs: RunCosts, asked: object) -> None:
     with pytest.raises(TraceError, match="no such group"):

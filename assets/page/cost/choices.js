@@ -6,6 +6,7 @@ import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
 
 export const WINDOW_RUNS = "windows"; // Lookahead with six windows, among groups of recorded runs
 export const OPEN = "open"; // the run in the Run tab, among groups of recorded runs
+export const FOLDER = "folder"; // the run folder in the Debug tab, among them
 export const MOST_CURVES = 4; // that are compared at once: as many as marks that can be told apart
 
 /** @type {Omit<Choices, "curve" | "with" | "runs">} */
@@ -77,7 +78,7 @@ export const choicesIn = (query, curves, groups) => {
     else if (given !== null) problems.push(`The address names no ${name} of this page: it is ${choices[name]} here.`);
   }
   const runs = query.get("runs");
-  if (runs === OPEN || groups.some(({ id }) => id === runs)) choices.runs = runs;
+  if (runs === OPEN || runs === FOLDER || groups.some(({ id }) => id === runs)) choices.runs = runs;
   else if (runs !== null) problems.push("The address names recorded runs that this page does not have: here are others.");
   return { choices, problems };
 };

@@ -34,6 +34,7 @@ export class Cost {
     this.curves = props.curves;
     this.groups = props.groups;
     this.written = props.written;
+    this.treeRuns = props.tree_runs;
     this.choices = choicesIn(new URLSearchParams(), this.curves, this.groups).choices;
     this.last = ""; // the control that made the newest entry of the browser's history
     this.scrolled = 0; // where the page was left for the player
@@ -44,8 +45,8 @@ export class Cost {
       this.chooseCurve((curve) => this.sameMachine(curve) && curve.model === this.curve.model && curve.context === Number(value)));
     this.with = el("div", {});
     this.withSummary = el("summary", {});
-    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new TreesCard(),
-      new HeadsCard(), new RooflineCard(this)];
+    this.cards = [new PassesCard(), new DraftCard(this), new RunsCard(this), new WindowCard(this), new TreesCard(this),
+      new HeadsCard(this), new RooflineCard(this)];
     this.on = { link: () => addressOf(this.address) };
     /** @type {HTMLElement} */
     this.copy = el("button", { type: "button", class: "ss-button ss-worded", onclick: () => copyLink(this) }, "Copy link");
@@ -107,6 +108,27 @@ export class Cost {
   async runs(group) {
     const costs = await answerOf(() => this.server.cost_runs(group), (sentence) => this.say(sentence));
     return costs && "runs" in costs ? costs : null;
+  }
+
+  /**
+   * Ask for what the methods of a run folder did.
+   * @param {string} folder the first one where it is empty
+   */
+  async folderRuns(folder) {
+    const answer = await answerOf(() => this.server.debug_costs(folder), (sentence) => this.say(sentence));
+    return answer && "runs" in answer ? { ...answer, plain: [] } : null;
+  }
+
+  /**
+   * Open a step of a run folder in the player.
+   * @param {string} folder
+   * @param {[run: number, step: number]} place
+   */
+  async playOf(folder, [number, step]) {
+    const answer = await answerOf(() => this.server.debug_play([folder, number, step]), (sentence) => this.say(sentence));
+    if (!answer?.lines) return;
+    this.scrolled = scrollY;
+    await showInPlayer(linesIn(answer.lines), answer.run ?? "", step);
   }
 
   /** Ask for the recorded runs of Lookahead with several windows. */

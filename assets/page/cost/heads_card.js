@@ -3,6 +3,7 @@ import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";
 import { countedHow, curveName, isMeasured, mostTokens, passCost } from "./curves.js";
 import { powersOfTwo } from "./passes_card.js";
+import { pressable } from "./trees_card.js";
 
 /** @import { Cost } from "./cost.js" */
 /** @import { Curve, WrittenSizes } from "./types.d.ts" */
@@ -55,9 +56,22 @@ export const headSentences = (trees, curve, model) => {
 };
 
 export class HeadsCard extends Card {
-  constructor() {
+  /** @param {Cost} page */
+  constructor(page) {
     super("Trees of Medusa's heads", "projected", "The larger a tree, the less often an added guess is accepted; yet the pass reads every guess. "
-      + "The tokens were counted, the passes measured; the speed-up is their ratio.", ["curve"]);
+      + "The tokens were counted, the passes measured; the speed-up is their ratio.", ["curve"], (row) => this.opens(this.sizes[row])?.());
+    this.page = page;
+    /** @type {number[]} of the trees in the table */
+    this.sizes = [];
+  }
+
+  /**
+   * Return what opens a recorded run with a tree of so many guesses.
+   * @param {number} size
+   */
+  opens(size) {
+    const run = this.page.treeRuns.medusa[size];
+    return run ? () => this.page.play(run, 1) : undefined;
   }
 
   /** @param {Cost} page */
@@ -68,10 +82,11 @@ export class HeadsCard extends Card {
       this.draw({ says: [lacks], charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [] });
       return;
     }
+    this.sizes = trees.map(({ size }) => size);
     const most = trees[trees.length - 1].size, high = Math.max(...trees.flatMap(({ wrote, expected, speed }) => [wrote, expected, speed]));
     const says = headSentences(trees, curve, counted.model);
     /** @param {(tree: HeadTree) => number} y @param {(tree: HeadTree) => boolean} measured @param {string} words */
-    const points = (y, measured, words) => trees.map((tree) => ({ x: tree.size, y: y(tree), measured: measured(tree),
+    const points = (y, measured, words) => trees.map((tree) => ({ x: tree.size, y: y(tree), measured: measured(tree), press: this.opens(tree.size),
       says: `${treeName(tree.size)}: ${y(tree).toFixed(2)} ${words}` }));
     this.draw({
       says,
@@ -91,9 +106,9 @@ export class HeadsCard extends Card {
           { name: "speed-up, projected", look: 2, measured: false, line: true }],
         level: "autoregressive decoding",
       }],
-      table: () => ({ columns: ["guesses", "tokens a step", "expected", "cost", "speed-up"], more: false,
+      table: () => ({ opens: trees.filter(({ size }) => this.opens(size)).length, columns: ["guesses", "tokens a step", "expected", "cost", "speed-up"], more: false,
         rows: trees.map(({ size, wrote, expected, cost, speed }) => [size, ...[wrote, expected, cost, speed].map((each) => Number(each.toFixed(3)))]) }),
-      notes: [countedHow(counted), ...notes(curve, counted, trees)],
+      notes: [...pressable(this.page.treeRuns.medusa), countedHow(counted), ...notes(curve, counted, trees)],
     });
   }
 }

@@ -5,7 +5,7 @@ import { groupBy } from "../gallery.js";
 import { shown } from "../shown.js";
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";
-import { OPEN } from "./choices.js";
+import { FOLDER, OPEN } from "./choices.js";
 import { menu } from "./controls.js";
 import { curveName, machineName } from "./curves.js";
 import { known } from "./draft_card.js";
@@ -15,6 +15,7 @@ import { lacking, replay, stepsOf, typicalError } from "./replay.js";
 /** @import { Cost } from "./cost.js" */
 /** @import { Curve, PlainPass, RecordedCosts, RunCosts } from "./types.d.ts" */
 
+const OF_FOLDER = "folder:"; // begins what is asked of a run folder
 const ROW = 30; // pixels of a run in the chart
 const SPREAD = 0.22; // of a row, between the marks of one run
 const MOST_STEPS = 400; // that are listed
@@ -51,11 +52,12 @@ export class RunsCard extends Card {
     this.page = page;
     /** @type {RecordedCosts[]} those that are shown, from the top */
     this.runs = [];
+    this.folder = ""; // that the runs are of
     /** @type {Map<string, RunCosts | null>} groups that were asked for; null while there is no answer */
     this.answers = new Map();
     this.group = menu("Runs", (value) => page.choose({ runs: value }, true, "runs"));
     this.drafting = menu("Drafting costs", (value) => page.choose({ drafting: value === "none" ? "none" : "recorded" }, true, "drafting"));
-    this.group.fill([{ name: "", options: [[OPEN, "The run in the Run tab"]] }, ...groupBy(page.groups, ({ family }) => family)
+    this.group.fill([{ name: "", options: [[OPEN, "The run in the Run tab"], [FOLDER, "The run folder in the Debug tab"]] }, ...groupBy(page.groups, ({ family }) => family)
       .map(([name, groups]) => ({ name, options: groups.map((each) => /** @type {[string, string]} */ ([each.id, each.name])) }))]);
     this.drafting.fill([{ name: "", options: [["recorded", "what it took when recorded"], ["none", "nothing (a bound)"]] }]);
     this.controls.append(el("div", { class: "app-cost-fields" }, this.group.node, this.drafting.node));
@@ -76,7 +78,7 @@ export class RunsCard extends Card {
   /** @param {string} group */
   async read(group) {
     this.answers.set(group, null);
-    const answer = await this.page.runs(group);
+    const answer = await (group.startsWith(OF_FOLDER) ? this.page.folderRuns(group.slice(OF_FOLDER.length)) : this.page.runs(group));
     if (answer) this.answers.set(group, answer);
     else this.answers.delete(group); // it is asked for again by the next choice
     if (answer) this.page.draw();
@@ -86,11 +88,14 @@ export class RunsCard extends Card {
   show({ compared, choices }) {
     this.drafting.show(choices.drafting);
     this.group.show(choices.runs);
-    if (!this.answers.has(choices.runs)) this.read(choices.runs);
-    const chosen = this.chosen(choices.runs);
+    const group = choices.runs === FOLDER ? OF_FOLDER + (shown.debug?.opened.folder ?? "") : choices.runs;
+    if (!this.answers.has(group)) this.read(group);
+    const chosen = this.chosen(group);
     this.runs = chosen ?? [];
+    this.folder = this.answers.get(group)?.folder ?? "";
     if (!this.runs.length) {
-      const says = chosen ? "There is no run in the Run tab yet: open one there." : "Reading the steps of the recorded runs.";
+      const says = !chosen ? "Reading the steps of the recorded runs." : choices.runs === FOLDER
+        ? "The run folder has no method that guesses, or does not tell what its steps read." : "There is no run in the Run tab yet: open one there.";
       return this.draw({ says: [says], charts: [], notes: [], table: () => ({ columns: [], rows: [], more: false }) });
     }
     const drafts = choices.drafting === "recorded";
@@ -117,8 +122,17 @@ export class RunsCard extends Card {
         level: "as fast as one token a pass",
       }],
       table: () => this.table(compared, projected, drafts),
-      notes: [`Recorded on ${[...new Set(this.runs.map(({ recorded }) => recorded))].join("; ")}.`, LEFT_OUT, ...this.between(compared)],
+      notes: [...this.of(group), `Recorded on ${[...new Set(this.runs.map(({ recorded }) => recorded))].join("; ")}.`, LEFT_OUT, ...this.between(compared)],
     });
+  }
+
+  /**
+   * Say which run folder this is.
+   * @param {string} group
+   */
+  of(group) {
+    const { name } = this.answers.get(group) ?? {};
+    return name ? [`All questions of the run folder “${name}”: each row is a method with all of its steps.`] : [];
   }
 
   /** @param {RecordedCosts} run */
@@ -150,8 +164,9 @@ export class RunsCard extends Card {
     const [best] = ranked, worst = ranked[ranked.length - 1];
     const faster = ranked.filter(({ speedup }) => Number(speedup.toFixed(2)) > 1).length;
     if (ranked.length === 1) return `${curveName(curve)}: ${this.name(best.run)} is projected to be ${best.speedup.toFixed(2)} times as fast as one token a pass.`;
-    const first = faster ? `${faster} of ${ranked.length} runs are projected to be faster than one token a pass` : "do not speculate here, no run is "
-      + "projected to be faster than one token a pass";
+    const what = this.page.choices.runs === FOLDER ? "method" : "run";
+    const first = faster ? `${faster} of ${ranked.length} ${what}s are projected to be faster than one token a pass`
+      : `do not speculate here, no ${what} is projected to be faster than one token a pass`;
     return `${curveName(curve)}: ${first}. The fastest is ${this.name(best.run)} (${best.speedup.toFixed(2)} times), the slowest ${this.name(worst.run)} (${worst.speedup.toFixed(2)}).`;
   }
 
@@ -194,6 +209,21 @@ export class RunsCard extends Card {
   }
 
   /**
+   * Return a button that opens a step in the player, or its name where there is nothing to open.
+   * @param {RecordedCosts} run
+   * @param {number} at
+   * @param {() => void} before
+   */
+  leads(run, at, before) {
+    const place = run.at?.[at], { folder } = this;
+    if (place === null) return el("span", {}, "A step");
+    return el("button", { type: "button", class: "ss-button ss-worded", onclick: async () => {
+      before();
+      await (place ? this.page.playOf(folder, place) : this.page.play(run.id, at + 1));
+    } }, place ? `Run ${place[0]}, step ${place[1]}` : `Step ${at + 1}`);
+  }
+
+  /**
    * List the steps of a run, those first that cost most for each token.
    * @param {number} row
    * @param {Curve} curve
@@ -205,10 +235,7 @@ export class RunsCard extends Card {
     const status = el("p", { class: "ss-quiet", role: "status" }, "Those that cost most for each token come first. Press one to open it in the player.");
     const box = dialog(`Steps of ${this.name(run)}`, el("div", { class: "ss-contents" }, el("p", { class: "ss-quiet" }, `Costs are projected: ${curveName(curve)}.`), status,
       el("ol", { class: "app-debug-steps" }, ...order.slice(0, MOST_STEPS).map((at) => el("li", { class: "app-debug-step" },
-        el("button", { type: "button", class: "ss-button ss-worded", onclick: async () => {
-          box.close(); // or the player could not have the keys
-          await this.page.play(run.id, at + 1);
-        } }, `Step ${at + 1}`),
+        this.leads(run, at, () => box.close()), // or the player could not have the keys
         el("span", {}, `reads ${run.fed[at]}, writes ${run.wrote[at]}: ${Number.isNaN(costs[at]) ? "not projected" : `${costs[at].toFixed(2)} passes`}`))))));
     box.addEventListener("close", () => box.remove());
     this.node.append(box);

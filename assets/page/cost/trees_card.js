@@ -51,11 +51,19 @@ export const treeSentences = (cells, curve) => {
   return [`${curveName(curve)}: ${treeName(best)} pays most: ${told(best)}.`, ...(best === last ? [] : [most])];
 };
 
+/**
+ * Say that points can be pressed, where there are runs.
+ * @param {{ [tree: string]: string }} runs
+ */
+export const pressable = (runs) => (Object.keys(runs).length ? ["Press a tree to see a recorded run with it, of pocket on one prompt."] : []);
+
 export class TreesCard extends Card {
-  constructor() {
+  /** @param {Cost} page */
+  constructor(page) {
     super("Trees of k chains of w guesses", "projected", "What N-Grammys writes in a step grows slowly with the tree, what a pass costs grows "
-      + "with every guess. Both were measured and stand below their ratio, the speed-up without drafting, which takes this method next to nothing.", ["curve"]);
+      + "with every guess. Both were measured; below each speed-up, their ratio, are the two. Drafting is left out: it takes this method next to nothing.", ["curve"]);
     this.box.remove(); // the grid is a table itself
+    this.page = page;
     this.grid = el("div", { class: "app-cost-trees" });
     this.plots.replaceWith(this.grid);
   }
@@ -71,26 +79,35 @@ export class TreesCard extends Card {
       return;
     }
     const cells = cellsOf(trees, counted);
-    this.grid.replaceChildren(gridTable(cells, trees.w));
+    const runs = this.page.treeRuns.ngrammys;
+    this.grid.replaceChildren(gridTable(cells, trees.w, (cell) => {
+      const run = runs[`k${cell.k}-w${cell.w}`];
+      return run ? () => this.page.play(run, 1) : null;
+    }));
     const doubt = cells.flat().some(({ noisy }) => noisy) ? ["~ The middle half of these times lies more than 15% apart."] : [];
     if (trees.noisy.some(([, guesses]) => !guesses)) doubt.push("So does that of the pass over one token, by which all are divided.");
     const source = counted ? [countedHow(counted)] : [];
-    this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...source, ...doubt] });
+    this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...pressable(runs), ...source, ...doubt] });
   }
 }
 
 /**
  * @param {TreeCell[][]} cells
  * @param {number[]} w
+ * @param {(cell: TreeCell) => (() => void) | null} opens
  */
-const gridTable = (cells, w) => el("table", { class: "ss-table", "aria-label": "Speed-up, tokens a step and cost by k and w" },
+const gridTable = (cells, w, opens) => el("table", { class: "ss-table", "aria-label": "Speed-up, tokens a step and cost by k and w" },
   el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "k \\ w"), ...w.map((guesses) => el("th", { scope: "col" }, String(guesses))))),
-  el("tbody", {}, ...cells.map((line) => el("tr", {}, el("th", { scope: "row" }, String(line[0].k)), ...line.map(treeCell)))));
+  el("tbody", {}, ...cells.map((line) => el("tr", {}, el("th", { scope: "row" }, String(line[0].k)), ...line.map((cell) => treeCell(cell, opens(cell)))))));
 
-/** @param {TreeCell} cell */
-const treeCell = ({ cost, wrote, speed, noisy }) => {
-  const mark = noisy ? "~" : "";
-  if (wrote === null || speed === null) return el("td", {}, `${mark}${cost.toFixed(2)} passes`);
-  return el("td", { class: speed > 1 ? "app-cost-pays" : "" }, el("strong", {}, `${mark}${speed.toFixed(2)}×`),
-    el("small", {}, `${wrote.toFixed(2)}/${cost.toFixed(2)}`));
+/**
+ * @param {TreeCell} cell
+ * @param {(() => void) | null} open
+ */
+const treeCell = (cell, open) => {
+  const { cost, wrote, speed, noisy } = cell, mark = noisy ? "~" : "";
+  const words = wrote === null || speed === null ? [`${mark}${cost.toFixed(2)} passes`]
+    : [el("strong", {}, `${mark}${speed.toFixed(2)}×`), el("small", {}, `${wrote.toFixed(2)}/${cost.toFixed(2)}`)];
+  return el("td", { class: speed && speed > 1 ? "app-cost-pays" : "" },
+    ...(open ? [el("button", { type: "button", title: `A recorded run with ${treeName(cell)}`, onclick: open }, ...words)] : words));
 };

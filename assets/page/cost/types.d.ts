@@ -1,5 +1,6 @@
 // What the Cost page gets: the counterpart of app/store/pass_costs.py and app/store/run_costs.py.
 
+import type { Played } from "../debug/types.d.ts";
 import type { Server } from "../types.d.ts";
 
 /** What passes cost on one machine, for one model after one length of text. */
@@ -55,6 +56,12 @@ export interface Written {
   medusa: { [model: string]: WrittenSizes };
 }
 
+/** Ids of recorded runs of pocket, by the guesses of a tree, or by k and w as in "k2-w4". */
+export interface TreeRuns {
+  ngrammys: { [tree: string]: string };
+  medusa: { [tree: string]: string };
+}
+
 /** What c(T) is asked of: the cost of a pass over so many tokens in passes over one; not a number where it is unknown. */
 export type PassCost = (tokens: number) => number;
 
@@ -83,6 +90,7 @@ export interface RecordedCosts extends RunSteps {
   recorded: string; // the machine that it was recorded on, in words
   speedup: number | null; // measured there, of the whole run
   later_speedup: number | null; // and of the steps after its first, which are those of a projection
+  at?: ([run: number, step: number] | null)[]; // of each step in its run folder; null where it cannot be played
 }
 
 /** What a pass over one token took where runs were recorded. */
@@ -102,6 +110,8 @@ export interface RunGroup {
 export interface RunCosts {
   runs: RecordedCosts[];
   plain: PlainPass[];
+  folder?: string; // that they are of, and its name
+  name?: string;
 }
 
 /** What Lookahead's paper expects of a step: equations 5 and 7. */
@@ -132,7 +142,7 @@ export interface Replay {
 export interface Choices extends Drafting, LookaheadModel {
   curve: string;
   with: string[]; // ids of other curves
-  runs: string; // a group of recorded runs, or "open"
+  runs: string; // a group of recorded runs, "open" or "folder"
   drafting: "recorded" | "none";
   gpu: string;
   model: string;
@@ -143,9 +153,19 @@ export interface Choices extends Drafting, LookaheadModel {
 
 export interface CostServer extends Server {
   cost_runs(asked: string): Promise<(RunCosts & { fault?: string }) | { windows: WindowRun[]; fault?: string } | { fault: string } | null>;
+  debug_costs(folder: string): Promise<FolderCosts | null>;
+  debug_play(asked: [folder: string, run: number, step: number]): Promise<Played | null>;
+}
+
+/** What a run folder's methods did. */
+export interface FolderCosts {
+  folder: string;
+  name: string;
+  runs: RecordedCosts[];
+  fault?: string;
 }
 
 export interface CostIo {
-  props: { curves: Curve[]; groups: RunGroup[]; written: Written };
+  props: { curves: Curve[]; groups: RunGroup[]; written: Written; tree_runs: TreeRuns };
   server: CostServer;
 }

@@ -17,6 +17,8 @@ CURVES = "curve=cpu-2-cores:smollm2:128&with=nvidia-h200:7B:1024"
 CHARTS = 8
 MOST_MS = 50  # from a slider's move to its last mark
 
+PARAMS = "SpecscopeApp.shown.viewer?.player.record.head?.header.params"
+
 
 def enter(page: Any, served: Served, query: str = CURVES) -> Any:
     """Open an address of the tab, and wait until its recorded runs are drawn."""
@@ -43,6 +45,8 @@ def test_trees_are_priced_where_they_were_measured(new_page: NewPage, served: Se
     assert abs(tokens / cost - float(speed)) < 0.02
     shown = [float(each.strip("~×")) for each in page.locator(f"{card} td strong").all_inner_texts()]
     assert max(shown) == float(speed)
+    page.click(f"{card} tr:nth-child(2) td:nth-of-type(3) button")
+    page.wait_for_function(f"{PARAMS}.k === 2 && {PARAMS}.w === 4")
 
 
 def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage, served: Served) -> None:
@@ -58,6 +62,8 @@ def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage,
     assert max(float(row[-1]) for row in rows) == pytest.approx(float(speed), abs=0.006)
     assert next(row for row in rows if row[0] == size)[1].startswith(tokens[:4])
     assert "The heads themselves take as long as" in page.inner_text(f"{card} .app-cost-small")
+    page.click(f"{card} tbody button >> nth=3")
+    page.wait_for_function(f"{PARAMS}.size === 8")
     page = enter(page, served, "curve=nvidia-h200:7B:1024")
     assert "if heads write what smollm2's do" in page.inner_text(f"{card} .app-cost-says")
     assert "these are SmolLM2's" in page.inner_text(f"{card} .app-cost-small")
@@ -110,6 +116,7 @@ def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPa
     query = parse_qs(page.evaluate("location.search.slice(1)"))
     assert {"alpha", "every"} <= query.keys()
     card.locator("summary").click()
+    card.locator("tbody tr").first.wait_for()  # the table is made once it is open
     assert card.locator("tbody tr").count() == card.locator("tbody button").count() + 1  # no run has the widest window
     card.locator("tbody tr").last.click()
     assert parse_qs(page.evaluate("location.search.slice(1)")) == query
@@ -137,6 +144,23 @@ def test_the_open_run_is_projected_too(new_page: NewPage, served: Served) -> Non
     page.locator("#cost select").nth(3).select_option("open")
     page.wait_for_selector("#cost .app-cost-says >> text=SuffixDecoding is projected to be")
     assert "runs=open" in page.evaluate("location.search")
+
+
+@pytest.mark.slow
+def test_a_run_folder_is_projected_and_its_steps_open(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, f"{CURVES}&runs=folder")
+    card = "#cost section[aria-label='Recorded runs on these machines']"
+    page.wait_for_selector(f"{card} >> text=All questions of the run folder “Sample: pocket, 21 questions”")
+    assert "methods are projected" in page.inner_text(f"{card} .app-cost-says p >> nth=0")
+    page.click(f"{card} summary")
+    page.click(f"{card} tbody button >> text=Draft model, short")
+    first = page.locator("dialog[open] ol button").first
+    step = int(first.inner_text().rsplit(" ", 1)[1])
+    first.click()
+    page.wait_for_function(f"{PARAMS}?.gamma === 2 && SpecscopeApp.shown.viewer.player.state.step === {step}")
+    page.go_back()
+    page.wait_for_selector("#cost .app-cost-chart")
+    assert "runs=folder" in page.evaluate("location.search")
 
 
 @pytest.mark.slow
