@@ -141,8 +141,8 @@ def _differences(findings: Sequence[CheckedClaim], other: OtherPage) -> list[str
         verdict, says = other.outcome(finding.paper, finding.claim.title)
         if ClaimOutcome.UNMEASURED not in (verdict, finding.judgement.verdict) and verdict != finding.judgement.verdict:
             differ += [
-                f"**{finding.paper.title}, {finding.claim.title}**: {finding.judgement.verdict} here, "
-                f"{verdict.removesuffix(' here')} on {there}.",
+                f"**{finding.paper.title}, {finding.claim.title}**: "
+                f"{finding.judgement.verdict.removesuffix(' here')} here, {verdict.removesuffix(' here')} on {there}.",
                 f"Here: {_plain(finding.judgement.says)}",
                 f"On {there}: {says}",
             ]

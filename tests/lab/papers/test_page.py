@@ -67,8 +67,9 @@ def test_the_pages_that_ship_have_a_verdict_on_every_claim(path: str, columns: i
     begins = [
         f"| {paper.title} | {claim.place} | {claim.title} | " for paper in PAPERS.values() for claim in paper.claims
     ]
-    rows = [line for line in shipped.splitlines() if line.startswith(tuple(f"| {p.title} | " for p in PAPERS.values()))]
-    overview = [row.removesuffix(" |").split(" | ") for row in rows if row.count(" | ") == columns - 1]
+    first_table = shipped.split("\n|---", 1)[1].split("\n\n", 1)[0]
+    overview = [row.removesuffix(" |").split(" | ") for row in first_table.splitlines()[1:]]
+    assert {len(row) for row in overview} == {columns}
     assert [" | ".join([*row[:3], ""]) for row in overview] == begins
     verdicts = Counter(row[3] for row in overview)
     counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in ClaimOutcome if verdicts[verdict])
@@ -184,6 +185,8 @@ def test_verdicts_stand_beside_another_models(tmp_path: Path) -> None:
     words = " ".join(text.split())
     assert f"**Lookahead decoding, {two.title}**: holds here, does not hold on m\\|n. Here: One comes to 2.000" in words
     assert "On m\\|n: One comes to 1.000 against 2.000 of two." in words
+    other = page([CheckedClaim(paper, one, None, fails)], measured, OtherPage.read(tmp_path / "there.md"))
+    assert f"{one.title}**: does not hold here, holds on m\\|n." in " ".join(other.split())
     assert words.count("holds here,") == 1 and one.title not in words[words.index("## Where") : words.index("## Look")]
 
 
