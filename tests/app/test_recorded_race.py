@@ -107,10 +107,11 @@ def test_the_page_gets_it_whatever_it_sends(app_state: AppState, asked: object) 
     assert function(asked)["lines"] is app_state.calls.race_lines()
 
 
-def test_it_says_if_it_was_recorded_elsewhere(tmp_path: Path) -> None:
+def test_it_says_if_it_was_recorded_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recordings = folder_of(tmp_path, {run: run for run in POCKET.runs[:2]})
     path = tmp_path / f"{POCKET.runs[1]}.jsonl.gz"
     trace = read_trace(path)
+    monkeypatch.setattr("app.server.machine.processor_name", lambda: trace.header.processor)  # the other run's too
     write_trace(replace(trace, header=replace(trace.header, processor="Abacus 9", threads=2)), path)
     assert (
         lines(recorded_race(recordings))[0]["machine"] == "Recorded on another machine (Abacus 9, 2 threads, float32)."
