@@ -103,16 +103,20 @@ def test_what_cannot_be_tuned() -> None:
         tune(toy(), "jacobi", PROMPTS, max_new_tokens=900_000)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_what_a_method_remembers_can_be_copied(method: str, pocket: Engine) -> None:
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("suffix", {}), ("token_recycling", {"warm_start": "across"}), ("ouroboros", {"warm_start": "across"})],
+)
+def test_what_a_method_remembers_can_be_copied(method: str, params: dict[str, JSON], pocket: Engine) -> None:
     """A run that other processes disturbed is repeated with the memory that it began with."""
     memory = dict[str, Any]()
 
     def written(memory: dict[str, Any]) -> list[tuple[tuple[int, ...], int]]:
-        run = pocket.decode(pocket.as_turn("What is 3 + 4?"), method, max_new_tokens=16, memory=memory)
+        run = pocket.decode(pocket.as_turn("What is 3 + 4?"), method, params, max_new_tokens=16, memory=memory)
         return [(step.emitted, step.drafted) for step in run]
 
     written(memory)
+    assert memory
     copies = [copy.deepcopy(memory) for _ in range(2)]
     second = written(memory)
     assert written(copies[0]) == second  # what the first copy learns is unknown to the second one

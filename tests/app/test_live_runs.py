@@ -368,14 +368,17 @@ def test_a_conversation_keeps_its_cache_from_turn_to_turn(jobs: JobRunner) -> No
     assert step["pending"] == step["start"] - 1
 
 
-@pytest.mark.parametrize("method", ["suffix", "token_recycling", "ouroboros"])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("suffix", {}), ("token_recycling", {"warm_start": "across"}), ("ouroboros", {"warm_start": "across"})],
+)
 def test_the_speed_of_a_run_that_begins_with_what_was_learnt_is_measured(
-    jobs: JobRunner, method: str, monkeypatch: pytest.MonkeyPatch
+    jobs: JobRunner, method: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every repetition begins with a copy of it."""
     monkeypatch.setattr("app.jobs.run_from_order.speedup", lambda ours, plain: 1.0)  # a busy machine measures none
     for _ in range(2):
-        last = lines(whole(jobs.start(LiveRun(asked(method=method, params={}, compare=True), ""), "tab")))[-1]
+        last = lines(whole(jobs.start(LiveRun(asked(method=method, params=params, compare=True), ""), "tab")))[-1]
         assert last["kind"] == "check" and last["speedup"] == 1.0
 
 
