@@ -15,8 +15,12 @@ from typing import Any
 import torch
 
 from analysis.bench.peers.transformers import Stopwatch
+from analysis.prompts.tasks import ENGLISH
+from decoding import embedded
 from decoding.engine import Engine
 from decoding.types import Step
+
+SUITES = {embedded.SMOLLM2: ENGLISH, embedded.TARGET: embedded.TARGET}  # of questions, by model
 
 
 def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:

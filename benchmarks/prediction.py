@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from analysis.bench.methods import as_prompt
 from analysis.cost.curves import PassCurve
 from analysis.cost.passes import WrongTree, measure_passes
 from analysis.cost.prediction import drafting_in_passes, measured_speedup, predicted_speedup, tokens_per_step
-from analysis.prompts.tasks import ENGLISH, Task, read_tasks, suite
+from analysis.prompts.tasks import Task, read_tasks, suite
 from analysis.tuned import tuned_params
 from decoding import embedded, load
 from decoding.engine import Engine
@@ -22,9 +21,8 @@ from decoding.methods import METHODS
 from decoding.model.decoder import Decoder
 from decoding.types import Step
 
-from .measure import conditions, flags, table
+from .measure import SUITES, conditions, flags, publish, table
 
-SUITES = {embedded.TARGET: embedded.TARGET, embedded.SMOLLM2: ENGLISH}
 ROWS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128)
 CONTEXT, ROUNDS, AGAIN = 128, 3, 3
 _PLAIN = "autoregressive"
@@ -110,10 +108,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=2, metavar="N", help="of a kind, each way (default: 2)")
     parser.add_argument("--tokens", type=int, default=64, metavar="N", help="of an answer (default: 64)")
     given: argparse.Namespace = parser.parse_args()
-    written = report(given.model, given.questions, given.tokens)
-    sys.stdout.write(written + "\n")
-    if given.out is not None:
-        Path(given.out).write_text(f"{written}\n", encoding="utf-8")
+    publish("prediction", report(given.model, given.questions, given.tokens), given.out)
     return 0
 
 

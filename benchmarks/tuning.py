@@ -11,19 +11,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from unittest.mock import patch
 
 from analysis.bench.methods import BenchEntry, as_prompt, method_entry
 from analysis.candidates import CANDIDATES
-from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
+from analysis.prompts.tasks import read_tasks, spread, suite
 from analysis.tuning import candidates, tune
 from decoding import embedded, load
 from decoding.engine import Engine
 
-from .measure import conditions, flags, table
+from .measure import SUITES, conditions, flags, publish, table
 
-SUITES = {embedded.TARGET: embedded.TARGET, embedded.SMOLLM2: ENGLISH}
 _TIMES = 2  # that the two best decode all prompts again
 
 
@@ -72,10 +70,7 @@ def main() -> int:
     parser.add_argument("--prompts", type=int, default=12, metavar="N", help="default: 12")
     parser.add_argument("--tokens", type=int, default=64, metavar="N", help="of an answer (default: 64)")
     given = parser.parse_args()
-    written = report(given.model, given.prompts, given.tokens)
-    sys.stdout.write(written + "\n")
-    if given.out is not None:
-        Path(given.out).write_text(f"{written}\n", encoding="utf-8")
+    publish("tuning", report(given.model, given.prompts, given.tokens), given.out)
     return 0
 
 

@@ -16,15 +16,15 @@ from analysis.bench.methods import as_prompt
 from analysis.cost.grid import COUNTED
 from analysis.cost.sweep import K, W
 from analysis.measured_here import machine_facts
-from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
+from analysis.prompts.tasks import read_tasks, spread, suite
 from decoding import load
-from decoding.embedded import TARGET
 from decoding.engine import Engine
 from decoding.parts.heads import Guesser
 from decoding.parts.medusa_tree import expected_length, grow
 from decoding.types import JSON
 
-SUITES = {"smollm2": ENGLISH, "pocket": TARGET}
+from .measure import SUITES
+
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)  # guesses of a Medusa tree
 QUESTIONS, TOKENS = 14, 48
 
