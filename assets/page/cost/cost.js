@@ -62,6 +62,7 @@ export class Cost {
     this.gone = new AbortController();
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
     this.width = 0;
+    this.wasHidden = false; // behind another tab
     this.sized = new ResizeObserver(() => this.resized());
     this.inSight = new IntersectionObserver((entries) => {
       if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
@@ -181,6 +182,8 @@ export class Cost {
 
   resized() {
     const { clientWidth } = this.root;
+    if (this.wasHidden && clientWidth) this.draw({ runs: this.choices.runs }); // another run or folder may be open in its tab
+    this.wasHidden = !clientWidth;
     if (!clientWidth || clientWidth === this.width) return;
     this.width = clientWidth;
     for (const card of this.cards) card.width = 0;

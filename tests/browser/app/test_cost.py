@@ -161,6 +161,12 @@ def test_a_run_folder_is_projected_and_its_steps_open(new_page: NewPage, served:
     page.go_back()
     page.wait_for_selector("#cost .app-cost-chart")
     assert "runs=folder" in page.evaluate("location.search")
+    page.get_by_role("tab", name="Debug").click()
+    page.wait_for_function("SpecscopeApp.shown.debug?.opened.folder")
+    page.evaluate("SpecscopeApp.shown.debug.load('screen=debug&folder=slow-drafter', true)")
+    page.wait_for_function("SpecscopeApp.shown.debug.opened.folder === 'slow-drafter'")
+    page.get_by_role("tab", name="Cost").click()
+    page.wait_for_selector(f"{card} >> text=All questions of the run folder “Sample: the slow drafter”")
 
 
 @pytest.mark.slow
