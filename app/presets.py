@@ -38,7 +38,8 @@ def best_preset(method: str, entry: CatalogEntry) -> str:
     """Return the preset that is fastest for this model on its kind of device, as measured; else the defaults."""
     model, device = Path(entry.model).name, device_of(entry.device)
     if device == "cpu" and (found := _found.get(method, {}).get(model)):
-        return preset_name(METHODS[method], found)
+        here = _name(model)
+        return here if here in presets(METHODS[method]) else preset_name(METHODS[method], found)
     return tuned_preset(method, entry.model, device) or DEFAULTS
 
 

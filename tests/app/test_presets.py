@@ -16,6 +16,7 @@ from app.models.entry import CatalogEntry
 from app.presets import DEFAULTS, best_preset, is_for_a_model, preset, preset_name
 from decoding.methods import METHODS
 from decoding.toy import toy
+from tools.page import serving
 
 TOY = CatalogEntry("toy", "toy")
 LOOKAHEAD = METHODS["lookahead"]
@@ -74,6 +75,25 @@ def test_it_is_selected_for_its_model_alone() -> None:
     assert best_preset("lookahead", replace(TOY, model="/models/toy")) == NAME
     assert best_preset("lookahead", replace(TOY, device="cuda")) == DEFAULTS
     assert not is_for_a_model("jacobi", NAME)
+
+
+def test_two_models_with_the_same_settings_keep_their_names() -> None:
+    presets.offer({"lookahead": {"toy": FOUND, "pocket": FOUND}})
+    assert best_preset("lookahead", replace(TOY, model="pocket")) == "pocket, tuned here"
+    assert best_preset("lookahead", TOY) == NAME
+
+
+@pytest.mark.slow
+def test_a_server_offers_it_from_its_start_on(fresh: Path, tmp_path: Path) -> None:
+    fresh.mkdir(parents=True)
+    whole = {"model": "toy", **machine_facts(toy()), "lookahead": {"speculate": True, "params": FOUND}}
+    (fresh / "a.json").write_text(json.dumps(whole))
+    (tmp_path / "models.toml").write_text("[[model]]\nname = 'toy'\nmodel = 'toy'\n")
+    flags = ("--models", str(tmp_path / "models.toml"))
+    with serving(tmp_path / "log", *flags, XDG_CACHE_HOME=str(tmp_path)) as page:
+        menus = [each["props"] for each in page.visitor().read()["components"]]
+    [menu] = [each for each in menus if each.get("elem_id") == "p-lookahead-preset"]
+    assert menu["value"] == NAME and [NAME, NAME] in [[*each] for each in menu["choices"]]
 
 
 def test_settings_that_ship_keep_their_name() -> None:
