@@ -211,7 +211,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def serving(log: Path, *flags: str, module: str = "app", **environment: str) -> Iterator[Page]:
-    """Run `python -m app` with these flags, on a free port, until the block ends; what it logs goes to a file."""
+    """Run the app, or a module that serves it, with these flags on a free port; its log goes to a file."""
     port = free_port()
     argv = [sys.executable, "-m", module, "--port", str(port), *flags]
     begin = time.perf_counter()

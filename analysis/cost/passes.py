@@ -16,7 +16,8 @@ from decoding.types import Draft, Step, Verdict
 from ..bench.disturbance import Disturbance
 
 NOISY = 0.15  # of the median: a larger spread of the middle half of the times is marked, and measured again
-_SMALL, _LARGE = 32, 65  # rows up to which two passes are timed, and one after another that is not
+_SMALL = 32  # rows up to which a round times two passes
+_LARGE = 65  # rows up to which a pass that is not timed comes first
 _GROWTH = 0.2  # of the context, by which a run's text may grow before another run starts
 
 

@@ -14,7 +14,7 @@ class Shared:
         self._lock = RLock()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copied = object.__new__(type(self))
+        copied = memo[id(self)] = object.__new__(type(self))
         with self._lock:
             held = {name: deepcopy(each, memo) for name, each in vars(self).items() if name != "_lock"}
         vars(copied).update(held, _lock=RLock())

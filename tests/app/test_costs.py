@@ -234,6 +234,7 @@ def test_every_tree_that_was_counted_has_a_recorded_run_on_one_prompt(costs: Run
     assert {str(size) for size in sizes} <= runs["medusa"].keys()
     headers = {name: Lessons().trace(run).header for each in runs.values() for name, run in each.items()}
     assert len({header.prompt for header in headers.values()}) == 1
+    assert Lessons().title_of(runs["ngrammys"]["k2-w4"]) == "Cost: tree k2 w4"
     for name, header in headers.items():
         size = header.params["size"] if header.method == "medusa" else f"k{header.params['k']}-w{header.params['w']}"
         assert (header.model.name, str(size)) == ("pocket", name)
