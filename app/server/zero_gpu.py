@@ -16,14 +16,10 @@ import json
 import logging
 import multiprocessing
 import os
-import threading
-import time
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import closing
-from contextvars import copy_context
 from dataclasses import fields
+from functools import partial
 from io import StringIO
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +29,13 @@ from decoding.errors import ParamError, SpecscopeError
 from decoding.methods import METHODS, Method
 from decoding.sampling_params import Sampling
 from decoding.trace.file import Texts, dump_line, parse_trace, write_trace
-from decoding.trace.metrics import summarise
-from decoding.trace.schema import from_json, to_json
-from decoding.types import Header, Step, Summary, Trace
+from decoding.trace.schema import to_json
+from decoding.types import Step, Trace
 
 from ..models.entry import CatalogEntry
 from .gpu_time import AROUND, borrow, note_pace, seconds_for, seconds_of
 from .limits import LIMITS
+from .placed_run import PlacedRun
 
 if TYPE_CHECKING:
     import uvicorn
@@ -164,131 +160,13 @@ class PlacedEngine:
     def _start(self, words: dict[str, Any], options: Mapping[str, Any]) -> PlacedRun:
         seconds = seconds_for(self._name, words["method"], words["max_new_tokens"])
         words |= {"seconds": seconds, "time_budget": options["time_budget"]}
-        self._last = PlacedRun(self, self._name, words, options["cancel"])
+        self._last = PlacedRun(
+            self.codec,
+            partial(borrow, _on_gpu, self._name, words),
+            partial(note_pace, self._name, words["method"]),
+            options["cancel"],
+        )
         return self._last
-
-
-class PlacedRun(Iterator[Step]):
-    """A run in the process with the GPU: what the page needs of `decoding.run.Run`, from the lines of its record."""
-
-    def __init__(self, engine: PlacedEngine, name: str, words: dict[str, Any], cancel: threading.Event) -> None:
-        self.steps = list[Step]()
-        self._check: Rescore | None = None
-        self._summary: Summary | None = None
-        self._codec, self._cancel = engine.codec, cancel
-        self._texts = dict[int, str]()
-        self._closed, self._lines = threading.Event(), SimpleQueue[str | Exception | None]()
-        # The thread keeps the context: `spaces` finds the visitor there, who has the quota.
-        threading.Thread(target=copy_context().run, args=(self._fetch, name, words), daemon=True).start()
-        self.header = self._read_header()
-
-    def __next__(self) -> Step:
-        while (line := self._take()) is not None:
-            kind, value = line
-            if kind == "step":
-                self.steps.append(value)
-                return value  # type: ignore[no-any-return]
-            if kind == "summary":
-                break
-        raise StopIteration
-
-    def close(self) -> None:
-        """End the run after its current step; one that has ended is still being checked."""
-        if self._summary is None:
-            self._closed.set()
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """Return the new tokens so far."""
-        return tuple(token for step in self.steps for token in step.emitted)
-
-    @property
-    def finish(self) -> str | None:
-        """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
-        if self._summary is None:
-            return "cancelled" if self._closed.is_set() else None
-        return self._summary.finish
-
-    @property
-    def summary(self) -> Summary:
-        """Return the run's summary, or that of what is there of it."""
-        if self._summary is not None:
-            return self._summary
-        text = self._codec.continuation(self.header.prompt, self.ids)
-        cut: Summary = summarise(self.steps, "cancelled", text)
-        return cut
-
-    @property
-    def trace(self) -> Trace:
-        """Return the record so far."""
-        return Trace(self.header, tuple(self.steps), self.summary, dict(sorted(self._texts.items())))
-
-    def texts(self, step: Step | None = None) -> dict[int, str]:
-        """Return display texts, at least those that a step uses."""
-        return dict(self._texts)
-
-    def take_check(self) -> Rescore | None:
-        """Wait for the check, which follows the run; None if the run was stopped."""
-        while self._check is None and self._take() is not None:
-            pass
-        return self._check
-
-    def _read_header(self) -> Header:
-        """Wait for the GPU, and for what comes before the first step."""
-        header = None
-        while (line := self._take()) is not None:
-            kind, value = line
-            header = value if kind == "header" else header
-            if kind == "texts" and header is not None:
-                return header  # type: ignore[no-any-return]
-        raise SpecscopeError("stopped before it began")
-
-    def _take(self) -> tuple[str, Any] | None:
-        """Return the next line's kind and value; None at the end."""
-        while True:
-            taken = self._lines.get()
-            if isinstance(taken, Exception):
-                raise taken
-            if taken is None:
-                self._lines.put(None)  # for whoever asks again: nothing else ever comes
-                return None
-            data = json.loads(taken)
-            kind = data.pop("kind")
-            if kind == "refused":
-                raise SpecscopeError(data["sentence"])
-            value: Any = from_json(_types()[kind], data, kind)
-            if kind == "texts":
-                self._texts |= value.texts
-            elif kind == "summary":
-                self._summary = value
-            elif kind == "check":
-                self._check = value
-            return kind, value
-
-    def _fetch(self, name: str, words: dict[str, Any]) -> None:
-        """Take the run's lines from the other process, in a thread, as long as somebody waits for them."""
-        begun, tokens = 0.0, 0
-        try:
-            with closing(borrow(_on_gpu, name, words)) as texts:
-                for text in texts:
-                    begun = begun or time.monotonic()
-                    for line in text.splitlines():
-                        self._lines.put(line)
-                        tokens += len(json.loads(line).get("emitted", ()))
-                    if self._cancel.is_set() or self._closed.is_set():
-                        break
-            if tokens:
-                note_pace(name, words["method"], (time.monotonic() - begun) / tokens)
-        except Exception as error:
-            self._lines.put(error)
-        finally:
-            self._lines.put(None)
-
-
-def _types() -> dict[str, type]:
-    from decoding.trace.rescore import Rescore  # brings torch
-
-    return {"header": Header, "texts": Texts, "step": Step, "summary": Summary, "check": Rescore}
 
 
 def _decode(name: str, asked: str) -> Iterator[str]:
