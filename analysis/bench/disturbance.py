@@ -21,12 +21,14 @@ class Disturbance:
     def disturbed(self) -> bool | None:
         """Return whether other processes took more than a tenth of the cores' time; None where the system does not
         tell.
+
+        The system counts whole ticks, each core its own: so many are no sign.
         """
         begin, end = self._begin, self._read()
         if begin is None or end is None or end[0] <= begin[0]:
             return None
         wall, busy, ours = (after - before for before, after in zip(begin, end, strict=True))
-        return busy - ours > _MOST * wall * (os.cpu_count() or 1)
+        return busy - ours > (_MOST * wall + 1 / os.sysconf("SC_CLK_TCK")) * (os.cpu_count() or 1)
 
     def _read(self) -> tuple[float, float, float] | None:
         """Return seconds: by the clock, of all cores at work or taken by a host, and of this process and its helper."""
