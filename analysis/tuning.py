@@ -1,8 +1,9 @@
 """Finds a method's fastest settings for an engine and prompts, by a race that candidates leave early.
 
-All candidates decode a short piece of the first prompt. Those that are far slower than the fastest drop out, at least
-half of them; the others decode a longer piece of the next prompt, and so on until two are left. These two decode all
-prompts beside autoregressive decoding, which wins where neither is faster.
+All candidates decode the beginning of an answer. Those that are far slower than the fastest drop out, at least half of
+them; the others decode a longer piece of another answer, and so on until two are left. These two answer some prompts
+beside autoregressive decoding, and the faster one further prompts, until it is clear whether it is faster than that or
+every prompt is answered.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import datetime
+import math
+import random
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from decoding.codec import Prompt
 from decoding.engine import Engine
@@ -22,31 +27,37 @@ from decoding.params import check_count
 from decoding.types import JSON
 
 from .bench.disturbance import Disturbance
-from .bench.methods import BenchEntry, base_entry, method_entry
+from .bench.measured import MeasuredRun
+from .bench.methods import timed_run
 from .candidates import CANDIDATES
 from .measured_here import file_here, machine_facts, read_here, write_here
 from .reporting import Reporting, finish
 from .tuned import TUNED_HERE
 
-_FIRST = 16  # tokens that every candidate decodes
+_FIRST = 16  # tokens that every candidate decodes at least
+_FIRST_SHARE = 1 / 64  # and of all prompts' answers together
 _FINALISTS = 2
-_BEHIND = 0.8  # of the fastest candidate's speed: slower ones drop out
+_BEHIND = 0.7  # of the fastest candidate's speed: slower ones drop out
+_SLOWEST = 2.0  # times what autoregressive decoding takes: a candidate's run is cut off then, before the final
+_FEWEST = 4  # prompts that both finalists answer at least, if there are so many
+_FEWEST_SHARE = 1 / 4  # and of all prompts
+_SURE = 3.0  # standard errors by which the final's winner is ahead once the final is over
 _AGAIN = 2  # runs that other processes disturbed are repeated at most so often
+_PLAIN = "autoregressive"
 
 
 @dataclass(slots=True)
 class Racer:
-    """A candidate with its runs, and how far it came."""
+    """A method with settings, and its runs so far: a run a prompt."""
 
-    entry: BenchEntry
-    rounds: int = 0
-    speeds: list[float] = field(default_factory=list)  # tokens per second in each round
-    by_prompt: list[float] = field(default_factory=list)  # and in the last one, for each prompt
+    method: str
+    params: Mapping[str, JSON]
+    memory: dict[str, Any] = field(default_factory=dict)
+    runs: list[MeasuredRun] = field(default_factory=list)
 
-    @property
-    def speed(self) -> float:
-        """Return the tokens per second of its last round."""
-        return self.speeds[-1]
+    def speed(self, last: int = 0) -> float:
+        """Return the tokens per second of its last runs, or of all."""
+        return _speed(self.runs[-last:])
 
 
 def tune(
@@ -64,38 +75,47 @@ def tune(
     return finish(tuning(engine, method, prompts, max_new_tokens), progress or (lambda what, share: None))
 
 
-def tuning(engine: Engine, method: str, prompts: Sequence[Prompt], max_new_tokens: int) -> Reporting[dict[str, JSON]]:
-    """Do what `tune` does, and tell before each run how far it is."""
+def tuning(
+    engine: Engine, method: str, prompts: Sequence[Prompt], max_new_tokens: int, seconds: float = math.inf
+) -> Reporting[dict[str, JSON]]:
+    """Do what `tune` does, and tell before each run how far it is.
+
+    So many candidates are raced as should take about so many seconds.
+    """
     begin, budget = time.perf_counter(), check_count("max_new_tokens", max_new_tokens, 2, 1_000_000)
     ids = _fitting(engine, prompts, budget)
-    entries = [method_entry(engine, method, params) for params in candidates(method)]
+    every = candidates(method)
     engine.prepare(method, lambda what, share: None)
-    race = _Race(engine, ids)
-    racers = yield from race.heats([Racer(entry) for entry in entries], budget)
-    base = Racer(base_entry(engine))
-    finalists = [base, *racers[:_FINALISTS]]
-    yield from race.final(finalists, budget)
-    best = max(finalists[1:], key=lambda racer: racer.speed)
-    speculate = best.speed > base.speed
+    race, base = _Race(engine, ids, budget), Racer(_PLAIN, {})
+    yield "warming up", 0.0
+    room = race.warm_up(base, seconds)
+    racers = [Racer(method, params) for params in _thinned(every, room)]
+    finalists = yield from race.heats(racers)
+    best, compared = yield from race.final(finalists, base)
+    speed, plain = best.speed(compared), base.speed(compared)
+    if not plain:
+        raise ParamError("every answer ends with its first token: choose other prompts")
     report: dict[str, JSON] = {
         "model": engine.model.card.name,
         **machine_facts(engine),
         "date": str(datetime.date.today()),
         "method": method,
         "prompts": len(ids),
+        "compared": compared,
         "max_new_tokens": budget,
-        "speculate": speculate,
-        "fastest": method if speculate else "autoregressive",
-        "params": dict(best.entry.params),
-        "tokens_per_second": best.speed,
-        "autoregressive_tokens_per_second": base.speed,
-        "speedup_vs_autoregressive": best.speed / base.speed,
-        "faster_on": sum(one > other for one, other in zip(best.by_prompt, base.by_prompt, strict=True)),
+        "candidates": len(every),
+        "speculate": speed > plain,
+        "fastest": method if speed > plain else _PLAIN,
+        "params": dict(best.params),
+        "tokens_per_second": speed,
+        "autoregressive_tokens_per_second": plain,
+        "speedup_vs_autoregressive": speed / plain,
+        "faster_on": sum(gain > 0 for gain in _gains(best, base, compared)),
         "disturbed_runs": race.disturbed,
         "tokens": race.tokens,
-        "grid_tokens": len(entries) * len(ids) * budget,
+        "grid_tokens": len(racers) * len(ids) * budget,
         "seconds": time.perf_counter() - begin,
-        "rows": [_row(racer) for racer in sorted(race.racers, key=_place)],
+        "rows": [_row(racer) for racer in sorted(racers, key=lambda racer: (-len(racer.runs), -racer.speed()))],
     }
     path = file_here(engine, TUNED_HERE)
     kept = ("params", "speculate", "speedup_vs_autoregressive", "date")
@@ -116,82 +136,130 @@ def candidates(method: str) -> list[dict[str, JSON]]:
     return listed
 
 
+def _thinned(settings: list[dict[str, JSON]], room: float) -> list[dict[str, JSON]]:
+    """Return all settings or, evenly, as many as there is room for; the defaults are the first."""
+    count = len(settings)
+    kept = int(min(count, max(_FINALISTS, room)))
+    return [settings[place * count // kept] for place in range(kept)]
+
+
 def _fitting(engine: Engine, prompts: Sequence[Prompt], budget: int) -> list[list[int]]:
     ids = [list(engine.encode(prompt)) for prompt in prompts]
     if fitting := [each for each in ids if len(each) + budget <= engine.model.card.context]:
+        random.Random(0).shuffle(fitting)  # suites go kind by kind, and the race may end before it has met all
         return fitting
     raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
 
 
 class _Race:
-    """Runs rounds, and counts what they took."""
+    """Lets racers answer one prompt after the other, and counts what that takes."""
 
-    def __init__(self, engine: Engine, ids: Sequence[list[int]]) -> None:
-        self._ids, self._ends = ids, engine.codec.end_tokens
+    def __init__(self, engine: Engine, ids: Sequence[list[int]], budget: int) -> None:
+        self._engine, self._ids, self._budget, self._turn = engine, ids, budget, 0
+        share = round(_FIRST_SHARE * self._budget * len(self._ids))
+        self._first = min(max(_FIRST, share), self._budget)  # tokens of the first heat
+        self._slowest = math.inf  # seconds for a token
         self.tokens = self.disturbed = 0
-        self.racers: list[Racer] = []
 
-    def heats(self, racers: list[Racer], budget: int) -> Reporting[list[Racer]]:
-        """Run rounds with fewer candidates and more tokens each; return those that are left, the fastest first."""
-        self.racers, length, number = racers, min(_FIRST, budget), 0
-        racers[0].entry.runner(self._ids[0], length, self._ends)  # warms up
-        while True:
-            what = f"round {number + 1}: {len(racers)} settings"
-            yield from self._round(what, racers, [self._ids[number % len(self._ids)]], length)
-            racers = sorted(racers, key=lambda racer: -racer.speed)
-            if len(racers) <= _FINALISTS:
-                return racers
-            near = [racer for racer in racers if racer.speed >= _BEHIND * racers[0].speed]
+    def warm_up(self, base: Racer, seconds: float) -> float:
+        """Time autoregressive decoding; return how many racers should take so many seconds."""
+        for _ in range(2):
+            plain = self._run(base, self._ids[0], self._first, math.inf)
+        if not plain.decode_tokens:
+            return math.inf
+        token = plain.decode_seconds / plain.decode_tokens
+        self._slowest = _SLOWEST * token
+        final = _FEWEST * (1 + _FINALISTS) * (self._budget * token + plain.prefill_seconds)
+        return (seconds - final) / (4 * self._first * token + 2 * plain.prefill_seconds)  # in all of its heats
+
+    def heats(self, racers: Sequence[Racer]) -> Reporting[list[Racer]]:
+        """Run heats with fewer racers and more tokens each; return those that are left."""
+        length, number = self._first, 1
+        if self._engine.model.device.type != "cpu":  # every new shape of a step is compiled first
+            for racer in racers:
+                self._run(racer, self._ids[0], length, math.inf)
+        while len(racers) > _FINALISTS:
+            what, left = f"heat {number}: {len(racers)} settings", length
+            for _ in self._ids:  # most answers are longer than a heat
+                if self._turn % len(self._ids) == 0:
+                    _forget(racers)
+                left -= yield from self._answer(what, racers, left, self._slowest * left)
+                if left < _FIRST // 2:
+                    break
+            racers = sorted(racers, key=lambda racer: -racer.speed())
+            near = [racer for racer in racers if racer.speed() >= _BEHIND * racers[0].speed()]
             racers = racers[: max(_FINALISTS, min(len(near), len(racers) // 2))]
-            if len(racers) <= _FINALISTS:
-                return racers
-            length, number = min(2 * length, budget), number + 1
+            length, number = min(2 * length, self._budget), number + 1
+        return list(racers)
 
-    def final(self, racers: Sequence[Racer], budget: int) -> Reporting[None]:
-        """Run the last candidates and autoregressive decoding on all prompts."""
-        yield from self._round("the fastest beside autoregressive decoding", racers, self._ids, budget)
+    def final(self, racers: Sequence[Racer], base: Racer) -> Reporting[tuple[Racer, int]]:
+        """Compare racers with autoregressive decoding; return the fastest, and on how many prompts it was compared."""
+        _forget(racers)
+        fewest = max(_FEWEST, round(_FEWEST_SHARE * len(self._ids)))
+        for compared in range(1, len(self._ids) + 1):
+            what = f"the fastest beside autoregressive decoding: prompt {compared}"
+            yield from self._answer(what, [base, *racers], self._budget, math.inf)
+            if compared >= fewest:
+                racers = [max(racers, key=Racer.speed)]
+                if _is_sure(_gains(racers[0], base, compared)):
+                    break
+        return max(racers, key=Racer.speed), compared
 
-    def _round(self, what: str, racers: Sequence[Racer], prompts: Sequence[list[int]], length: int) -> Reporting[None]:
-        """Measure racers in turn, prompt by prompt, as they would be on new prompts."""
-        tokens, seconds = dict.fromkeys(range(len(racers)), 0), dict.fromkeys(range(len(racers)), 0.0)
-        for racer in racers:
-            racer.entry.memory.clear()  # it may hold the beginning of an answer that is still to be measured
-            racer.by_prompt.clear()
-        for at, ids in enumerate(prompts):
-            for place, racer in enumerate(racers):
-                yield what, (at + place / len(racers)) / len(prompts)
-                run = self._measured(racer.entry, ids, length)
-                tokens[place] += run[0]
-                seconds[place] += run[1]
-                racer.by_prompt.append(_speed(*run))
+    def _answer(self, what: str, racers: Sequence[Racer], tokens: int, seconds: float) -> Reporting[int]:
+        """Let each racer answer the next prompt; return how long the answer is."""
+        ids, longest = self._ids[self._turn % len(self._ids)], 0
+        self._turn += 1
         for place, racer in enumerate(racers):
-            racer.rounds += 1
-            racer.speeds.append(_speed(tokens[place], seconds[place]))
+            yield what, place / len(racers)
+            run = self._measured(racer, ids, tokens, seconds)
+            racer.runs.append(run)
+            longest = max(longest, len(run.ids))
+        return longest
 
-    def _measured(self, entry: BenchEntry, ids: list[int], length: int) -> tuple[int, float]:
-        """Return tokens and seconds of a run, repeated where other processes disturbed it."""
-        for attempt in range(1 + _AGAIN):
-            memory, others = copy.deepcopy(entry.memory), Disturbance()
-            run = entry.runner(ids, length, self._ends)
-            self.tokens += len(run.ids)
-            if not others.disturbed or attempt == _AGAIN:
-                self.disturbed += bool(others.disturbed)
-                break
-            entry.memory.clear()
-            entry.memory.update(memory)
-        return run.decode_tokens, run.decode_seconds
+    def _measured(self, racer: Racer, ids: list[int], tokens: int, seconds: float) -> MeasuredRun:
+        """Run a racer, again where other processes disturbed it."""
+        for again in reversed(range(1 + _AGAIN)):
+            memory, others = copy.deepcopy(racer.memory), Disturbance()
+            run = self._run(racer, ids, tokens, seconds)
+            if not others.disturbed:
+                return run
+            if again:
+                racer.memory.clear()
+                racer.memory.update(memory)
+        self.disturbed += 1
+        return run
+
+    def _run(self, racer: Racer, ids: list[int], tokens: int, seconds: float) -> MeasuredRun:
+        ends = self._engine.codec.end_tokens
+        run = timed_run(self._engine, racer.method, racer.params, racer.memory, ids, tokens, ends, seconds)
+        self.tokens += len(run.ids)
+        return run
 
 
-def _speed(tokens: int, seconds: float) -> float:
-    return tokens / seconds if seconds else 0.0
+def _forget(racers: Sequence[Racer]) -> None:
+    """Empty what racers remember: it may hold beginnings of answers that are still to be measured."""
+    for racer in racers:
+        racer.memory.clear()
 
 
-def _place(racer: Racer) -> tuple[int, float]:
-    return -racer.rounds, -racer.speed
+def _speed(runs: Sequence[MeasuredRun]) -> float:
+    seconds = sum(run.decode_seconds for run in runs)
+    return sum(run.decode_tokens for run in runs) / seconds if seconds else 0.0
+
+
+def _gains(racer: Racer, base: Racer, last: int) -> list[float]:
+    """Return by prompt the logarithm of the speed over autoregressive decoding's."""
+    pairs = zip(racer.runs[-last:], base.runs[-last:], strict=True)
+    return [math.log(_speed([run]) / _speed([plain])) for run, plain in pairs if run.decode_tokens]
+
+
+def _is_sure(gains: Sequence[float]) -> bool:
+    """Return whether it is clear which of two is faster."""
+    return len(gains) > 1 and abs(statistics.fmean(gains)) >= _SURE * statistics.stdev(gains) / math.sqrt(len(gains))
 
 
 def _row(racer: Racer) -> dict[str, JSON]:
-    return {"params": dict(racer.entry.params), "rounds": racer.rounds, "tokens_per_second": racer.speed}
+    return {"params": dict(racer.params), "answers": len(racer.runs), "tokens_per_second": racer.speed()}
 
 
 def read_tuned(engine: Engine, methods: Sequence[str]) -> dict[str, dict[str, JSON]]:

@@ -13,38 +13,50 @@ import time
 from collections.abc import Sequence
 from unittest.mock import patch
 
-from analysis.bench.methods import BenchEntry, as_prompt, method_entry
+from analysis.bench.methods import as_prompt, method_entry
 from analysis.candidates import CANDIDATES
 from analysis.prompts.tasks import read_tasks, spread, suite
 from analysis.tuning import candidates, tune
 from decoding import embedded, load
 from decoding.engine import Engine
+from decoding.types import JSON
 
 from .measure import SUITES, conditions, flags, publish, table
 
-_TIMES = 2  # that the two best decode all prompts again
+_TIMES = 4  # that the two best decode all prompts again
 
 
-def speeds(engine: Engine, entries: Sequence[BenchEntry], ids: Sequence[list[int]], tokens: int) -> list[float]:
-    """Let all entries decode every prompt in turn; returns their tokens per second."""
-    for each in ids:
+def speeds(
+    engine: Engine,
+    method: str,
+    settings: Sequence[dict[str, JSON]],
+    ids: Sequence[list[int]],
+    tokens: int,
+    times: int = 1,
+) -> list[float]:
+    """Let a method with each of some settings decode every prompt in turn; returns their tokens per second."""
+    entries = [method_entry(engine, method, each) for each in settings]
+    for _ in range(times):
         for entry in entries:
-            entry.runs.append(entry.runner(each, tokens, engine.codec.end_tokens))
+            entry.memory.clear()  # of these very answers
+        for each in ids:
+            for entry in entries:
+                entry.runs.append(entry.runner(each, tokens, engine.codec.end_tokens))
     return [entry.speed or 0.0 for entry in entries]
 
 
 def row(engine: Engine, method: str, ids: Sequence[list[int]], tokens: int) -> list[str]:
     """Tune a method, measure the grid, and compare."""
+    engine.prepare(method, lambda what, share: None)  # both need it
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_CACHE_HOME=folder):
         found = tune(engine, method, ids, max_new_tokens=tokens)  # what the user has tuned stays
     tuned = time.perf_counter() - begin
     settings, begin = candidates(method), time.perf_counter()
-    grid = speeds(engine, [method_entry(engine, method, each) for each in settings], ids, tokens)
+    grid = speeds(engine, method, settings, ids, tokens)
     full = time.perf_counter() - begin
     best = settings[max(range(len(grid)), key=grid.__getitem__)]
-    again = [found["params"], best]
-    chosen, fastest = speeds(engine, [method_entry(engine, method, each) for each in again], [*ids] * _TIMES, tokens)
+    chosen, fastest = speeds(engine, method, [found["params"], best], ids, tokens, _TIMES)
     loss = 0.0 if found["params"] == best else 1 - chosen / fastest
     speculate = "speculate" if found["speculate"] else "do not speculate"
     cells = [method, str(len(settings)), f"{100 * tuned / full:.0f}%", f"{100 * loss:+.1f}%", speculate]

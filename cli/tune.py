@@ -11,6 +11,7 @@ from analysis.candidates import CANDIDATES
 from analysis.tuning import tune
 from decoding.methods import METHODS
 from decoding.types import JSON
+from viz.wording import count
 
 from .arguments import add_json_flag, add_model_flags, choice, clean, load_engine, whole
 from .bench import columns_of, number, read_questions
@@ -19,6 +20,7 @@ from .progress import ProgressBar
 
 HELP = "find the settings of a method that are fastest on this machine, or that autoregressive decoding is faster"
 EXAMPLE = "python -m decoding tune --model pocket --method lookahead --limit 4"
+_SHOWN = 12  # settings in the table
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -55,15 +57,17 @@ def main(arguments: argparse.Namespace) -> int:
 def _table(paint: Paint, report: dict[str, JSON]) -> str:
     """Format the report for a terminal."""
     head = f"{report['model']}, {report['device']}, {report['dtype']}, {report['threads']} threads"
-    cells = [["settings", "rounds", "tokens/s"]]
-    for row in report["rows"]:
+    cells = [["settings", "answers", "tokens/s"]]
+    for row in report["rows"][:_SHOWN]:
         cells.append(
-            [_spelt(report["method"], row["params"]), str(row["rounds"]), number(row["tokens_per_second"], ".1f")]
+            [_spelt(report["method"], row["params"]), str(row["answers"]), number(row["tokens_per_second"], ".1f")]
         )
     lines = [one_line(clean(head)), *columns_of(paint, cells)]
-    lines.append(paint.dim("speeds of settings with as many rounds were measured on the same text"))
+    if others := report["rows"][_SHOWN:]:
+        lines.append(paint.dim(f"and {count(len(others), 'slower setting')} (--json lists them)"))
+    lines.append(paint.dim("speeds of settings with as many answers were measured on the same text"))
     gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding, "
-    gain += f"faster on {report['faster_on']} of {report['prompts']} prompts"
+    gain += f"faster on {report['faster_on']} of {report['compared']} prompts"
     best = f"{report['method']} {_spelt(report['method'], report['params'])}: {gain}"
     lines.append(best if report["speculate"] else f"do not speculate with {report['method']} here: at best {gain}")
     share = report["tokens"] / report["grid_tokens"]

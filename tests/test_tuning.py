@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from analysis import tuning
 from analysis.bench.measured import MeasuredRun
-from analysis.bench.methods import BenchEntry
+from analysis.reporting import finish
 from analysis.tuning import candidates, read_tuned, tune
 from decoding import load
 from decoding.engine import Engine
@@ -34,51 +36,91 @@ def pocket() -> Engine:
     return load("pocket", device="cpu")
 
 
-def _clock(monkeypatch: pytest.MonkeyPatch, seconds: Mapping[int, float], plain: float) -> None:
-    """Let a run of Jacobi with n guesses take so many seconds a token."""
+def _clock(
+    monkeypatch: pytest.MonkeyPatch, seconds: Mapping[int, float], plain: Callable[[], float], answer: int = 1000
+) -> list[int]:
+    """Let a run of Jacobi with n guesses take so many seconds a token; returns the lengths of the runs to come."""
+    lengths = list[int]()
 
-    def entry(engine: object, name: str, params: Mapping[str, JSON]) -> BenchEntry:
-        return BenchEntry(name, params, runner(seconds[params["n"]]))
+    def run(*given: Any) -> MeasuredRun:
+        _, method, params, _, _, budget, _, most = given
+        each = plain() if method == "autoregressive" else seconds[params["n"]]
+        written = min(budget, answer)
+        later = min(written - 1, max(1, int(most / each) if most < math.inf else written))
+        lengths.append(1 + later)
+        return MeasuredRun((0,) * (1 + later), 1 + later, 0.0, each * later, later)
 
-    def runner(each: float):  # type: ignore[no-untyped-def]
-        def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
-            return MeasuredRun((0,) * budget, budget, 0.0, each * (budget - 1), budget - 1)
-
-        return run
-
-    monkeypatch.setattr(tuning, "method_entry", entry)
-    monkeypatch.setattr(tuning, "base_entry", lambda engine: BenchEntry("autoregressive", {}, runner(plain)))
+    monkeypatch.setattr(tuning, "timed_run", run)
+    monkeypatch.setattr(tuning, "Disturbance", lambda: type("Quiet", (), {"disturbed": False})())
     monkeypatch.setattr(tuning, "candidates", lambda method: [{"n": n} for n in seconds])
+    return lengths
 
 
 @pytest.mark.parametrize("plain", [0.5, 2.0])
 def test_the_fastest_wins_unless_autoregressive_decoding_is_faster(
     monkeypatch: pytest.MonkeyPatch, plain: float
 ) -> None:
-    _clock(monkeypatch, {n: 1.0 + abs(n - 7) for n in range(1, 31)}, plain)
+    _clock(monkeypatch, {n: 1.0 + abs(n - 7) for n in range(1, 41)}, lambda: plain)
     engine, prompts = toy(), PROMPTS
     report = tune(engine, "jacobi", prompts, max_new_tokens=128)
     assert report["params"] == {"n": 7} and report["speedup_vs_autoregressive"] == pytest.approx(plain)
     assert report["speculate"] == (plain > 1.0)
-    assert report["faster_on"] == (len(prompts) if plain > 1.0 else 0)
+    assert report["compared"] == 4 and report["faster_on"] == (4 if plain > 1.0 else 0)
     assert report["fastest"] == ("jacobi" if plain > 1.0 else "autoregressive")
-    assert report["tokens"] < 0.11 * report["grid_tokens"] + 12 * 128  # a tenth, and the base
+    assert report["tokens"] < 0.1 * report["grid_tokens"]
     assert read_tuned(engine, ["jacobi", "lookahead"]) == {"jacobi": METHODS["jacobi"].Params(n=7).to_json()}
 
 
 def test_equals_are_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flat field must not take as long as the whole grid."""
-    _clock(monkeypatch, dict.fromkeys(range(1, 17), 1.0), 1.5)
+    _clock(monkeypatch, dict.fromkeys(range(1, 17), 1.0), lambda: 1.5)
     report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
-    assert sorted(row["rounds"] for row in report["rows"]) == [1] * 8 + [2] * 4 + [3] * 2 + [4] * 2
+    assert sorted(row["answers"] for row in report["rows"]) == [1] * 8 + [2] * 4 + [3] * 2 + [7] * 2
+
+
+def test_the_final_goes_on_until_it_is_clear_who_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autoregressive decoding is now faster, now slower: all prompts are answered."""
+    turns = itertools.cycle([0.5, 2.1])
+    _clock(monkeypatch, {1: 1.0, 2: 1.0}, lambda: next(turns))
+    report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
+    assert report["compared"] == len(PROMPTS) and report["faster_on"] == len(PROMPTS) // 2
+    assert report["speculate"] == (report["speedup_vs_autoregressive"] > 1)
+
+
+def test_a_slow_candidate_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a few would take longer than all others together."""
+    lengths = _clock(monkeypatch, {1: 1.0, 2: 1.0, 3: 1.0, 4: 10.0}, lambda: 1.0)
+    tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
+    assert lengths[:6] == [16, 16, 16, 16, 16, 4]  # twice autoregressive decoding's time, which warmed up first
+
+
+def test_little_time_is_for_few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the defaults and some of all others; the last two always race."""
+    lengths = _clock(monkeypatch, dict.fromkeys(range(40), 1.0), lambda: 1.0)
+    report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=2000.0), lambda what, share: None)
+    raced = sorted(row["params"]["n"] for row in report["rows"])
+    assert report["candidates"] == 40 and raced[0] == 0 and raced[-1] > 30
+    assert 8 < len(raced) < 40 and 500 < sum(lengths) < 2500
+    report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=1.0), lambda what, share: None)
+    assert len(report["rows"]) == 2
+
+
+def test_short_answers_judge_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heat goes on with the next prompt until enough was written."""
+    _clock(monkeypatch, {n: float(n) for n in (4, 3, 2, 1)}, lambda: 1.0, answer=3)
+    report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=16)
+    assert report["params"] == {"n": 1} and report["rows"][-1]["answers"] == 3
+    _clock(monkeypatch, {1: 1.0}, lambda: 1.0, answer=1)
+    with pytest.raises(ParamError, match="choose other prompts"):
+        tune(toy(), "jacobi", PROMPTS, max_new_tokens=16)
 
 
 def test_a_disturbed_run_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice at most; then it is counted."""
-    _clock(monkeypatch, {1: 1.0, 2: 1.0}, 1.0)
+    _clock(monkeypatch, {1: 1.0, 2: 1.0}, lambda: 1.0)
     monkeypatch.setattr(tuning, "Disturbance", lambda: type("Busy", (), {"disturbed": True})())
     report = tune(toy(), "jacobi", PROMPTS[:1], max_new_tokens=4)
-    assert report["disturbed_runs"] == 5 and report["tokens"] == 5 * 3 * 4
+    assert report["disturbed_runs"] == 3 and report["tokens"] == 3 * 3 * 4 + 2 * 4  # and a warm-up
 
 
 def test_real_runs_of_a_method() -> None:

@@ -6,9 +6,12 @@ first step, which reads the prompt, is measured separately: speed is that of all
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +23,7 @@ from decoding.methods import METHODS, find_method
 from decoding.model.bandwidth import cache_bytes, slowest_read
 from decoding.params import check_count
 from decoding.request import DecodeOptions
-from decoding.types import JSON
+from decoding.types import JSON, Step
 
 from ..prompts.tasks import Task
 from .disturbance import Disturbance
@@ -144,7 +147,7 @@ def method_entry(engine: Engine, name: str, params: Mapping[str, JSON]) -> Bench
     """Make the entry for a method, with its settings checked."""
     settings = find_method(name).Params.parse(params).to_json()
     memory = dict[str, Any]()
-    return BenchEntry(name, settings, _runner(engine, name, settings, memory), memory=memory)
+    return BenchEntry(name, settings, partial(timed_run, engine, name, settings, memory), memory=memory)
 
 
 def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[BenchEntry]:
@@ -156,20 +159,29 @@ def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[
     return [method_entry(engine, name, params.get(name, {})) for name in dict.fromkeys(names)]
 
 
-def _runner(engine: Engine, method: str, params: Mapping[str, JSON], memory: dict[str, Any]) -> Runner:
-    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
-        begin = time.perf_counter()
-        options: DecodeOptions = {"end_tokens": sorted(ends), "record": "off", "memory": memory}
-        running = engine.decode(ids, method, params, None, budget, **options)
-        first = next(running)
-        middle = time.perf_counter()
-        later = list(running)
-        end = time.perf_counter()
-        tokens = sum(len(step.emitted) for step in later)
-        emitted = (*first.emitted, *(token for step in later for token in step.emitted))
-        return MeasuredRun(emitted, 1 + len(later), middle - begin, end - middle if later else 0.0, tokens)
-
-    return run
+def timed_run(
+    engine: Engine,
+    method: str,
+    params: Mapping[str, JSON],
+    memory: dict[str, Any],
+    ids: Sequence[int],
+    budget: int,
+    ends: frozenset[int],
+    seconds: float = math.inf,
+) -> MeasuredRun:
+    """Run a method once; it is cut off after so many seconds of decoding."""
+    begin = time.perf_counter()
+    options: DecodeOptions = {"end_tokens": sorted(ends), "record": "off", "memory": memory}
+    with contextlib.closing(engine.decode(ids, method, params, None, budget, **options)) as run:
+        first = next(run)
+        middle = end = time.perf_counter()
+        later = list[Step]()
+        while end - middle < seconds and (step := next(run, None)):
+            later.append(step)
+            end = time.perf_counter()
+    tokens = sum(len(step.emitted) for step in later)
+    emitted = (*first.emitted, *(token for step in later for token in step.emitted))
+    return MeasuredRun(emitted, 1 + len(later), middle - begin, end - middle, tokens)
 
 
 def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:

@@ -11,12 +11,17 @@ from decoding.methods.eagle3 import Eagle3Params
 from decoding.params import Params
 from decoding.types import JSON
 
-from ..candidates import CANDIDATES
-
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PRODUCTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48)
 _LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48)
+_RERUN = {  # settings with which a method is run again, by its name
+    "suffix": [
+        {"alpha": alpha, "c": c, "epsilon": epsilon}
+        for alpha, c in ((2.0, 5), (3.0, 8), (5.0, 5), (5.0, 8))
+        for epsilon in (0.1, 0.3)
+    ]
+}
 _BOTH = (0.3, 0.6)  # thresholds that are tried with shorter chains too
 
 
@@ -64,7 +69,7 @@ def tree_candidates(size: int, least: float) -> Iterator[tuple[int, float]]:
 def settings_candidates(method: str, params: Params) -> Iterator[dict[str, JSON]]:
     """Yield settings of a method that is run again, the recorded ones first and each once."""
     kind, listed = METHODS[method].Params, list[dict[str, Any]]()
-    for settings in (params.to_json(), {}, *kind.presets.values(), *CANDIDATES[method]):
+    for settings in (params.to_json(), {}, *kind.presets.values(), *_RERUN[method]):
         full = kind.parse(dict(settings)).to_json()
         if full not in listed:
             listed.append(full)

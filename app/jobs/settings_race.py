@@ -25,6 +25,8 @@ from .run_from_order import prompt_of
 from .runner import StartedJob
 from .streaming import Lines, page_line
 
+_SHOWN = 12  # settings in the table
+_SPARE = 0.6  # of the time that a race may take, for which settings are chosen
 _LATE = (
     "a race of settings may take {seconds:g} seconds on this page, and this one takes longer: run "
     "`python -m decoding tune` on your machine, or choose a smaller model"
@@ -69,7 +71,7 @@ class SettingsRace:
         prompts = [ids, *(as_prompt(engine, [("user", each.turns[0])]) for each in others)]
         tokens = max(2, min(LIMITS.tuning_tokens, self.entry.max_new_tokens, engine.model.card.context - len(ids)))
         yield from started.prepare(self.entry, method)
-        work = tuning(engine, method, prompts, tokens)
+        work = tuning(engine, method, prompts, tokens, _SPARE * self.seconds)
         report = yield from reported(work, started, "tuning", _LATE.format(seconds=LIMITS.tuning_seconds))
         yield player.fault("The race was stopped.") if report is None else line("done", report=self._shown(report))
 
@@ -78,13 +80,15 @@ class SettingsRace:
         method = self.order.method
         won = method if report["speculate"] else METHODS["autoregressive"]
         best = replace(self.order, method=won, params=won.Params.parse(report["params"] if won is method else {}))
-        rows = [(_spelt(self.order, row["params"]), row["rounds"], row["tokens_per_second"]) for row in report["rows"]]
+        rows = [(_spelt(self.order, row["params"]), row["answers"], row["tokens_per_second"]) for row in report["rows"]]
         return {
             "verdict": _verdict(self.order, report),
             "speculate": report["speculate"],
             "address": address.write(best),
             "base": report["autoregressive_tokens_per_second"],
-            "rows": rows,
+            "compared": report["compared"],
+            "rows": rows[:_SHOWN],
+            "others": len(rows[_SHOWN:]),
         }
 
 
@@ -97,13 +101,15 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
         won = f"{label} decodes {gain} here: {numbers}, with {settings}."
     else:
         won = f"Do not speculate with {label} here: at its fastest, with {settings}, it decodes {gain}, {numbers}."
-    prompts, others = report["prompts"], report["disturbed_runs"]
+    prompts, others = report["compared"], report["disturbed_runs"]
     where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')}"
     faster = f"it was faster on {report['faster_on']} of {prompts}" if prompts > 1 else ""
     unsure = (
         f"Unsure: other work disturbed {count(others, 'run')}; race again when the server is quiet. " if others else ""
     )
-    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}."
+    raced, settings = len(report["rows"]), report["candidates"]
+    some = f" {raced} of {settings} settings were raced, as many as the time allows." if raced < settings else ""
+    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}.{some}"
 
 
 def _spelt(order: Order, params: dict[str, JSON]) -> str:

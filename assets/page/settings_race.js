@@ -13,11 +13,12 @@ export const showSettings = (element, io) => showJobReport(element, io, {
   sections: (/** @type {SettingsReport} */ report) => [
     verdict(report.verdict, report.speculate),
     use(report, io),
-    table(["Settings", "Rounds", "Tokens per second in the last"],
-      [["autoregressive decoding", "the last", report.base.toFixed(1)],
-        ...report.rows.map(([settings, rounds, speed]) => [settings, `${rounds}`, speed.toFixed(1)])]),
-    el("p", { class: "app-report-note" }, "Compare speeds of settings with as many rounds: they decoded the same text. " +
-      "Each round is longer, and the slow ones drop out of it."),
+    table(["Settings", "Answers", "Tokens per second"],
+      [["autoregressive decoding", `${report.compared}`, report.base.toFixed(1)],
+        ...report.rows.map(([settings, answers, speed]) => [settings, `${answers}`, speed.toFixed(1)])]),
+    el("p", { class: "app-report-note" },
+      "Compare speeds of settings with as many answers: they decoded the same text. Slow settings drop out, so that the " +
+      "others decode more of it" + (report.others ? `; ${report.others} slower ones are not shown.` : ".")),
   ],
 });
 

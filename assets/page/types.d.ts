@@ -91,7 +91,9 @@ export interface SettingsReport {
   speculate: boolean;
   address: string; // of the winner's settings
   base: number; // tokens per second of autoregressive decoding
-  rows: [settings: string, rounds: number, speed: number][];
+  compared: number; // prompts that it answered too
+  rows: [settings: string, answers: number, speed: number][];
+  others: number; // slower settings, which no row shows
 }
 
 export interface RecordedRun {

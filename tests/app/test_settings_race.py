@@ -22,6 +22,7 @@ from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
 from decoding.errors import ParamError
+from decoding.methods.jacobi import JacobiParams
 
 from .conftest import lines
 
@@ -38,7 +39,7 @@ def little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Race two settings on two prompts, and save nothing for the user."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(settings_race, "LIMITS", replace(LIMITS, tuning_prompts=1, tuning_tokens=8))
-    monkeypatch.setattr(tuning, "candidates", lambda method: [{"n": 2}, {"n": 5}])
+    monkeypatch.setattr(tuning, "candidates", lambda method: [JacobiParams(n=n).to_json() for n in (2, 5)])
 
 
 def race(method: str = "jacobi", prompt: str = "Tell me about the sea.") -> SettingsRace:
@@ -53,19 +54,13 @@ def last_line(jobs: JobRunner, job: SettingsRace) -> dict[str, Any]:
 @pytest.mark.parametrize("pays", [True, False])
 def test_what_wins_is_told_and_can_be_taken_over(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch, pays: bool) -> None:
     """Where speculation loses, what can be taken over is autoregressive decoding."""
-    base = tuning.base_entry
-    speeds = {"autoregressive": 1.0 if pays else 1e9}
+    timed, seconds = tuning.timed_run, 1.0 if pays else 1e-9
 
-    def slowed(engine: Any) -> Any:
-        entry = base(engine)
+    def slowed(engine: Any, method: str, *given: Any) -> Any:
+        run = timed(engine, method, *given)
+        return replace(run, decode_seconds=seconds * run.decode_tokens) if method == "autoregressive" else run
 
-        def run(*given: Any) -> Any:
-            measured = entry.runner(*given)
-            return replace(measured, decode_seconds=measured.decode_tokens / speeds["autoregressive"])
-
-        return replace(entry, runner=run)
-
-    monkeypatch.setattr(tuning, "base_entry", slowed)
+    monkeypatch.setattr(tuning, "timed_run", slowed)
     report = last_line(jobs, race())["report"]
     assert report["speculate"] is pays and ("Do not speculate" in report["verdict"]) is not pays
     assert "on your prompt and 1 other" in report["verdict"]

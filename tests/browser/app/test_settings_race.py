@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis import tuning
+from decoding.methods.jacobi import JacobiParams
 
 from .conftest import Served
 
@@ -24,14 +25,14 @@ def test_what_won_is_put_into_the_form(
 ) -> None:
     """Autoregressive decoding takes so long that guessing pays, or no time at all."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(tuning, "candidates", lambda method: [{"n": 9}])
-    timed = tuning.base_entry
+    monkeypatch.setattr(tuning, "candidates", lambda method: [JacobiParams(n=9).to_json()])
+    timed = tuning.timed_run
 
-    def base(engine: Any) -> Any:
-        entry = timed(engine)
-        return replace(entry, runner=lambda *given: replace(entry.runner(*given), decode_seconds=seconds))
+    def paced(engine: Any, method: str, *given: Any) -> Any:
+        run = timed(engine, method, *given)
+        return replace(run, decode_seconds=seconds) if method == "autoregressive" else run
 
-    monkeypatch.setattr(tuning, "base_entry", base)
+    monkeypatch.setattr(tuning, "timed_run", paced)
     page = served.open(new_page(), "?method=jacobi&p.n=4")
     page.wait_for_selector("#p-jacobi-tune", state="visible")
     page.click("#p-jacobi-tune")
