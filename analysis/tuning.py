@@ -137,10 +137,9 @@ def candidates(method: str) -> list[dict[str, JSON]]:
 
 
 def _thinned(settings: list[dict[str, JSON]], room: float) -> list[dict[str, JSON]]:
-    """Return all settings or, evenly, as many as there is room for; the defaults are the first."""
-    count = len(settings)
-    kept = int(min(count, max(_FINALISTS, room)))
-    return [settings[place * count // kept] for place in range(kept)]
+    """Return all settings or, where there is room for fewer, the defaults and some of the others."""
+    kept = int(min(len(settings), max(_FINALISTS, room)))
+    return settings if kept == len(settings) else [settings[0], *random.Random(0).sample(settings[1:], kept - 1)]
 
 
 def _fitting(engine: Engine, prompts: Sequence[Prompt], budget: int) -> list[list[int]]:

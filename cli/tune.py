@@ -65,7 +65,7 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
     lines = [one_line(clean(head)), *columns_of(paint, cells)]
     if others := report["rows"][_SHOWN:]:
         lines.append(paint.dim(f"and {count(len(others), 'slower setting')} (--json lists them)"))
-    lines.append(paint.dim("speeds of settings with as many answers were measured on the same text"))
+    lines.append(paint.dim("settings with the same number of answers decoded the same text"))
     gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding, "
     gain += f"faster on {report['faster_on']} of {report['compared']} prompts"
     best = f"{report['method']} {_spelt(report['method'], report['params'])}: {gain}"

@@ -98,8 +98,8 @@ def test_little_time_is_for_few_settings(monkeypatch: pytest.MonkeyPatch) -> Non
     """They are the defaults and some of all others; the last two always race."""
     lengths = _clock(monkeypatch, dict.fromkeys(range(40), 1.0), lambda: 1.0)
     report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=2000.0), lambda what, share: None)
-    raced = sorted(row["params"]["n"] for row in report["rows"])
-    assert report["candidates"] == 40 and raced[0] == 0 and raced[-1] > 30
+    raced = [row["params"]["n"] for row in report["rows"]]
+    assert report["candidates"] == 40 and 0 in raced and len({*raced}) == len(raced)
     assert 8 < len(raced) < 40 and 500 < sum(lengths) < 2500
     report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=1.0), lambda what, share: None)
     assert len(report["rows"]) == 2

@@ -26,7 +26,7 @@ from .runner import StartedJob
 from .streaming import Lines, page_line
 
 _SHOWN = 12  # settings in the table
-_SPARE = 0.6  # of the time that a race may take, for which settings are chosen
+_SPARE = 0.8  # of the time that a race may take, for which settings are chosen
 _LATE = (
     "a race of settings may take {seconds:g} seconds on this page, and this one takes longer: run "
     "`python -m decoding tune` on your machine, or choose a smaller model"

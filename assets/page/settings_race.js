@@ -17,8 +17,8 @@ export const showSettings = (element, io) => showJobReport(element, io, {
       [["autoregressive decoding", `${report.compared}`, report.base.toFixed(1)],
         ...report.rows.map(([settings, answers, speed]) => [settings, `${answers}`, speed.toFixed(1)])]),
     el("p", { class: "app-report-note" },
-      "Compare speeds of settings with as many answers: they decoded the same text. Slow settings drop out, so that the " +
-      "others decode more of it" + (report.others ? `; ${report.others} slower ones are not shown.` : ".")),
+      "Compare settings with the same number of answers: they decoded the same text. Slow settings drop out, so that the " +
+      "others decode more of it" + (report.others ? `; slower ones (${report.others}) are not shown.` : ".")),
   ],
 });
 
