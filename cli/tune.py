@@ -11,7 +11,6 @@ from analysis.candidates import CANDIDATES
 from analysis.tuning import tune
 from decoding.methods import METHODS
 from decoding.types import JSON
-from viz.wording import count
 
 from .arguments import add_json_flag, add_model_flags, choice, clean, load_engine, whole
 from .bench import columns_of, number, read_questions
@@ -64,7 +63,7 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
         )
     lines = [one_line(clean(head)), *columns_of(paint, cells)]
     if others := report["rows"][_SHOWN:]:
-        lines.append(paint.dim(f"and {count(len(others), 'slower setting')} (--json lists them)"))
+        lines.append(paint.dim(f"slower settings, which --json lists: {len(others)}"))
     lines.append(paint.dim("settings with the same number of answers decoded the same text"))
     gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding, "
     gain += f"faster on {report['faster_on']} of {report['compared']} prompts"
