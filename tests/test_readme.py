@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import pytest
 
+from analysis import measured_here
 from cli import main as command_line
 from cli.main import build_parser
 from decoding import METHODS, smollm2
@@ -77,6 +78,7 @@ def test_the_commands_run_one_after_the_other(
     model is that of a machine without SmolLM2, which decodes in a tenth of the time.
     """
     monkeypatch.setattr(smollm2, "here", lambda: None)
+    monkeypatch.setattr(measured_here, "user_cache", lambda: tmp_path / "cache")  # the page would show what is saved
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     for program, *command in commands(guide, "sh"):
