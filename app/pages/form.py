@@ -98,11 +98,15 @@ def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
 
 
 def _doctor(prefix: str) -> gr.Button:
-    return gr.Button("Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes="app-examine")
+    return gr.Button(
+        "Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes=["app-button", "app-examine"]
+    )
 
 
 def _tuner(prefix: str) -> gr.Button:
-    return gr.Button("Find the fastest settings", size="sm", elem_id=f"{prefix}-tune", elem_classes="app-tune")
+    return gr.Button(
+        "Find the fastest settings", size="sm", elem_id=f"{prefix}-tune", elem_classes=["app-button", "app-tune"]
+    )
 
 
 def at_most(characters: int, info: str = "") -> dict[str, Any]:
