@@ -34,13 +34,13 @@ from .measured_here import file_here, machine_facts, read_here, write_here
 from .reporting import Reporting, finish
 from .tuned import TUNED_HERE
 
-_FIRST = 16  # tokens that every candidate decodes at least
-_FIRST_SHARE = 1 / 64  # and of all prompts' answers together
+_FIRST = 16  # tokens of the first heat, at least
+_FIRST_SHARE = 1 / 64  # of the tokens of all answers, which the first heat has if that is more
 _FINALISTS = 2
 _BEHIND = 0.7  # of the fastest candidate's speed: slower ones drop out
 _SLOWEST = 2.0  # times what autoregressive decoding takes: a candidate's run is cut off then, before the final
 _FEWEST = 4  # prompts that both finalists answer at least, if there are so many
-_FEWEST_SHARE = 1 / 4  # and of all prompts
+_FEWEST_SHARE = 1 / 4  # of the prompts, which both answer if that is more
 _SURE = 3.0  # standard errors by which the final's winner is ahead once the final is over
 _AGAIN = 2  # runs that other processes disturbed are repeated at most so often
 _PLAIN = "autoregressive"
@@ -48,7 +48,7 @@ _PLAIN = "autoregressive"
 
 @dataclass(slots=True)
 class Racer:
-    """A method with settings, and its runs so far: a run a prompt."""
+    """A method with settings, and its runs so far, one for each prompt."""
 
     method: str
     params: Mapping[str, JSON]
@@ -80,7 +80,7 @@ def tuning(
 ) -> Reporting[dict[str, JSON]]:
     """Do what `tune` does, and tell before each run how far it is.
 
-    So many candidates are raced as should take about so many seconds.
+    It races no more candidates than fit into about `seconds`.
     """
     begin, budget = time.perf_counter(), check_count("max_new_tokens", max_new_tokens, 2, 1_000_000)
     ids = _fitting(engine, prompts, budget)
@@ -161,7 +161,7 @@ class _Race:
         self.tokens = self.disturbed = 0
 
     def warm_up(self, base: Racer, seconds: float) -> float:
-        """Time autoregressive decoding; return how many racers should take so many seconds."""
+        """Time autoregressive decoding; return how many racers fit into so many seconds."""
         for _ in range(2):
             plain = self._run(base, self._ids[0], self._first, math.inf)
         if not plain.decode_tokens:

@@ -106,7 +106,7 @@ def test_little_time_is_for_few_settings(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_short_answers_judge_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A heat goes on with the next prompt until enough was written."""
+    """Where answers are short, a heat takes several prompts."""
     _clock(monkeypatch, {n: float(n) for n in (4, 3, 2, 1)}, lambda: 1.0, answer=3)
     report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=16)
     assert report["params"] == {"n": 1} and report["rows"][-1]["answers"] == 3

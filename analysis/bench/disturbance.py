@@ -22,7 +22,7 @@ class Disturbance:
         """Return whether other processes took more than a tenth of the cores' time; None where the system does not
         tell.
 
-        The system counts whole ticks, each core its own: so many are no sign.
+        The system counts in whole ticks on each core, so that one tick a core is no sign of them.
         """
         begin, end = self._begin, self._read()
         if begin is None or end is None or end[0] <= begin[0]:
