@@ -95,6 +95,7 @@ def test_the_commands_run_one_after_the_other(
         shown = capfd.readouterr()
         assert code == 0, f"{command}\n{shown.err}"
         assert shown.out.strip(), command
+    assert (tmp_path / "cache" / "tuned").is_dir() == (" tune --model" in "".join(blocks(guide, "sh")))
 
 
 def flags_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
