@@ -18,7 +18,7 @@ def _grid(**values: Sequence[JSON]) -> Iterator[Settings]:
 _SHARES = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7)  # thresholds of confidence
 
 CANDIDATES: Mapping[str, Sequence[Settings]] = {
-    "jacobi": [*_grid(n=(1, 2, 3, 4, 5, 6, 10, 16, 24))],
+    "jacobi": [*_grid(n=(1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24), refill=("prompt", "last", "zero"))],
     "lookahead": [
         *_grid(W=(1, 2, 3, 5, 7, 10), N=(3, 4, 5), G=(2, 3, 5), layout=("merged",), prompt_as_reference=(True,))
     ],

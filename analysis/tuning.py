@@ -1,9 +1,9 @@
 """Finds a method's fastest settings for an engine and prompts, by a race that candidates leave early.
 
 All candidates decode the beginning of an answer. Those that are far slower than the fastest drop out, at least half of
-them; the others decode a longer piece of another answer, and so on until two are left. These two answer some prompts
-beside autoregressive decoding, and the faster one further prompts, until it is clear whether it is faster than that or
-every prompt is answered.
+them; the others decode a longer piece of another answer, and so on until three are left. These answer some prompts
+beside autoregressive decoding, and the fastest one further prompts, until it is clear whether it is faster than that or
+a third of the prompts is answered.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from .tuned import TUNED_HERE
 
 _FIRST = 16  # tokens of the first heat, at least
 _FIRST_SHARE = 1 / 64  # of the tokens of all answers, which the first heat has if that is more
-_FINALISTS = 2
+_FINALISTS = 3
 _BEHIND = 0.7  # of the fastest candidate's speed: slower ones drop out
 _SLOWEST = 2.0  # times what autoregressive decoding takes: a candidate's run is cut off then, before the final
-_FEWEST = 4  # prompts that both finalists answer at least, if there are so many
-_FEWEST_SHARE = 1 / 4  # of the prompts, which both answer if that is more
+_FEWEST = 4  # prompts that all finalists answer, if there are so many
+_FEWEST_SHARE = 1 / 6  # of the prompts, which all answer if that is more
+_MOST_SHARE = 1 / 3  # of the prompts, after which the final is over, clear or not
 _SURE = 3.0  # standard errors by which the final's winner is ahead once the final is over
 _AGAIN = 2  # runs that other processes disturbed are repeated at most so often
 _PLAIN = "autoregressive"
@@ -194,8 +195,8 @@ class _Race:
     def final(self, racers: Sequence[Racer], base: Racer) -> Reporting[tuple[Racer, int]]:
         """Compare racers with autoregressive decoding; return the fastest, and on how many prompts it was compared."""
         _forget(racers)
-        fewest = max(_FEWEST, round(_FEWEST_SHARE * len(self._ids)))
-        for compared in range(1, len(self._ids) + 1):
+        fewest, most = (max(_FEWEST, round(share * len(self._ids))) for share in (_FEWEST_SHARE, _MOST_SHARE))
+        for compared in range(1, min(most, len(self._ids)) + 1):
             what = f"the fastest beside autoregressive decoding: prompt {compared}"
             yield from self._answer(what, [base, *racers], self._budget, math.inf)
             if compared >= fewest:

@@ -1,7 +1,9 @@
 """Compares what `tune` finds with a full grid of the same settings: `python -m benchmarks.tuning`.
 
-Every candidate decodes every prompt in turn. Then tune's choice and the grid's best decode them all once more, in turn:
-the fastest of many in a single measurement is partly the luckiest.
+Every candidate decodes every prompt in turn. Then tune's choice, the grid's best and autoregressive decoding decode
+them all again, in turn: the fastest of many in a single measurement is partly the luckiest. The last column says how
+much slower tune's advice (its choice, or not to speculate) is than the grid's best or autoregressive decoding,
+whichever is faster.
 """
 
 from __future__ import annotations
@@ -23,19 +25,20 @@ from decoding.types import JSON
 
 from .measure import SUITES, conditions, flags, publish, table
 
-_TIMES = 4  # that the two best decode all prompts again
+_PLAIN = "autoregressive"
+_TIMES = 2  # that these three decode all prompts again
+_HEADS = ["method", "settings", "time of the grid's", "tune's choice", "the grid's best", "advice", "slower"]
 
 
 def speeds(
     engine: Engine,
-    method: str,
-    settings: Sequence[dict[str, JSON]],
+    settings: Sequence[tuple[str, dict[str, JSON]]],
     ids: Sequence[list[int]],
     tokens: int,
     times: int = 1,
 ) -> list[float]:
-    """Let a method with each of some settings decode every prompt in turn; returns their tokens per second."""
-    entries = [method_entry(engine, method, each) for each in settings]
+    """Let methods with their settings decode every prompt in turn; returns their tokens per second."""
+    entries = [method_entry(engine, *each) for each in settings]
     for _ in range(times):
         for entry in entries:
             entry.memory.clear()  # of these very answers
@@ -53,13 +56,16 @@ def row(engine: Engine, method: str, ids: Sequence[list[int]], tokens: int) -> l
         found = tune(engine, method, ids, max_new_tokens=tokens)  # what the user has tuned stays
     tuned = time.perf_counter() - begin
     settings, begin = candidates(method), time.perf_counter()
-    grid = speeds(engine, method, settings, ids, tokens)
+    grid = speeds(engine, [(method, each) for each in settings], ids, tokens)
     full = time.perf_counter() - begin
     best = settings[max(range(len(grid)), key=grid.__getitem__)]
-    chosen, fastest = speeds(engine, method, [found["params"], best], ids, tokens, _TIMES)
-    loss = 0.0 if found["params"] == best else 1 - chosen / fastest
-    speculate = "speculate" if found["speculate"] else "do not speculate"
-    cells = [method, str(len(settings)), f"{100 * tuned / full:.0f}%", f"{100 * loss:+.1f}%", speculate]
+    racers = [(_PLAIN, {}), (method, best), *([(method, found["params"])] if found["params"] != best else [])]
+    plain, fastest, *others = speeds(engine, racers, ids, tokens, _TIMES)
+    chosen = others[0] if others else fastest
+    loss = 1 - (chosen if found["speculate"] else plain) / max(fastest, plain)
+    advice = "speculate" if found["speculate"] else "do not speculate"
+    gains = [f"{speed / plain:.2f}×" for speed in (chosen, fastest)]
+    cells = [method, str(len(settings)), f"{100 * tuned / full:.1f}%", *gains, advice, f"{100 * loss:.1f}%"]
     sys.stderr.write(" | ".join(cells) + "\n")
     return cells
 
@@ -69,8 +75,7 @@ def report(model: str, prompts: int, tokens: int) -> str:
     engine = load(model, device="cpu")
     tasks = spread(read_tasks(suite(SUITES[model])), prompts)
     ids = [list(engine.encode(as_prompt(engine, [("user", task.turns[0])]))) for task in tasks]
-    rows = [["method", "settings", "time of the grid's", "slower than the grid's best", "verdict"]]
-    rows += [row(engine, method, ids, tokens) for method in CANDIDATES if engine.lacks(method) is None]
+    rows = [_HEADS, *(row(engine, method, ids, tokens) for method in CANDIDATES if engine.lacks(method) is None)]
     dtype = str(engine.model.dtype).removeprefix("torch.")
     return f"{conditions(model, dtype, 'CPU', f'{len(ids)} prompts, {tokens} tokens each')}.\n\n{table(rows)}"
 
@@ -79,7 +84,7 @@ def main() -> int:
     """Measure and report."""
     parser = flags("tuning", (__doc__ or "").split("\n")[0])
     parser.add_argument("--model", choices=SUITES, default=embedded.TARGET, help="default: %(default)s")
-    parser.add_argument("--prompts", type=int, default=12, metavar="N", help="default: 12")
+    parser.add_argument("--prompts", type=int, default=48, metavar="N", help="default: 48")
     parser.add_argument("--tokens", type=int, default=64, metavar="N", help="of an answer (default: 64)")
     given = parser.parse_args()
     publish("tuning", report(given.model, given.prompts, given.tokens), given.out)

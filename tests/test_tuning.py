@@ -75,14 +75,14 @@ def test_equals_are_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flat field must not take as long as the whole grid."""
     _clock(monkeypatch, dict.fromkeys(range(1, 17), 1.0), lambda: 1.5)
     report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
-    assert sorted(row["answers"] for row in report["rows"]) == [1] * 8 + [2] * 4 + [3] * 2 + [7] * 2
+    assert sorted(row["answers"] for row in report["rows"]) == [1] * 8 + [2] * 4 + [3] + [7] * 3
 
 
 def test_the_final_goes_on_until_it_is_clear_who_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Autoregressive decoding is now faster, now slower: all prompts are answered."""
+    """Autoregressive decoding is now faster, now slower: a third of the prompts is answered."""
     turns = itertools.cycle([0.5, 2.1])
     _clock(monkeypatch, {1: 1.0, 2: 1.0}, lambda: next(turns))
-    report = tune(toy(), "jacobi", PROMPTS, max_new_tokens=64)
+    report = tune(toy(), "jacobi", 3 * PROMPTS, max_new_tokens=64)
     assert report["compared"] == len(PROMPTS) and report["faster_on"] == len(PROMPTS) // 2
     assert report["speculate"] == (report["speedup_vs_autoregressive"] > 1)
 
@@ -95,14 +95,14 @@ def test_a_slow_candidate_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_little_time_is_for_few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are the defaults and some of all others; the last two always race."""
+    """They are the defaults and some of all others; the last three always race."""
     lengths = _clock(monkeypatch, dict.fromkeys(range(40), 1.0), lambda: 1.0)
     report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=2000.0), lambda what, share: None)
     raced = [row["params"]["n"] for row in report["rows"]]
     assert report["candidates"] == 40 and 0 in raced and len({*raced}) == len(raced)
     assert 8 < len(raced) < 40 and 500 < sum(lengths) < 2500
     report = finish(tuning.tuning(toy(), "jacobi", PROMPTS, 64, seconds=1.0), lambda what, share: None)
-    assert len(report["rows"]) == 2
+    assert len(report["rows"]) == 3
 
 
 def test_short_answers_judge_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
