@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.bench.methods import as_prompt
-from analysis.cost.sweep import CONTEXTS, sweep
+from analysis.cost.sweep import CONTEXTS, ROUNDS, sweep
 from analysis.measured_here import machine_facts
 from decoding.engine import Engine
 from decoding.errors import ParamError
@@ -37,7 +37,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks", metavar="FILE", help="prompts that methods are measured on (default: the model's own, or english)"
     )
-    parser.add_argument("--rounds", default="3", metavar="N", help="times that every pass is measured (default: 3)")
+    parser.add_argument(
+        "--rounds",
+        default=str(ROUNDS),
+        metavar="N",
+        help=f"times that every pass is measured, and noisy ones again (default: {ROUNDS})",
+    )
     parser.add_argument("--again", action="store_true", help="measure again what was measured here before")
     parser.add_argument("--out", metavar="FILE", help="add the measurement to a file of this machine's costs")
     add_json_flag(parser)

@@ -16,7 +16,7 @@ from decoding.types import Draft, Step, Verdict
 from ..bench.disturbance import Disturbance
 
 NOISY = 0.15  # of the median: a larger spread of the middle half of the times is marked, and measured again
-_SMALL = 32  # rows up to which a round times two passes
+_SMALL = 16  # rows up to which a round times two passes
 _LARGE = 65  # rows up to which a pass that is not timed comes first
 _GROWTH = 0.2  # of the context, by which a run's text may grow before another run starts
 
@@ -166,8 +166,8 @@ def _repeats(tree: WrongTree) -> int:
 
 
 def _spread(times: Sequence[float]) -> float:
-    """Return the width of the middle half of the times, as a share of their median."""
+    """Return the width of the middle half of the times, or how far two are apart, as a share of their median."""
     if len(times) < 3:
-        return 0.0
+        return (max(times) - min(times)) / statistics.median(times)
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
     return (high - low) / middle

@@ -21,8 +21,8 @@ CONTEXTS = (128, 512, 2048)
 ROWS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, 256)
 K, W = (1, 2, 4, 8), (1, 2, 4, 8)  # N-Grammys: rows of a batch, and the guesses of each
 _TREES_UP_TO = 1024  # tokens of context, so that the whole takes less than a minute
-_ROUNDS, _AGAIN = 3, 3
-_TOKENS, _WARM_UP = 32, 8  # that a method writes of an answer
+ROUNDS, _AGAIN = 2, 2
+_TOKENS, _WARM_UP = 24, 4  # that a method writes of an answer
 _ROOM = 512  # positions that a measurement takes beyond its context
 _PARTS = ("shapes", "trees", "prefill", "methods")
 
@@ -33,7 +33,7 @@ def sweep(
     prompts: Sequence[Prompt],
     *,
     contexts: Sequence[int] = CONTEXTS,
-    rounds: int = _ROUNDS,
+    rounds: int = ROUNDS,
     anew: bool = False,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, JSON]:

@@ -60,14 +60,15 @@ def test_disturbed_rounds_are_measured_again(
     assert times.noisy == (list(TREES) if noisy else [])
 
 
-def test_times_that_differ_are_measured_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("differing", [[1.0, 1.0, 9.0, 9.0], [1.0, 1.3]])
+def test_times_that_differ_are_measured_again_alone(monkeypatch: pytest.MonkeyPatch, differing: list[float]) -> None:
     asked = list[object]()
 
     def take(rounds: Rounds, trees: object) -> tuple[bool, TreeTimes]:
         asked.append(trees)
         first = len(asked) == 1
         steady = {tree: 4 * [1.0] for tree in TREES[1:]} if first else {}
-        return False, steady | {TREES[0]: [1.0, 1.0, 9.0, 9.0] if first else 40 * [1.0]}
+        return False, steady | {TREES[0]: differing if first else 40 * [1.0]}
 
     monkeypatch.setattr(Rounds, "take", take)
     times = measure_passes(toy(), 8, TREES, rounds=1, again=3)
