@@ -11,7 +11,7 @@ const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, do
  * @param {Io} io
  */
 export const showDoctor = (element, io) => showJobReport(element, io, {
-  name: "doctor", heading: "Doctor", untitled: "a drafter", starts: ".app-examine", sections, drawn: drawChart });
+  name: "doctor", heading: "Doctor", starts: ".app-examine", sections, drawn: drawChart });
 
 /** @param {Report} report */
 const sections = (report) => [

@@ -9,7 +9,6 @@ import { JobStream } from "./streams.js";
  * @typedef {object} Reported what tells such jobs apart
  * @property {string} name of the job
  * @property {string} heading
- * @property {string} untitled what it is about, until the server says so
  * @property {string} starts a selector of the buttons that start it
  * @property {(report: R) => Node[]} sections
  * @property {(section: HTMLElement, report: R) => void} [drawn] after the sections are on the page
@@ -26,7 +25,7 @@ import { JobStream } from "./streams.js";
  * @param {Io} io
  * @param {Reported<R>} job
  */
-export const showJobReport = (element, io, { name, heading, untitled, starts, sections, drawn }) => {
+export const showJobReport = (element, io, { name, heading, starts, sections, drawn }) => {
   const section = el("section", { class: `app-report app-${name}`, "aria-label": heading, hidden: true });
   element.replaceChildren(section);
   /** @type {State<R> | null} */
@@ -35,7 +34,7 @@ export const showJobReport = (element, io, { name, heading, untitled, starts, se
     section.hidden = !state;
     if (!state) return;
     const { title, sentence, share, report } = state;
-    section.replaceChildren(head(`${heading}: ${title}`, () => { state = null; draw(); }),
+    section.replaceChildren(head(title ? `${heading}: ${title}` : heading, () => { state = null; draw(); }),
       ...(report ? sections(report) : [waiting(sentence, share)]));
     if (report) drawn?.(section, report);
   };
@@ -46,7 +45,7 @@ export const showJobReport = (element, io, { name, heading, untitled, starts, se
   };
   // The button that was pressed may be far below.
   const begin = () => {
-    state = { title: untitled, sentence: "Waiting for the engine.", share: null };
+    state = { title: "", sentence: "Waiting for the engine.", share: null };
     draw();
     section.scrollIntoView({ block: "nearest" });
   };
@@ -62,7 +61,7 @@ export const showJobReport = (element, io, { name, heading, untitled, starts, se
       }
     },
     refused(sentence) {
-      state = { title: untitled, sentence, share: null };
+      state = { title: "", sentence, share: null };
       draw();
     },
     lost: (sentence) => change({ sentence, share: null }),

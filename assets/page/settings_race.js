@@ -9,7 +9,7 @@ import { showJobReport, table, verdict } from "./job_report.js";
  * @param {SettingsIo} io
  */
 export const showSettings = (element, io) => showJobReport(element, io, {
-  name: "settings-race", heading: "Fastest settings", untitled: "a method", starts: ".app-tune",
+  name: "settings-race", heading: "Fastest settings", starts: ".app-tune",
   sections: (/** @type {SettingsReport} */ report) => [
     verdict(report.verdict, report.speculate),
     use(report, io),
