@@ -43,6 +43,7 @@ _FEWEST = 4  # prompts that all finalists answer, if there are so many
 _FEWEST_SHARE = 1 / 6  # of the prompts, which all answer if that is more
 _MOST_SHARE = 1 / 3  # of the prompts, after which the final is over, clear or not
 _SURE = 3.0  # standard errors by which the final's winner is ahead once the final is over
+_CLOSE = 2.0  # standard errors: with less the report calls it too close
 _AGAIN = 2  # runs that other processes disturbed are repeated at most so often
 _PLAIN = "autoregressive"
 
@@ -96,6 +97,7 @@ def tuning(
     speed, plain = best.speed(compared), base.speed(compared)
     if not plain:
         raise ParamError("every answer ends with its first token: choose other prompts")
+    gains = _gains(best, base, compared)
     report: dict[str, JSON] = {
         "model": engine.model.card.name,
         **machine_facts(engine),
@@ -111,7 +113,8 @@ def tuning(
         "tokens_per_second": speed,
         "autoregressive_tokens_per_second": plain,
         "speedup_vs_autoregressive": speed / plain,
-        "faster_on": sum(gain > 0 for gain in _gains(best, base, compared)),
+        "faster_on": sum(gain > 0 for gain in gains),
+        "too_close": len(gains) > 1 and not _is_ahead(gains, _CLOSE),
         "disturbed_runs": race.disturbed,
         "tokens": race.tokens,
         "grid_tokens": len(racers) * len(ids) * budget,
@@ -201,7 +204,7 @@ class _Race:
             yield from self._answer(what, [base, *racers], self._budget, math.inf)
             if compared >= fewest:
                 racers = [max(racers, key=Racer.speed)]
-                if _is_sure(_gains(racers[0], base, compared)):
+                if _is_ahead(_gains(racers[0], base, compared), _SURE):
                     break
         return max(racers, key=Racer.speed), compared
 
@@ -253,9 +256,9 @@ def _gains(racer: Racer, base: Racer, last: int) -> list[float]:
     return [math.log(_speed([run]) / _speed([plain])) for run, plain in pairs if run.decode_tokens]
 
 
-def _is_sure(gains: Sequence[float]) -> bool:
-    """Return whether it is clear which of two is faster."""
-    return len(gains) > 1 and abs(statistics.fmean(gains)) >= _SURE * statistics.stdev(gains) / math.sqrt(len(gains))
+def _is_ahead(gains: Sequence[float], errors: float) -> bool:
+    """Return whether one of two is faster by so many standard errors."""
+    return len(gains) > 1 and abs(statistics.fmean(gains)) >= errors * statistics.stdev(gains) / math.sqrt(len(gains))
 
 
 def _row(racer: Racer) -> dict[str, JSON]:

@@ -104,12 +104,13 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
     prompts, others = report["compared"], report["disturbed_runs"]
     where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')}"
     faster = f"it was faster on {report['faster_on']} of {prompts}" if prompts > 1 else ""
+    close = ", which is too close to call" if report["too_close"] else ""
     unsure = (
         f"Unsure: other work disturbed {count(others, 'run')}; race again when the server is quiet. " if others else ""
     )
     raced, settings = len(report["rows"]), report["candidates"]
     some = f" {raced} of {settings} settings were raced, as many as the time allows." if raced < settings else ""
-    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}.{some}"
+    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}{close}.{some}"
 
 
 def _spelt(order: Order, params: dict[str, JSON]) -> str:

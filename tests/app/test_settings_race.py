@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +70,23 @@ def test_what_wins_is_told_and_can_be_taken_over(jobs: JobRunner, monkeypatch: p
     if pays:
         assert state.params["n"] in (2, 5)
     assert len(report["rows"]) == 2 and len(jobs.queue) == 0 and jobs.active == 0
+
+
+@pytest.mark.parametrize("close", [True, False])
+def test_a_race_that_is_too_close_to_call_says_so(
+    jobs: JobRunner, monkeypatch: pytest.MonkeyPatch, close: bool
+) -> None:
+    """Autoregressive decoding is far slower on one prompt, and on the other faster or as slow."""
+    timed, turns = tuning.timed_run, itertools.cycle([2.0, 0.6 if close else 1.9])
+
+    def paced(engine: Any, method: str, *given: Any) -> Any:
+        run = timed(engine, method, *given)
+        return replace(run, decode_seconds=run.decode_tokens * (next(turns) if method == "autoregressive" else 1.0))
+
+    monkeypatch.setattr(tuning, "timed_run", paced)
+    monkeypatch.setattr(tuning, "Disturbance", lambda: type("Quiet", (), {"disturbed": False})())
+    report = last_line(jobs, race())["report"]
+    assert report["speculate"] and ("too close to call" in report["verdict"]) is close
 
 
 def test_a_disturbed_race_says_first_that_it_is_unsure(jobs: JobRunner, monkeypatch: pytest.MonkeyPatch) -> None:
