@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +26,8 @@ from .gpu_kernels import cases, reason
 from .kernel_cases import ODD, SHAPES, TINY
 
 META = torch.device("meta")
+_TURN = "griddepcontrol.wait"  # where an overlapping kernel waits for those before
+_MEMORY = re.compile(r"\b(?:ld|st|red|atom|cp)\.(?!param|async\.bulk\.prefetch)[a-z0-9.:_]*", re.IGNORECASE)
 SHARED = {80: 99 * 1024, 90: 227 * 1024}  # bytes of a program; 8.6 and 8.9 have less than 8.0
 T = TypeVar("T")
 
@@ -81,10 +84,20 @@ def _failure(launch: Callable[[T], object], task: T) -> str:
 
 
 def show(capability: int, kernel: Any, compiled: Any) -> None:
-    """Print what a compiled kernel needs; end with an error if a program of the device has not as much."""
-    shared, stack = compiled.metadata.shared, _stack(compiled.asm["cubin"])
-    print(f"  {kernel.__name__}: {len(compiled.asm['cubin'])} bytes, {shared} of shared memory, {stack} of stack")
+    """Print what a compiled kernel needs; end with an error if a device has not as much, or if it reads too early."""
+    code, shared, stack = compiled.asm["cubin"], compiled.metadata.shared, _stack(compiled.asm["cubin"])
+    overlap = _TURN in compiled.asm["ptx"]
+    needs = f"{len(code)} bytes, {shared} of shared memory, {stack} of stack"
+    print(f"  {kernel.__name__}: {needs}{', overlapping' if overlap else ''}")
     assert shared <= SHARED.get(capability, shared), f"a program has {SHARED[capability]} bytes of shared memory"
+    assert overlap == compiled.metadata.launch_pdl, "who may start early must wait, and nobody else can"
+    if overlap:
+        assert not (early := touched_early(compiled.asm["ptx"])), f"it does not wait before {early}"
+
+
+def touched_early(code: str) -> list[str]:
+    """List what an overlapping kernel reads or writes before its turn; only asking for weights is allowed."""
+    return _MEMORY.findall(code.split(_TURN)[0])
 
 
 def _stack(code: bytes) -> int:

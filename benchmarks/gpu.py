@@ -29,6 +29,7 @@ from analysis.cost.passes import step_ms
 from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
 from decoding import load
 from decoding.engine import Engine
+from decoding.gpu.choice import KERNELS, OVERLAP, PREFERRED
 from decoding.gpu.choice import VARIABLE as FUSED
 from decoding.methods import METHODS
 from decoding.model.captured import SAME_ROWS
@@ -47,6 +48,8 @@ SETTINGS = {
     "as usual": {},
     "no kernels of ours": {FUSED: "off"},
     "all kernels of ours": {FUSED: "all"},
+    "overlapping launches": {FUSED: ",".join(sorted({*PREFERRED, OVERLAP}))},
+    "all overlapping": {FUSED: ",".join((*KERNELS, OVERLAP))},
     "no graphs": {VARIABLE: "off"},
     "equal rows": {SAME_ROWS: "128"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ HEAD = [
     "cuBLAS, torch",
     "cuBLAS, our pointwise",
     "ours, our pointwise",
+    "the same, overlapping",
     "ours, all fused",
 ]
 LayerFunction = Callable[[torch.Tensor, int], torch.Tensor]
@@ -75,13 +77,16 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
         gate, up = linear(rms_norm(x, x.shape[1:], eps=EPS) * scale, weights["gate_up"][at]).chunk(2, -1)
         return x + linear(silu(gate).mul_(up), weights["down"][at])
 
-    def pointwise(multiply: Callable[[torch.Tensor, str, int], torch.Tensor]) -> LayerFunction:
+    def pointwise(multiply: Callable[[torch.Tensor, str, int], torch.Tensor], overlap: bool = False) -> LayerFunction:
         def layer(x: torch.Tensor, at: int) -> torch.Tensor:
-            multiply(norm(x, None, scale, EPS)[1], "qkv", at)
-            x, normed = norm(x, multiply(attended, "out", at), scale, EPS)
-            return x + multiply(swiglu(multiply(normed, "gate_up", at)), "down", at)
+            multiply(norm(x, None, scale, EPS, overlap)[1], "qkv", at)
+            x, normed = norm(x, multiply(attended, "out", at), scale, EPS, overlap)
+            return x + multiply(swiglu(multiply(normed, "gate_up", at), overlap), "down", at)
 
         return layer
+
+    def multiplied(x: torch.Tensor, name: str, at: int, overlap: bool = False) -> torch.Tensor:
+        return product(x, weights[name][at], by=by(name), overlap=overlap)
 
     def fused() -> LayerFunction:
         qkv, out, gate_up, down = by("qkv"), by("out"), by("gate_up", True), by("down")
@@ -97,7 +102,8 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
     ways: dict[str, LayerFunction] = {
         "cuBLAS, torch": torchs,
         "cuBLAS, our pointwise": pointwise(lambda x, name, at: linear(x, weights[name][at])),
-        "ours, our pointwise": pointwise(lambda x, name, at: product(x, weights[name][at], by=by(name))),
+        "ours, our pointwise": pointwise(multiplied),
+        "the same, overlapping": pointwise(partial(multiplied, overlap=True), overlap=True),
         "ours, all fused": fused(),
     }
     size = sum(weight[0].nbytes for weight in weights.values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -48,6 +49,11 @@ class Case:
     cold: bool = False  # whether to go through as many copies of the inputs as do not fit into the device's L2 cache
     rows: tuple[int, ...] = ROWS
     capability: int = 80  # the first that has what the kernel uses
+
+    @property
+    def overlapping(self) -> Case:
+        """Return the case whose kernel may start while the one before ends."""
+        return replace(self, name=f"{self.name}, overlapping", ours=partial(self.ours, overlap=True), capability=90)
 
 
 def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

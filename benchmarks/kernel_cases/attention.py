@@ -36,10 +36,11 @@ def ours(
     seen: torch.Tensor,
     _: int,
     plan: AttentionPlan | None = None,
+    overlap: bool = False,
 ) -> torch.Tensor:
     """Run one kernel, and the one that puts its shares together."""
     key, value = data.transpose(1, 2).unsqueeze(1)
-    return tree_attention(query, key, value, first, seen, plan)
+    return tree_attention(query, key, value, first, seen, plan, overlap)
 
 
 @cache
@@ -106,3 +107,4 @@ def exact(query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: to
 CASES = [
     Case(f"attention, {keys} keys", partial(inputs, keys), ours, by_torch, exact, cold=True, rows=ROWS) for keys in KEYS
 ]
+CASES.append(CASES[0].overlapping)

@@ -47,8 +47,8 @@ def _eight_bits(shape: LayerSizes, rows: int, device: torch.device, dtype: torch
     return x, codes, Extras(scales=scales)
 
 
-def _steady(x: torch.Tensor, weight: torch.Tensor, extras: Extras) -> torch.Tensor:
-    return product(x, weight, extras, steady_plan(len(x), *weight.shape))
+def _steady(x: torch.Tensor, weight: torch.Tensor, extras: Extras, overlap: bool = False) -> torch.Tensor:
+    return product(x, weight, extras, steady_plan(len(x), *weight.shape), overlap)
 
 
 def _exact(x: torch.Tensor, weight: torch.Tensor, extras: Extras) -> torch.Tensor:
@@ -74,3 +74,4 @@ CASES = [
     Case("product, int8", _eight_bits, product, reference, _exact, cold=True, rows=_ROWS),
     Case("product, one row as among others", _added, _steady, reference, _exact, cold=True, rows=(1,)),
 ]
+CASES += [case.overlapping for case in CASES[2:]]

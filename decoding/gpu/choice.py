@@ -17,18 +17,21 @@ POINTWISE = ("norm", "rotary", "swiglu", "merge")
 PRODUCTS = ("products", "layers")
 KERNELS = (*POINTWISE, "attention", "int8", *PRODUCTS)
 PREFERRED = frozenset(KERNELS) - {"layers"}
+OVERLAP = "overlap"  # no kernel: it lets each of them start while the one before it ends, and has not been measured yet
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
     """Name the kernels that a model on `device` runs; ModelError if the environment names one that does not exist."""
     named = os.environ.get(VARIABLE, "")
     names = frozenset(named.split(",")) if named not in ("", "all", "off") else frozenset[str]()
-    if unknown := names - {*KERNELS}:
-        raise ModelError(f'{VARIABLE} must be "all", "off" or some of {", ".join(KERNELS)}, not {min(unknown)[:20]!r}')
+    if unknown := names - {*KERNELS, OVERLAP}:
+        allowed = ", ".join((*KERNELS, OVERLAP))
+        raise ModelError(f'{VARIABLE} must be "all", "off" or some of {allowed}, not {min(unknown)[:20]!r}')
     if not runs(device, dtype) or named == "off" or failure(device) is not None:
         return frozenset()
     if named:
-        return frozenset(KERNELS) if named == "all" else names
+        names = frozenset(KERNELS) if named == "all" else names
+        return names if torch.cuda.get_device_capability(device) >= (9, 0) else names - {OVERLAP}
     # In float32, texts are the same by cuBLAS too, and weights of eight bits have not been measured.
     return PREFERRED - {"int8", "products"} if dtype == torch.float32 else PREFERRED
 
@@ -59,7 +62,7 @@ def in_words(device: torch.device, dtype: torch.dtype) -> str:
     if "products" in names:
         fused.append("products of few rows")
     if fused:
-        return f", {', '.join(fused)} in Triton"
+        return f", {', '.join(fused)} in Triton" + (", each starting while the one before ends" * (OVERLAP in names))
     if not names and runs(device, dtype) and os.environ.get(VARIABLE) != "off":
         return f", without Triton ({failure(device)})"
     return ""

@@ -9,6 +9,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .overlap import overlapping, take_turn
+
 LEAST = 4  # tiles of keys that a split reads: fewer cost more to combine than they save
 _LEAST = tl.constexpr(LEAST)
 
@@ -25,8 +27,9 @@ def slots_per_split(slots, splits, keys: tl.constexpr):
 @triton.jit(do_not_specialize=["count", "rows", "splits"])
 def _combine(
     mixed_shares, totals, first, out, count, rows, splits,
-    size: tl.constexpr, wide: tl.constexpr, shares: tl.constexpr, keys: tl.constexpr,
+    size: tl.constexpr, wide: tl.constexpr, shares: tl.constexpr, keys: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
+    take_turn(OVERLAP)
     place = tl.program_id(0)
     slots = tl.load(first).to(tl.int32) + rows
     used = tl.cdiv(slots, slots_per_split(slots, splits, keys))
@@ -42,10 +45,19 @@ def _combine(
 
 
 def combine(
-    shares: torch.Tensor, totals: torch.Tensor, first: torch.Tensor, out: torch.Tensor, rows: int, keys: int
+    shares: torch.Tensor,
+    totals: torch.Tensor,
+    first: torch.Tensor,
+    out: torch.Tensor,
+    rows: int,
+    keys: int,
+    overlap: bool = False,
 ) -> None:  # (splits, N, D), (splits, N), (1,), N * D numbers
     """Combine the shares of N queries, as many shares as the `first` slots and those of `rows` take."""
     splits, count, size = shares.shape
     wide, most = triton.next_power_of_2(size), triton.next_power_of_2(splits)
     warps = min(max(wide * most // 1024, 1), 8)
-    _combine[(count,)](shares, totals, first, out, count, rows, splits, size, wide, most, keys, num_warps=warps)
+    _combine[(count,)](
+        shares, totals, first, out, count, rows, splits, size, wide, most, keys,
+        num_warps=warps, **overlapping(overlap, out.device),
+    )  # fmt: skip

@@ -11,9 +11,15 @@ import torch
 import triton
 import triton.language as tl
 
+from .overlap import overlapping, take_turn
+
 
 @triton.jit
-def _norm(x, delta, weight, total, normed, eps, width: tl.constexpr, has_delta: tl.constexpr, block: tl.constexpr):
+def _norm(
+    x, delta, weight, total, normed, eps,
+    width: tl.constexpr, has_delta: tl.constexpr, block: tl.constexpr, OVERLAP: tl.constexpr,
+):  # fmt: skip
+    take_turn(OVERLAP)
     row = tl.program_id(0).to(tl.int64) * width
     at = tl.arange(0, block)
     inside = at < width
@@ -30,7 +36,7 @@ def _norm(x, delta, weight, total, normed, eps, width: tl.constexpr, has_delta: 
 
 
 def norm(
-    x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float
+    x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float, overlap: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H), (T, H) or None, (H,) -> (T, H) twice
     """Return the sum of `x` and `delta`, which is `x` where there is no delta, and that sum normed."""
     x = x.contiguous()
@@ -43,5 +49,8 @@ def norm(
         block = triton.next_power_of_2(width)
         warps = min(max(block // 256, 1), 16)  # 8 numbers a thread: 16 bytes of bfloat16, the widest load
         with torch.cuda.device_of(x):
-            _norm[(rows,)](x, delta, weight, total, normed, eps, width, delta is not None, block, num_warps=warps)
+            _norm[(rows,)](
+                x, delta, weight, total, normed, eps, width, delta is not None, block,
+                num_warps=warps, **overlapping(overlap, x.device),
+            )  # fmt: skip
     return total, normed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .overlap import request, take_turn
 from .product_parts import finished, gated, widened
 
 
@@ -41,12 +42,21 @@ def multiply_row(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
+    OVERLAP: tl.constexpr,
+    LANES: tl.constexpr,  # threads that ask early for a row of weights, or 0
 ):
     dtype: tl.constexpr = x.dtype.element_ty
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
     loops: tl.constexpr = (inputs + BLOCK_K * SPLIT - 1) // (BLOCK_K * SPLIT)
     first = tl.program_id(1) * (loops * BLOCK_K)
+    # Outputs past the last read the last one's weights, which costs less than a mask; they are not stored.
+    row_of = tl.minimum(n, outputs - 1).to(tl.int64)
+    if LANES > 0:
+        request(weight + row_of * inputs + first, min(STAGES, loops) * BLOCK_K, LANES)
+        if GATED:
+            request(weight + (row_of + outputs) * inputs + first, min(STAGES, loops) * BLOCK_K, LANES)
+    take_turn(OVERLAP)
 
     reach = 1.0
     if NORMED:
@@ -56,8 +66,6 @@ def multiply_row(
             squares += values * values
         reach = tl.rsqrt(tl.sum(squares, 0) / inputs + eps)
 
-    # Outputs past the last read the last one's weights, which costs less than a mask; they are not stored.
-    row_of = tl.minimum(n, outputs - 1).to(tl.int64)
     weight_at = weight + row_of[:, None] * inputs + k[None, :]  # (N, K)
     up_at = weight_at + tl.cast(outputs, tl.int64) * inputs
     products = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .overlap import request, take_turn
 from .product_parts import as_dtype, finished, gated
 
 
@@ -39,6 +40,8 @@ def multiply_rows(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
+    OVERLAP: tl.constexpr,
+    LANES: tl.constexpr,  # threads that ask early for a row of weights, or 0
     WIDE: tl.constexpr,  # multiply float32: the interpreter cannot multiply bfloat16
 ):
     dtype: tl.constexpr = x.dtype.element_ty
@@ -49,6 +52,13 @@ def multiply_rows(
     here = m < rows
     loops: tl.constexpr = (inputs + BLOCK_K * SPLIT - 1) // (BLOCK_K * SPLIT)
     first = tl.program_id(1) * (loops * BLOCK_K)
+    # Outputs past the last read the last one's weights, which costs less than a mask; they are not stored.
+    row_of = tl.minimum(n, outputs - 1).to(tl.int64)
+    if LANES > 0:
+        request(weight + row_of * inputs + first, min(STAGES, loops) * BLOCK_K, LANES)
+        if GATED:
+            request(weight + (row_of + outputs) * inputs + first, min(STAGES, loops) * BLOCK_K, LANES)
+    take_turn(OVERLAP)
 
     x_at = x + m.to(tl.int64)[None, :] * inputs + k[:, None]  # (K, M)
     reach = tl.full((BLOCK_M,), 1.0, tl.float32)
@@ -59,8 +69,6 @@ def multiply_rows(
             squares += values * values
         reach = tl.rsqrt(tl.sum(squares, 0) / inputs + eps)
 
-    # Outputs past the last read the last one's weights, which costs less than a mask; they are not stored.
-    row_of = tl.minimum(n, outputs - 1).to(tl.int64)
     weight_at = weight + row_of[:, None] * inputs + k[None, :]  # (N, K)
     up_at = weight_at + tl.cast(outputs, tl.int64) * inputs
     total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .overlap import take_turn
 from .product_parts import finished
 
 
@@ -21,7 +22,9 @@ def add_parts(
     SCALED: tl.constexpr,
     BIASED: tl.constexpr,
     ADDED: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
+    take_turn(OVERLAP)
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = n < outputs
     at = tl.program_id(1).to(tl.int64) * outputs + n

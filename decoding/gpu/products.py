@@ -15,6 +15,7 @@ import torch
 import triton
 from torch.nn.functional import linear, rms_norm, silu
 
+from .overlap import overlapping
 from .product_row import multiply_row
 from .product_rows import multiply_rows
 from .product_sum import add_parts
@@ -102,9 +103,11 @@ class KernelLaunch(NamedTuple):
     options: dict[str, Any]
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: Tiling | None = None) -> torch.Tensor:
+def product(
+    x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: Tiling | None = None, overlap: bool = False
+) -> torch.Tensor:
     """Multiply rows (T, inputs) by a weight (outputs, inputs), both contiguous."""
-    y, launches = planned(x, weight, extras, by)
+    y, launches = planned(x, weight, extras, by, overlap)
     with torch.cuda.device_of(x):
         for kernel, grid, arguments, options in launches:
             kernel[grid](*arguments, **options)
@@ -112,7 +115,7 @@ def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: T
 
 
 def planned(
-    x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Tiling | None
+    x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Tiling | None, overlap: bool
 ) -> tuple[torch.Tensor, list[KernelLaunch]]:
     """Allocate the output, and plan the kernels that write it."""
     rows, inputs = x.shape
@@ -127,17 +130,20 @@ def planned(
     sums = y if by.split == 1 else x.new_empty(by.split, rows, outputs, dtype=torch.float32)
     scales, bias, norm, residual = (y if part is None else part for part in extras.tensors)  # y: never read
     scaled, biased, normed, added = (part is not None for part in extras.tensors)
-    ends: dict[str, Any] = {"SCALED": scaled, "BIASED": biased}
+    ends: dict[str, Any] = {"SCALED": scaled, "BIASED": biased, **overlapping(overlap, x.device)}
+    even = inputs % (by.inputs * by.split) == 0
+    aligned = weight.storage_offset() * weight.itemsize % 16 == 0 and inputs * weight.itemsize % 16 == 0
     options: dict[str, Any] = {
         "inputs": inputs,
         "BLOCK_N": by.outputs,
         "BLOCK_K": by.inputs,
         "SPLIT": by.split,
         "STAGES": by.stages,
-        "EVEN": inputs % (by.inputs * by.split) == 0,
+        "EVEN": even,
         "NORMED": normed,
         "GATED": extras.gated,
         "ADDED": added and by.split == 1,
+        "LANES": max(32 * by.warps // by.outputs, 1) if ends["OVERLAP"] and even and aligned else 0,
         "num_warps": by.warps,
         **ends,
     }
@@ -180,21 +186,27 @@ def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> 
 class Product:
     """A linear layer: (T, inputs) -> (T, outputs). With `scales` (outputs,), weights have eight bits."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, scales: torch.Tensor | None = None) -> None:
+    def __init__(
+        self, weight: torch.Tensor, bias: torch.Tensor | None, scales: torch.Tensor | None = None, overlap: bool = False
+    ) -> None:
         self._weight = weight.contiguous()
         self._extras = Extras(bias=bias, scales=scales)
+        self._overlap = overlap
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply."""
         if 0 < len(x) <= ROWS:
             by = steady_plan(len(x), *self._weight.shape) if self._weight.itemsize == 2 else None
-            return product(x.contiguous(), self._weight, self._extras, by)
+            return self._product(x, self._extras, by)
         return reference(x, self._weight, self._extras)
 
     def normed(self, x: torch.Tensor, norm: torch.Tensor, eps: float, *, gated: bool = False) -> torch.Tensor:
         """Norm the rows with the weight `norm` (inputs,), then multiply; `gated`: then SwiGLU, (T, outputs / 2)."""
-        return product(x.contiguous(), self._weight, replace(self._extras, norm=norm, eps=eps, gated=gated))
+        return self._product(x, replace(self._extras, norm=norm, eps=eps, gated=gated))
 
     def added(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Multiply, and add to `residual` (T, outputs)."""
-        return product(x.contiguous(), self._weight, replace(self._extras, residual=residual.contiguous()))
+        return self._product(x, replace(self._extras, residual=residual.contiguous()))
+
+    def _product(self, x: torch.Tensor, extras: Extras, by: Tiling | None = None) -> torch.Tensor:
+        return product(x.contiguous(), self._weight, extras, by, self._overlap)

@@ -12,6 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .overlap import overlapping, take_turn
+
 _NUMBERS = 512  # of a program, at least those of one head
 
 
@@ -20,8 +22,9 @@ def _rotary(
     qkv, cos, sin, positions, slots, weight, query, cache,
     plane, eps, heads: tl.constexpr, kv_heads: tl.constexpr, size: tl.constexpr,
     has_positions: tl.constexpr, has_slots: tl.constexpr, has_norm: tl.constexpr,
-    group: tl.constexpr, block: tl.constexpr,
+    group: tl.constexpr, block: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
+    take_turn(OVERLAP)
     dtype = query.dtype.element_ty
     row = tl.program_id(0).to(tl.int64)
     position, slot = row, row
@@ -76,6 +79,7 @@ def rotary(
     slots: torch.Tensor | None,  # (T,)
     weight: torch.Tensor | None,  # (heads + kv_heads, D)
     eps: float,
+    overlap: bool = False,
 ) -> torch.Tensor:
     """Write a layer's keys and values to its cache and return its queries, (T, heads, D).
 
@@ -93,6 +97,7 @@ def rotary(
             _rotary[(rows, triton.cdiv(all_heads, group))](
                 qkv, cos, sin, positions, slots, weight, query, cache,
                 cache.stride(0), eps, heads, kv_heads, size,
-                positions is not None, slots is not None, weight is not None, group, block, num_warps=1,
+                positions is not None, slots is not None, weight is not None, group, block,
+                num_warps=1, **overlapping(overlap, query.device),
             )  # fmt: skip
     return query

@@ -10,11 +10,14 @@ import torch
 import triton
 import triton.language as tl
 
+from .overlap import overlapping, take_turn
+
 _BLOCK = 1024
 
 
 @triton.jit
-def _swiglu(gate_up, out, inner: tl.constexpr, block: tl.constexpr):
+def _swiglu(gate_up, out, inner: tl.constexpr, block: tl.constexpr, OVERLAP: tl.constexpr):
+    take_turn(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * block + tl.arange(0, block)
     inside = at < inner
@@ -24,7 +27,7 @@ def _swiglu(gate_up, out, inner: tl.constexpr, block: tl.constexpr):
     tl.store(out + row * inner + at, (activated * ups).to(out.dtype.element_ty), mask=inside)
 
 
-def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inner)
+def swiglu(gate_up: torch.Tensor, overlap: bool = False) -> torch.Tensor:  # (T, 2 * inner) -> (T, inner)
     """Multiply the second half of every row by the activation of the first."""
     gate_up = gate_up.contiguous()
     rows, width = gate_up.shape
@@ -32,5 +35,6 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
     out = gate_up.new_empty(rows, inner)
     if rows:
         with torch.cuda.device_of(out):
-            _swiglu[(rows, triton.cdiv(inner, _BLOCK))](gate_up, out, inner, _BLOCK, num_warps=4)
+            grid, options = (rows, triton.cdiv(inner, _BLOCK)), overlapping(overlap, out.device)
+            _swiglu[grid](gate_up, out, inner, _BLOCK, num_warps=4, **options)
     return out

@@ -21,6 +21,7 @@ import triton
 import triton.language as tl
 
 from .combine import LEAST, combine, slots_per_split
+from .overlap import overlapping, take_turn
 
 _SPLITS = 64  # at most, so that the shares of a query can be put together at once
 _ON_CPU = 4  # multiprocessors, in tests
@@ -57,7 +58,9 @@ def _attend(
     query, key, value, first, seen, mixed_shares, totals, packed, splits, scale,
     repeats: tl.constexpr, kv_heads: tl.constexpr, size: tl.constexpr, wide: tl.constexpr,
     queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):  # fmt: skip
+    take_turn(OVERLAP)
     head, part = tl.program_id(1), tl.program_id(2)
     rows, length = packed // repeats, tl.load(first).to(tl.int32)
     each = slots_per_split(length + rows, splits, keys)
@@ -129,6 +132,7 @@ def tree_attention(
     first: torch.Tensor,
     seen: torch.Tensor,
     chosen: AttentionPlan | None = None,
+    overlap: bool = False,
 ) -> torch.Tensor:  # (T, repeats * kv_heads, D), (1, kv_heads, S, D) twice as a cache lays them out, (1,), (T, T)
     """Return the mixed values of rows that are in slots `first` to `first + T - 1`, (T, repeats * kv_heads * D)."""
     (rows, heads, size), kv_heads, slots = query.shape, key.shape[1], key.shape[2]
@@ -144,7 +148,8 @@ def tree_attention(
     with torch.cuda.device_of(query):
         _attend[(triton.cdiv(packed, use.queries), kv_heads, use.splits)](
             query, key, value, first, seen, shares, totals, packed, use.splits, size**-0.5 * _LOG2_E,
-            repeats, kv_heads, size, wide, use.queries, use.keys, precision, use.stages, num_warps=use.warps,
+            repeats, kv_heads, size, wide, use.queries, use.keys, precision, use.stages,
+            num_warps=use.warps, **overlapping(overlap, out.device),
         )  # fmt: skip
-        combine(shares, totals, first, out, rows, use.keys)
+        combine(shares, totals, first, out, rows, use.keys, overlap)
     return out.view(rows, -1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +19,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..errors import ModelError
-from ..gpu.choice import chosen
+from ..gpu.choice import OVERLAP, chosen
 
 # Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
 # mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
@@ -96,11 +97,12 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
 
 def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> TreeKernel | None:
     """Return our own kernel, where it is chosen and takes such queries."""
-    if "attention" not in chosen(device, dtype) or dtype not in (*_HALF, torch.float32) or head_dim > 256:
+    names = chosen(device, dtype)
+    if "attention" not in names or dtype not in (*_HALF, torch.float32) or head_dim > 256:
         return None
     from ..gpu import tree_attention
 
-    return tree_attention.tree_attention
+    return partial(tree_attention.tree_attention, overlap=OVERLAP in names)
 
 
 def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[MaskedKernel, TailKernel, str]:

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch.nn import functional
 
-from ..gpu.choice import chosen
+from ..gpu.choice import OVERLAP, chosen
 from ..native.products import NativeProduct, fits, has_native
 
 Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
@@ -24,10 +24,11 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
         return NativeProduct(weight, bias)
     if packs(weight.device, weight.dtype):
         return _packed(weight, bias)
-    if "products" in chosen(weight.device, weight.dtype):
+    kernels = chosen(weight.device, weight.dtype)
+    if "products" in kernels:
         from ..gpu.products import Product
 
-        return Product(weight, bias)
+        return Product(weight, bias, overlap=OVERLAP in kernels)
 
     def plain(x: torch.Tensor) -> torch.Tensor:
         return functional.linear(x, weight, bias)

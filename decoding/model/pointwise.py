@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch.nn.functional import rms_norm, silu
 
+from ..gpu.choice import OVERLAP
 from .attention import Merge, merge
 from .config import Shape
 from .rotation import Normalise, StepRotation, fused, unfused
@@ -29,19 +30,19 @@ class Pointwise:
 
 def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: frozenset[str]) -> Pointwise:
     """Choose the operations of a model. Kernels are imported here, because not every machine has Triton."""
-    operations = _by_torch(shape, device, dtype)
+    operations, overlap = _by_torch(shape, device, dtype), OVERLAP in kernels
     if "norm" in kernels:
         from ..gpu.norm import norm as add_norm
 
-        operations = replace(operations, norm=partial(add_norm, eps=shape.eps))
+        operations = replace(operations, norm=partial(add_norm, eps=shape.eps, overlap=overlap))
     if "rotary" in kernels:
         from ..gpu.rotary import rotary
 
-        operations = replace(operations, rotation=fused(partial(rotary, eps=shape.eps)))
+        operations = replace(operations, rotation=fused(partial(rotary, eps=shape.eps, overlap=overlap)))
     if "swiglu" in kernels:
         from ..gpu.swiglu import swiglu as fused_swiglu
 
-        operations = replace(operations, swiglu=fused_swiglu)
+        operations = replace(operations, swiglu=partial(fused_swiglu, overlap=overlap))
     if "merge" in kernels:
         from ..gpu.merge import merge_parts
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import linear
 
-from ..gpu.choice import chosen
+from ..gpu.choice import OVERLAP, chosen
 from .linear import Linear
 
 FEW = 4  # rows
@@ -22,10 +22,11 @@ _LARGEST = 127  # symmetric: -128 is not used
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
     """Make a product with `weight`, which is rounded to eight bits."""
     codes, scales = rounded(weight)
-    if "int8" in chosen(weight.device, weight.dtype):
+    kernels = chosen(weight.device, weight.dtype)
+    if "int8" in kernels:
         from ..gpu.products import Product
 
-        return Product(codes, bias, scales)
+        return Product(codes, bias, scales, OVERLAP in kernels)
     kernel = torch.ops.aten._weight_int8pack_mm
     few = FEW if weight.dtype != torch.float64 else 0  # a dtype that the kernel does not take
     # On CUDA the kernel computes in float32 and would convert the scales every time.

@@ -12,7 +12,7 @@ import torch
 
 from decoding.errors import ModelError
 from decoding.gpu import choice
-from decoding.gpu.choice import KERNELS, PREFERRED, VARIABLE, chosen, in_words
+from decoding.gpu.choice import KERNELS, OVERLAP, PREFERRED, VARIABLE, chosen, in_words
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
@@ -45,6 +45,20 @@ def test_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "nrom")
     with pytest.raises(ModelError, match=r"SPECSCOPE_FUSED must be .* not 'nrom'"):
         chosen(CPU)
+
+
+def test_launches_overlap_only_where_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Ampere device would refuse the launch, and a header must not claim it."""
+    words = ", norm in Triton"
+    for capability, overlaps in (((8, 0), False), ((8, 9), False), ((9, 0), True), ((12, 0), True)):
+        device(monkeypatch, capability, lambda device: None)
+        for asked, names in (("", PREFERRED), ("all", {*KERNELS})):
+            monkeypatch.setenv(VARIABLE, asked)
+            assert chosen(CUDA, torch.bfloat16) == names, "not before it has been measured"
+        monkeypatch.setenv(VARIABLE, f"norm,{OVERLAP}")
+        assert chosen(CUDA, torch.bfloat16) == {"norm"} | ({OVERLAP} if overlaps else set())
+        in_turn = ", each starting while the one before ends" if overlaps else ""
+        assert in_words(CUDA, torch.bfloat16) == words + in_turn
 
 
 def test_an_old_device_keeps_torchs_operations(monkeypatch: pytest.MonkeyPatch) -> None:

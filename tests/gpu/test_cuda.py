@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.gpu_shapes import llama, random_model
 from decoding.engine import Engine
 from decoding.errors import ModelError
+from decoding.gpu.choice import OVERLAP, PREFERRED, chosen
+from decoding.gpu.choice import VARIABLE as FUSED
 from decoding.methods import METHODS
 from decoding.model import graphs, kernels
 from decoding.model.captured import SAME_ROWS, PassRows, PassSpec, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.graphs import Recorder
 from decoding.model.linear import linear
+from decoding.model.loading import decoder_of
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.ranking import likeliest
 from tests import families
@@ -254,6 +258,28 @@ def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
             assert torch.equal(got.logits, expected[-1][:5]) and torch.equal(got.hidden, expected[-2][:5])
         session.commit([0, 1])
     assert model.recorder.failed is None
+
+
+@torch.inference_mode()
+def test_overlapping_launches_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that reads before the one in front of it has written reads what was there before."""
+    weights, made = random_model(llama(4096, 1024, 2816, 6, 16, 4), "cuda"), list[list[torch.Tensor]]()
+    for names in (PREFERRED, {*PREFERRED, OVERLAP}):
+        monkeypatch.setenv(FUSED, ",".join(sorted(names)))
+        if OVERLAP in names and OVERLAP not in chosen(torch.device("cuda", 0), torch.bfloat16):
+            pytest.skip("launches overlap on Hopper and later")
+        model = decoder_of(weights)
+        session, logits = model.open(1024, 64), list[torch.Tensor]()
+        session.reset(1)
+        numbers = torch.Generator().manual_seed(0)
+        for turn in range(120):
+            rows = (1, 1, 5, 16, 40, 1, 64)[turn % 7]
+            tokens = torch.randint(0, 4096, (rows,), generator=numbers).tolist()
+            logits.append(session.read(tokens, tuple(range(-1, rows - 1))).logits.clone())
+            session.commit(range(min(rows, 4)))
+        assert isinstance(model, Decoder) and model.recorder is not None and model.recorder.failed is None
+        made.append(logits)
+    assert all(torch.equal(one, other) for one, other in zip(*made, strict=True))
 
 
 def test_graphs_are_recorded_after_all_others_have_gone() -> None:

@@ -86,7 +86,7 @@ class Pretended(TorchDispatchMode):
 
     def launch(self, *inputs: Any, **options: Any) -> None:
         """Stand for a kernel in Triton."""
-        self._launched("triton")
+        self._launched("triton, overlapping" if options.get("launch_pdl") else "triton")
         devices = {each.device for each in inputs if isinstance(each, torch.Tensor)}
         assert len(devices) == 1 and next(iter(devices)).type == "cuda"
 

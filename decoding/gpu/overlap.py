@@ -1,0 +1,49 @@
+"""Lets a kernel start before the one in front of it has ended: programmatic dependent launch, on Hopper and later.
+
+Between two kernels of a step a device idles for about a microsecond. A kernel that is launched so may start as soon as
+every program of the kernel before it has started. Then it must wait before it reads what another kernel writes, or
+writes anything itself. Each of them waits in every program, so that waiting for the kernel before is waiting for all.
+Only a model's weights may be asked for earlier, since no kernel writes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+
+def overlapping(overlap: bool, device: torch.device) -> dict[str, Any]:
+    """Return the options of a launch; the interpreter, on the CPU, runs one kernel after the other."""
+    overlap = overlap and device.type != "cpu"
+    return {"OVERLAP": overlap, **({"launch_pdl": True} if overlap else {})}
+
+
+@triton.jit
+def take_turn(OVERLAP: tl.constexpr):
+    """Let the next kernel start, and wait for the end of those before."""
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+
+
+@triton.jit
+def request(rows, SIZE: tl.constexpr, LANES: tl.constexpr):
+    """Ask for the first `SIZE` numbers of each row of weights, (N,) pointers, to be brought into the L2 cache.
+
+    `LANES` threads share a row. Rows begin at multiples of 16 bytes, which is also what a request is counted in.
+    """
+    width: tl.constexpr = rows.dtype.element_ty.primitive_bitwidth // 8
+    each: tl.constexpr = SIZE * width // LANES // 16 * 16
+    if each > 0:
+        at = rows[:, None] + (tl.arange(0, LANES) * (each // width))[None, :]
+        tl.inline_asm_elementwise(
+            "cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, 0;",
+            "=r,l,r",
+            [at, tl.full(at.shape, each, tl.int32)],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
