@@ -114,7 +114,7 @@ def tuning(
         "autoregressive_tokens_per_second": plain,
         "speedup_vs_autoregressive": speed / plain,
         "faster_on": sum(gain > 0 for gain in gains),
-        "too_close": len(gains) > 1 and not _is_ahead(gains, _CLOSE),
+        "too_close": len(gains) > 1 and (_lead(gains) if speed > plain else -_lead(gains)) < _CLOSE,
         "disturbed_runs": race.disturbed,
         "tokens": race.tokens,
         "grid_tokens": len(racers) * len(ids) * budget,
@@ -204,7 +204,7 @@ class _Race:
             yield from self._answer(what, [base, *racers], self._budget, math.inf)
             if compared >= fewest:
                 racers = [max(racers, key=Racer.speed)]
-                if _is_ahead(_gains(racers[0], base, compared), _SURE):
+                if abs(_lead(_gains(racers[0], base, compared))) >= _SURE:
                     break
         return max(racers, key=Racer.speed), compared
 
@@ -256,9 +256,12 @@ def _gains(racer: Racer, base: Racer, last: int) -> list[float]:
     return [math.log(_speed([run]) / _speed([plain])) for run, plain in pairs if run.decode_tokens]
 
 
-def _is_ahead(gains: Sequence[float], errors: float) -> bool:
-    """Return whether one of two is faster by so many standard errors."""
-    return len(gains) > 1 and abs(statistics.fmean(gains)) >= errors * statistics.stdev(gains) / math.sqrt(len(gains))
+def _lead(gains: Sequence[float]) -> float:
+    """Return by how many standard errors the gains are above nothing; a single one is by none."""
+    if len(gains) < 2:
+        return 0.0
+    mean, error = statistics.fmean(gains), statistics.stdev(gains) / math.sqrt(len(gains))
+    return mean / error if error else math.copysign(math.inf, mean) if mean else 0.0
 
 
 def _row(racer: Racer) -> dict[str, JSON]:

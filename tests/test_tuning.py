@@ -88,6 +88,23 @@ def test_the_final_goes_on_until_it_is_clear_who_wins(monkeypatch: pytest.Monkey
     assert report["speculate"] == (report["speedup_vs_autoregressive"] > 1)
 
 
+def test_a_gain_on_one_long_answer_is_too_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tokens of all answers come a little faster, and all answers but the long one slower."""
+    _clock(monkeypatch, {1: 1.0, 2: 1.0}, lambda: 1.0)
+    first = list[int]()
+
+    def run(*given: Any) -> MeasuredRun:
+        _, method, _, _, ids, budget, _, _ = given
+        first.extend(() if first else ids)
+        later, plain = (budget - 1, 1.05) if ids == first else (3, 0.9)
+        seconds = later * (plain if method == "autoregressive" else 1.0)
+        return MeasuredRun((0,) * (1 + later), 1 + later, 0.0, seconds, later)
+
+    monkeypatch.setattr(tuning, "timed_run", run)
+    report = tune(toy(), "jacobi", [f"Day {day}" for day in range(36)], max_new_tokens=1000)
+    assert report["faster_on"] == 1 < report["compared"] and report["speculate"] and report["too_close"]
+
+
 def test_a_slow_candidate_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a few would take longer than all others together."""
     lengths = _clock(monkeypatch, {1: 1.0, 2: 1.0, 3: 1.0, 4: 10.0}, lambda: 1.0)

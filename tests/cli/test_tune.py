@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import cli.tune
+from analysis.tuning import tune
 
 from .conftest import Command
 
@@ -28,6 +32,17 @@ def test_json_keeps_its_contract(command: Command) -> None:
     assert bench["rows"][1]["params"] == report["params"]
     shown = command(*TOY)
     assert shown.code == 0 and "autoregressive decoding" in shown.out and report["saved"] in shown.out
+
+
+@pytest.mark.parametrize("close", [True, False])
+def test_a_gain_within_chance_is_called_close(command: Command, monkeypatch: pytest.MonkeyPatch, close: bool) -> None:
+    """A reader must not take one hundredth for a finding, nor doubt twice the speed."""
+
+    def tuned(*given: Any, **options: Any) -> Any:
+        return {**tune(*given, **options), "too_close": close}
+
+    monkeypatch.setattr(cli.tune, "tune", tuned)
+    assert command(*TOY).out.count("prompts: too close to call") == close
 
 
 @pytest.mark.parametrize(
