@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .accept import AcceptanceRule, Remainder, longest, positions, residual, typical_shares
-from .model.download import fetch
+from .model.download import fetch, fetching
 from .model.queued_tree import closure_on, deepest, depths_on
 from .model.upload import upload
 from .queued import Proposal, QueuedDraft
@@ -108,19 +108,29 @@ class Judge:
         `fit` decides which nodes of a draft that was still being written may be accepted.
         """
         numbers = self.numbers(logits, hidden, Uploaded(self._proposal, self.uniforms, logits.device))
-        return self._decided(fetch(*numbers, *self._beside), fit)
+        return self.decide_by(fetch(*numbers, *self._beside), fit)
 
-    def decide_by(self, judged: Judged, fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
-        """Decide by numbers that have come with the pass."""
-        flat, *beside = fetch(judged.flat, *self._beside)
-        return self._decided([*judged.split(flat), *beside], fit)
+    def ask(self, judged: Judged) -> Callable[[], Sequence[Sequence[float]]]:
+        """Have the numbers fetched that have come with the pass; return what waits for them."""
+        fetched = fetching(judged.flat, *self._beside)
+
+        def wait() -> Sequence[Sequence[float]]:
+            flat, *beside = fetched()
+            return [*judged.split(flat), *beside]
+
+        return wait
+
+    def written(self, judged: Judged) -> torch.Tensor:  # (1,)
+        """Return the token that follows the root of a draft without guesses, while only the device knows it."""
+        before = 0 if self._rule.sampling.greedy else sum(judged.sizes[:2])
+        return judged.flat[before : before + 1].long()
 
     def likeliest(self, judged: Judged) -> list[int]:
         """Fetch the likeliest token at every node."""
         size, (ids, faults, *_) = len(self._proposal.parents), judged.split(*fetch(judged.flat))
         return checked(ids[:size], faults[:size])
 
-    def _decided(self, fetched: Sequence[Sequence[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
+    def decide_by(self, fetched: Sequence[Sequence[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
         """Decide by the numbers, of which there may be more rows than there are nodes."""
         size, numbers = len(self._proposal.parents), iter(fetched)
         drafted = [next(numbers) for _ in self._inside]

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 
 import torch
 
 from .types import Timing
+
+
+class Mark:
+    """A moment: on CUDA the one at which the device is through with all that it has been given to do."""
+
+    def __init__(self, stream: torch.cuda.Stream | None) -> None:
+        self._moment = time.perf_counter() if stream is None else 0.0
+        self._event: torch.cuda.Event | None = None
+        if stream is not None:
+            self._event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            self._event.record(stream)
+
+    def until(self, later: Mark) -> float:
+        """Return the seconds to a later moment, which must have passed."""
+        if self._event is None:
+            return later._moment - self._moment
+        assert later._event is not None
+        return float(self._event.elapsed_time(later._event)) / 1000
 
 
 class Clock:
@@ -20,9 +37,10 @@ class Clock:
         self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         self._start = time.perf_counter()
         self._spent = {"draft": 0.0, "forward": 0.0, "accept": 0.0, "commit": 0.0}
-        self._events: list[torch.cuda.Event] = []  # at the start, before the target's pass, and after it
+        self._marks = [] if self._stream is None else [Mark(self._stream)]  # before and after the target's pass, too
         self._drafting = 0.0  # time that the host took to queue the work between the first two
-        self._mark()
+        self._waited = 0.0  # for the device
+        self.ahead: Sequence[Mark] = ()  # before and after the step's pass, where the step before had queued it
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -40,23 +58,34 @@ class Clock:
             return
         self._drafting = self._spent["draft"]
         begin = time.perf_counter()
-        self._mark()
+        self._marks.append(Mark(self._stream))
         yield
-        self._mark()
+        self._marks.append(Mark(self._stream))
         self._spent["forward"] += time.perf_counter() - begin
 
-    def _mark(self) -> None:
-        if self._stream is not None:
-            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record(self._stream)
-            self._events.append(event)
+    @contextmanager
+    def next_pass(self) -> Iterator[list[Mark]]:
+        """Mark the beginning and the end of the next step's pass, for the `ahead` of its clock."""
+        marks = [Mark(self._stream)]
+        yield marks
+        marks.append(Mark(self._stream))
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block as waiting for the device."""
+        begin = time.perf_counter()
+        yield
+        self._waited += time.perf_counter() - begin
 
     def stop(self) -> Timing:
-        """Return the step's timing. Acceptance has brought tokens to the host by then, so the events have passed."""
+        """Return the step's timing. Acceptance has brought tokens to the host by then, so the marks have passed."""
         total = time.perf_counter() - self._start
         spent = self._spent
-        if len(self._events) == 3:
-            drafted, read = (a.elapsed_time(b) / 1000 for a, b in pairwise(self._events))
+        if self.ahead:
+            total = self._beside_the_pass(total)
+        elif len(self._marks) == 3:
+            start, before, after = self._marks
+            drafted, read = start.until(before), before.until(after)
             queued = self._drafting + spent["forward"]
             spent["accept"] -= max(0.0, drafted + read - queued)  # the host waited for this inside the accept phase
             spent["accept"], spent["forward"] = max(0.0, spent["accept"]), read
@@ -68,3 +97,17 @@ class Clock:
             commit_ms=round(spent["commit"] * 1000, 4),
             total_ms=round(total * 1000, 4),
         )
+
+    def _beside_the_pass(self, total: float) -> float:
+        """Set the phases of a step whose pass the device was at while the host did other things; return its time.
+
+        That is at least the pass's. Of the host's work counts what took longer than the pass.
+        """
+        before, after = self.ahead
+        spent, read = self._spent, before.until(after)
+        spent["accept"] = max(0.0, spent["accept"] - self._waited)
+        worked, longer = sum(spent.values()), max(0.0, total - read)
+        for name in spent:
+            spent[name] *= min(1.0, longer / worked) if worked else 0.0
+        spent["forward"] = read
+        return read + longer

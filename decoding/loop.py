@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from .accept import AcceptanceRule, OneByOne
 from .accept_at_once import Judge
-from .clock import Clock
+from .clock import Clock, Mark
 from .codec import Codec
 from .drafting.drafter import Drafter
 from .drafting.eagle import FeatureDrafter
@@ -23,7 +23,7 @@ from .errors import ParamError
 from .methods import Context, Method
 from .model.download import waits
 from .model.seam import Seam
-from .model.session import FirstLayers, JudgingSession, LayerStates, Model, Session, TreeSession
+from .model.session import FirstLayers, JudgingSession, LayerStates, Model, Reading, Session, TreeSession
 from .model.tree_reader import TreeReader
 from .outlook import Outlook
 from .parts.draft_vocabulary import drafted_by
@@ -36,6 +36,13 @@ from .trace import columns as record
 from .types import Draft, Role, Step, Verdict
 
 
+class QueuedPass(NamedTuple):
+    """The next step's pass, which the device may begin before the host knows the token that it reads."""
+
+    reading: Reading | None
+    marks: Sequence[Mark]
+
+
 class Loop:
     """The state of a run between two steps."""
 
@@ -43,6 +50,7 @@ class Loop:
         self, request: Request, model: Model, session: Session, draft: Session | None, drafts_on: Model, codec: Codec
     ) -> None:
         self._request, self._device, self._session = request, model.device, session
+        self._vocabulary = model.card.vocabulary
         self._seam = Seam(session, len(request.prompt))
         self._largest = min(request.largest_step, model.step_rows or request.largest_step)
         self._chunk = min(request.prefill_chunk, self._largest)
@@ -62,6 +70,7 @@ class Loop:
         full = request.record == "full" or self._sampler.penalises
         self._judges = waits(model.device) and isinstance(session, JudgingSession) and session.judges and not full
         self._guesses = "hidden" in request.method.needs
+        self._queued: QueuedPass | None = None
         self._outlook: Outlook | None = None  # of the step's nodes, which a full record on a CPU uses again
 
     @torch.inference_mode()
@@ -72,22 +81,33 @@ class Loop:
         clock, start = Clock(self._device), len(self._text)
         with clock.phase("draft"):
             proposal = self._propose(start)
-        with clock.forward():
-            missing, room = self._text[self._session.length : -1], self._room(proposal)
-            judge = self._judge_in_pass(proposal) if self._judges and not missing else None
-            reading = self._reader.read(missing, proposal, room, self._stop_asked, judge=judge)
+        queued, self._queued = self._queued, None
+        missing = self._text[self._session.length : -1]
+        if queued is not None:
+            reading, clock.ahead = queued
+            judge = self._judge_in_pass(proposal)
+        else:
+            with clock.forward():
+                judge = self._judge_in_pass(proposal) if self._judges and not missing else None
+                reading = self._reader.read(missing, proposal, self._room(proposal), self._stop_asked, judge=judge)
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
             logits = self._penalised(reading.logits, proposal)
             if judge is not None and reading.judged is not None:
-                draft, verdict = judge.decide_by(reading.judged, self._fit)
+                answers = judge.ask(reading.judged)
+                if not self._method.drafts and self._stops.left > 1 and not self._seam.lies_ahead:
+                    self._queued = self._queue(judge.written(reading.judged), proposal, clock)
+                with clock.waiting():
+                    numbers = answers()
+                draft, verdict = judge.decide_by(numbers, self._fit)
             else:
                 draft, verdict = self._judge(proposal, logits, reading.hidden)
             emitted, finish = self._stops.cut(verdict.emitted)
             verdict = replace(verdict, path=verdict.path[: len(emitted) + 1], emitted=emitted)
         with clock.phase("commit"):
-            self._reader.commit(verdict.path[: len(emitted)])  # all but the last token, which is the next root
+            if self._queued is None:
+                self._reader.commit(verdict.path[: len(emitted)])  # all but the last token, which is the next root
             self._text.extend(emitted)
             self._sampler.extend(emitted)
         with clock.phase("draft"):
@@ -131,7 +151,7 @@ class Loop:
         """Decide which guesses are accepted."""
         if isinstance(proposal, QueuedDraft) or waits(self._device):
             return self._judge_at_once(proposal).decide(logits, hidden, self._fit)
-        sampler, rule = self._sampler, self._rule
+        sampler, rule = self._sampler, self._rule()
         if self._request.record == "full":
             self._outlook = sampler.outlook(logits)
         ranked = list[list[int]]()  # the likeliest tokens at every node, if the method asks for them
@@ -144,22 +164,30 @@ class Loop:
         answers = OneByOne(proposal, rule, lambda nodes: sampler.probabilities(logits[nodes]), argmax)
         return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked, tested=rule.tested)
 
+    def _queue(self, token: torch.Tensor, root: Proposal, clock: Clock) -> QueuedPass:  # (1,)
+        """Commit a root without guesses, and have the device read the token after it."""
+        assert isinstance(self._session, JudgingSession)
+        self._reader.commit([0])
+        with clock.next_pass() as marks:
+            judge = Judge(root, self._rule(ahead=1))
+            token = token.clamp_(max=self._vocabulary - 1)  # a draw from what is no number may be anything
+            return QueuedPass(self._session.read(token, root.parents, judge=judge), marks)
+
     def _judge_at_once(self, proposal: Proposal) -> Judge:
         """Return the judge for a device that answers in one copy."""
         method = self._method
         guess = method.guess if self._guesses else None
-        return Judge(proposal, self._rule, guess, method.guess_key, self._request.params.ranked)
+        return Judge(proposal, self._rule(), guess, method.guess_key, self._request.params.ranked)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
         """Return the judge if every step asks it the same, so that it can be recorded with the target's pass."""
         judge = self._judge_at_once(proposal)
         return None if judge.key is None else judge
 
-    @property
-    def _rule(self) -> AcceptanceRule:
-        """Return the rule for the next step."""
+    def _rule(self, ahead: int = 0) -> AcceptanceRule:
+        """Return the rule for the next step, or for one after so many further tokens."""
         request, sampler = self._request, self._sampler
-        position = len(self._text) - len(request.prompt) + request.written
+        position = len(self._text) - len(request.prompt) + request.written + ahead
         return AcceptanceRule(sampler.sampling, sampler.draws, position, request.params.typical)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:

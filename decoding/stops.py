@@ -11,7 +11,7 @@ class Stops:
     """Cuts each step's tokens where decoding one at a time would have stopped."""
 
     def __init__(self, budget: int, end_tokens: frozenset[int], strings: tuple[str, ...], decode: Decode) -> None:
-        self._left = budget
+        self.left = budget  # tokens
         self._end_tokens = end_tokens
         self._strings = strings
         self._decode = decode
@@ -24,12 +24,12 @@ class Stops:
         cut: list[int] = []
         for token in emitted:
             cut.append(token)
-            self._left -= 1
+            self.left -= 1
             if token in self._end_tokens:
                 return tuple(cut), "end_of_text"
             if self._strings and self._meets_string(token):
                 return tuple(cut), "stop"
-            if self._left == 0:
+            if self.left == 0:
                 return tuple(cut), "length"
         return tuple(cut), None
 

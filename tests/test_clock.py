@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from decoding.clock import Clock
+from decoding.types import Timing
 
 
 class Event:
@@ -46,3 +47,35 @@ def test_a_pass_is_timed_on_the_stream_of_its_own_device(monkeypatch: pytest.Mon
     timing = clock.stop()
     assert Event.streams == ["stream of cuda:1"] * 3
     assert (timing.draft_ms, timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 20.0, 5.0, 45.0)
+
+
+def _of_a_queued_pass(monkeypatch: pytest.MonkeyPatch, waited: float, decided: float, between: float) -> Timing:
+    """Time a step whose pass, of 20 ms on the device, was queued by the step before, so many seconds earlier."""
+    Event.streams = []
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: "a stream")
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    before = Clock(torch.device("cuda"))
+    with before.next_pass() as marks:
+        pass
+    now += between
+    clock = Clock(torch.device("cuda"))
+    clock.ahead = marks
+    with clock.phase("accept"):
+        with clock.waiting():
+            now += waited
+        now += decided
+    return clock.stop()
+
+
+def test_a_pass_that_was_queued_ahead_hides_the_hosts_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device was at it while the host decided on the step before; no step is shorter than its pass."""
+    timing = _of_a_queued_pass(monkeypatch, waited=0.018, decided=0.002, between=0.002)
+    assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 0.0, 20.0)
+    # Somebody who took a second between two steps has not made them faster.
+    timing = _of_a_queued_pass(monkeypatch, waited=0.0, decided=0.002, between=1.0)
+    assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 0.0, 20.0)
+    # Nor is the host's work nothing where it takes longer than the pass.
+    timing = _of_a_queued_pass(monkeypatch, waited=0.0, decided=0.035, between=0.035)
+    assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 15.0, 35.0)

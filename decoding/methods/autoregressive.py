@@ -28,6 +28,7 @@ class Autoregressive(Method):
     label = "Autoregressive"
     paper = "the ordinary way"
     Params = AutoregressiveParams
+    drafts = False
 
     def __init__(self, context: Context, params: AutoregressiveParams) -> None:
         self._context = context

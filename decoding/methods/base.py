@@ -66,6 +66,7 @@ class Method(ABC):
     # Capabilities of the engine ("hidden", "early_exit", "features") and parts that it must have been loaded with
     # ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
+    drafts: ClassVar[bool] = True  # False: it never proposes more than the root
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document as well
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 
 import torch
@@ -18,9 +18,28 @@ def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[floa
 
     Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
     """
+    return fetching(*tensors, decimals=decimals)()
+
+
+def fetching(*tensors: torch.Tensor, decimals: int | None = None) -> Callable[[], list[list[float]]]:
+    """Have the device copy what `fetch` returns; return what waits for it. The tensors may then be written again."""
     parts = [tensor.reshape(-1).double() for tensor in tensors]
     flat = torch.cat(parts) if len(parts) > 1 else parts[0]
-    return _lists(_on_the_host(flat if decimals is None else flat.round(decimals=decimals)), parts)
+    if decimals is not None:
+        flat = flat.round(decimals=decimals)
+    if flat.device.type != "cuda":
+        lists = _lists(flat.cpu(), parts)
+        return lambda: lists
+    # A copy into unpinned memory waits inside of torch, where it looks like a wait by mistake.
+    host = torch.empty(flat.shape, dtype=flat.dtype, pin_memory=True)
+    host.copy_(flat, non_blocking=True)
+    copied = torch.cuda.current_stream(flat.device).record_event()
+
+    def wait() -> list[list[float]]:
+        copied.synchronize()
+        return _lists(host, parts)
+
+    return wait
 
 
 def split(numbers: list[float], sizes: Iterable[int]) -> list[list[float]]:
@@ -30,13 +49,3 @@ def split(numbers: list[float], sizes: Iterable[int]) -> list[list[float]]:
 
 def _lists(numbers: torch.Tensor, parts: Sequence[torch.Tensor]) -> list[list[float]]:
     return split(numbers.tolist(), (part.numel() for part in parts))
-
-
-def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
-    if numbers.device.type != "cuda":
-        return numbers.cpu()
-    # A copy into unpinned memory waits inside of torch, where it looks like a wait by mistake.
-    host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-    host.copy_(numbers, non_blocking=True)
-    torch.cuda.current_stream(numbers.device).record_event().synchronize()
-    return host

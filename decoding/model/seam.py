@@ -17,6 +17,11 @@ class Seam:
         # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
         self._last = session.seam if session.seam is not None and prompt_length <= session.seam else None
 
+    @property
+    def lies_ahead(self) -> bool:
+        """Return whether the text, if it goes on, will have to be read anew."""
+        return self._last is not None
+
     def crossed(self, text_length: int) -> bool:
         """Return whether the text has just outgrown the seam. Then all of it is to be read anew."""
         if self._last is None or text_length <= self._last:

@@ -11,7 +11,7 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
-    from .captured import Judged
+    from .captured import Judged, PassJudge
     from .queued_tree import Parents
     from .upload import Tokens
 
@@ -75,7 +75,18 @@ class Session(TreeSession, Protocol):
 class JudgingSession(Session, Protocol):
     """A session that may run a judge with a pass; if not, it answers as usual."""
 
-    judges: bool  # whether judges are of use; then `read` and `resume` take one as `judge`
+    judges: bool  # whether judges are of use; then `resume` takes one as well
+
+    def read(
+        self,
+        tokens: Tokens,
+        parents: Parents,
+        skip: int = 0,
+        only: Sequence[int] | None = None,
+        judge: PassJudge | None = None,
+    ) -> Reading:
+        """As in `TreeSession`."""
+        ...
 
 
 @runtime_checkable
