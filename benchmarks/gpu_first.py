@@ -23,11 +23,11 @@ _COMPILED = "--ignore=tests/gpu/test_compilation.py"  # compiles for devices tha
 def stages(device: str, shapes: str, out: Path) -> list[tuple[str, int, list[str]]]:
     """List the stages: a name, the seconds that it may take, and the arguments of Python."""
     measure = ["-m", "benchmarks.gpu", "--device", device, "--out"]
-    compared = "as usual,no kernels of ours,all kernels of ours,overlapping launches,all overlapping"
+    compared = "as usual,overlapping launches,all kernels of ours,all overlapping"
     settings = ["--settings", compared, "--probe"]
     small = ["--contexts", "40", "--nodes", "1,8"] if device == "cpu" else []
     return [
-        ("speed", 230, [*measure, str(out / "speed"), "--shapes", shapes, "--models", "none", *settings, *small]),
+        ("speed", 240, [*measure, str(out / "speed"), "--shapes", shapes, "--models", "none", *settings, *small]),
         ("tests", 150, [*_PYTEST, _COMPILED, "tests/gpu", "-n", str(min(12, os.cpu_count() or 1))]),
         ("methods", 60, [*measure, str(out / "methods"), "--shapes", "none", "--models", "pocket", "--limit", "3"]),
     ]
