@@ -39,7 +39,7 @@ from .types import Draft, Role, Step, Verdict
 class QueuedPass(NamedTuple):
     """The next step's pass, which the device may begin before the host knows the token that it reads."""
 
-    reading: Reading | None
+    reading: Reading
     marks: Sequence[Mark]
 
 
@@ -82,10 +82,11 @@ class Loop:
         with clock.phase("draft"):
             proposal = self._propose(start)
         queued, self._queued = self._queued, None
-        missing = self._text[self._session.length : -1]
-        if queued is not None:
-            reading, clock.ahead = queued
-            judge = self._judge_in_pass(proposal)
+        missing, alone = self._text[self._session.length : -1], len(proposal.parents) == 1
+        reading: Reading | None
+        if queued is not None and alone:  # what is queued in vain writes where the next pass does
+            reading, judge = queued.reading, self._judge_in_pass(proposal)
+            clock.ahead = queued.marks if reading.judged is not None else ()  # else the host launched all of it before
         else:
             with clock.forward():
                 judge = self._judge_in_pass(proposal) if self._judges and not missing else None
@@ -96,7 +97,7 @@ class Loop:
             logits = self._penalised(reading.logits, proposal)
             if judge is not None and reading.judged is not None:
                 answers = judge.ask(reading.judged)
-                if not self._method.drafts and self._stops.left > 1 and not self._seam.lies_ahead:
+                if alone and not self._method.drafts and self._stops.left > 1 and not self._seam.lies_ahead:
                     self._queued = self._queue(judge.written(reading.judged), proposal, clock)
                 with clock.waiting():
                     numbers = answers()
@@ -169,15 +170,15 @@ class Loop:
         assert isinstance(self._session, JudgingSession)
         self._reader.commit([0])
         with clock.next_pass() as marks:
-            judge = Judge(root, self._rule(ahead=1))
+            judge = self._judge_at_once(root, ahead=1)
             token = token.clamp_(max=self._vocabulary - 1)  # a draw from what is no number may be anything
             return QueuedPass(self._session.read(token, root.parents, judge=judge), marks)
 
-    def _judge_at_once(self, proposal: Proposal) -> Judge:
+    def _judge_at_once(self, proposal: Proposal, ahead: int = 0) -> Judge:
         """Return the judge for a device that answers in one copy."""
         method = self._method
         guess = method.guess if self._guesses else None
-        return Judge(proposal, self._rule(), guess, method.guess_key, self._request.params.ranked)
+        return Judge(proposal, self._rule(ahead), guess, method.guess_key, self._request.params.ranked)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
         """Return the judge if every step asks it the same, so that it can be recorded with the target's pass."""

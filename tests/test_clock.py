@@ -76,6 +76,9 @@ def test_a_pass_that_was_queued_ahead_hides_the_hosts_work(monkeypatch: pytest.M
     # Somebody who took a second between two steps has not made them faster.
     timing = _of_a_queued_pass(monkeypatch, waited=0.0, decided=0.002, between=1.0)
     assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 0.0, 20.0)
+    # The host's work beside a pass is what it did, not how long it waited for other work of the device.
+    timing = _of_a_queued_pass(monkeypatch, waited=0.045, decided=0.005, between=0.0)
+    assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 5.0, 50.0)
     # Nor is the host's work nothing where it takes longer than the pass.
     timing = _of_a_queued_pass(monkeypatch, waited=0.0, decided=0.035, between=0.035)
     assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 15.0, 35.0)

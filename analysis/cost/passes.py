@@ -48,6 +48,13 @@ class WrongGuesses(Method):
     def __init__(self, context: Context, params: object) -> None:
         self._context, self._step = context, 0
 
+    @property
+    def drafts(self) -> bool:
+        """Return False where the next tree is its root alone, so that its step costs what autoregressive ones do."""
+        after = self._step + 1
+        known = after < len(self.trees) or len(self.trees) == 1
+        return not known or self.trees[after % len(self.trees)].rows > 1
+
     def propose(self) -> Draft:
         """Propose chains of token 0, which is hardly ever right."""
         k, w = self.trees[self._step % len(self.trees)]

@@ -61,8 +61,9 @@ def in_words(device: torch.device, dtype: torch.dtype) -> str:
     fused = [name for name in POINTWISE if name in names]
     if "products" in names:
         fused.append("products of few rows")
-    if fused:
-        return f", {', '.join(fused)} in Triton" + (", each starting while the one before ends" * (OVERLAP in names))
+    overlap = ", each kernel starting while the one before it ends" if OVERLAP in names and len(names) > 1 else ""
+    if fused or overlap:
+        return (f", {', '.join(fused)} in Triton" if fused else "") + overlap
     if not names and runs(device, dtype) and os.environ.get(VARIABLE) != "off":
         return f", without Triton ({failure(device)})"
     return ""

@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 from ..model.kernels import Mixed
+from .overlap import overlapping, take_turn
 
 _NUMBERS = 1024  # of a program
 
@@ -20,8 +21,9 @@ _NUMBERS = 1024  # of a program
 def _merge(
     values, sums, others, other_sums, out, pairs,
     value_head, value_row, sum_head, sum_row, other_head, other_row, other_sum_head, other_sum_row,
-    kv_heads: tl.constexpr, size: tl.constexpr, rows: tl.constexpr, block: tl.constexpr,
+    kv_heads: tl.constexpr, size: tl.constexpr, rows: tl.constexpr, block: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
+    take_turn(OVERLAP)
     pair = tl.program_id(0) * rows + tl.arange(0, rows)  # out is (N, kv_heads, D), neighbouring
     row, head, at = (pair // kv_heads).to(tl.int64), (pair % kv_heads).to(tl.int64), tl.arange(0, block)
     inside = pair < pairs
@@ -36,7 +38,7 @@ def _merge(
     tl.store(out + pair.to(tl.int64)[:, None] * size + at[None], mixed.to(out.dtype.element_ty), mask=whole)
 
 
-def merge_parts(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
+def merge_parts(one: Mixed, other: Mixed, query: torch.Tensor, overlap: bool = False) -> torch.Tensor:
     """Return the mixed values (T, repeats * kv_heads * D) of the rows of `query` (T, repeats * kv_heads, D)."""
     (values, sums), (others, other_sums) = one, other
     _, kv_heads, packed, size = values.shape
@@ -50,6 +52,6 @@ def merge_parts(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
         _merge[(triton.cdiv(pairs, rows),)](
             values, sums, others, other_sums, out, pairs,
             *values.stride()[1:3], *sums.stride()[1:], *others.stride()[1:3], *other_sums.stride()[1:],
-            kv_heads, size, rows, block, num_warps=4,
+            kv_heads, size, rows, block, num_warps=4, **overlapping(overlap, out.device),
         )  # fmt: skip
     return out.view(len(query), -1)

@@ -31,10 +31,12 @@ def take_turn(OVERLAP: tl.constexpr):
 
 @triton.jit
 def request(rows, SIZE: tl.constexpr, LANES: tl.constexpr):
-    """Ask for the first `SIZE` numbers of each row of weights, (N,) pointers, to be brought into the L2 cache.
+    """Let the next kernel start, and have the first `SIZE` numbers of rows of weights brought into the L2 cache.
 
-    `LANES` threads share a row. Rows begin at multiples of 16 bytes, which is also what a request is counted in.
+    `rows` are (N,) pointers, and `LANES` threads share a row. Rows begin at multiples of 16 bytes, which is also what a
+    request is counted in.
     """
+    tl.extra.cuda.gdc_launch_dependents()
     width: tl.constexpr = rows.dtype.element_ty.primitive_bitwidth // 8
     each: tl.constexpr = SIZE * width // LANES // 16 * 16
     if each > 0:

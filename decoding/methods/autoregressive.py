@@ -28,10 +28,14 @@ class Autoregressive(Method):
     label = "Autoregressive"
     paper = "the ordinary way"
     Params = AutoregressiveParams
-    drafts = False
 
     def __init__(self, context: Context, params: AutoregressiveParams) -> None:
         self._context = context
+
+    @property
+    def drafts(self) -> bool:
+        """Return False: there are never guesses."""
+        return False
 
     def propose(self) -> Draft:
         """Propose the root and no guess."""

@@ -66,12 +66,16 @@ class Method(ABC):
     # Capabilities of the engine ("hidden", "early_exit", "features") and parts that it must have been loaded with
     # ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
-    drafts: ClassVar[bool] = True  # False: it never proposes more than the root
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document as well
 
     @abstractmethod
     def __init__(self, context: Context, params: Any) -> None:
         """Start with a fresh context; `params` is an instance of this method's own Params."""
+
+    @property
+    def drafts(self) -> bool:
+        """Return whether the next proposal may hold guesses; if not, a device may begin its pass before it is made."""
+        return True
 
     @abstractmethod
     def propose(self) -> Proposal:

@@ -1,4 +1,4 @@
-"""Fetches small numbers from a device to the host, which waits for all that the device has been given to do."""
+"""Fetches small numbers from a device to the host, which waits for what the device was given to do before."""
 
 from __future__ import annotations
 

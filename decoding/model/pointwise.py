@@ -46,7 +46,7 @@ def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: f
     if "merge" in kernels:
         from ..gpu.merge import merge_parts
 
-        operations = replace(operations, merge=merge_parts)
+        operations = replace(operations, merge=partial(merge_parts, overlap=overlap))
     return operations
 
 

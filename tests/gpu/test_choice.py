@@ -57,8 +57,10 @@ def test_launches_overlap_only_where_they_can(monkeypatch: pytest.MonkeyPatch) -
             assert chosen(CUDA, torch.bfloat16) == names, "not before it has been measured"
         monkeypatch.setenv(VARIABLE, f"norm,{OVERLAP}")
         assert chosen(CUDA, torch.bfloat16) == {"norm"} | ({OVERLAP} if overlaps else set())
-        in_turn = ", each starting while the one before ends" if overlaps else ""
+        in_turn = ", each kernel starting while the one before it ends" if overlaps else ""
         assert in_words(CUDA, torch.bfloat16) == words + in_turn
+        monkeypatch.setenv(VARIABLE, f"attention,{OVERLAP}")
+        assert in_words(CUDA, torch.bfloat16) == in_turn
 
 
 def test_an_old_device_keeps_torchs_operations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,17 @@ from typing import Any
 import pytest
 import torch
 
+from analysis.cost.passes import WrongTree, measure_passes, step_ms
 from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.loop import Loop, QueuedPass
+from decoding.methods import Context
+from decoding.methods.autoregressive import Autoregressive, AutoregressiveParams
 from decoding.model import kernels
 from decoding.model.decoder import Decoder
+from decoding.model.decoder_session import DecoderSession
+from decoding.tree import Builder
+from decoding.types import Draft
 from tests.families import machine
 from tests.model.test_captured import recording, words
 from tests.test_at_once import far_away, said
@@ -33,8 +39,8 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[QueuedPass]:
     """List the passes that are queued ahead."""
     passes, queue = list[QueuedPass](), Loop._queue
 
-    def noted(*arguments: Any) -> QueuedPass:
-        passes.append(queue(*arguments))
+    def noted(*arguments: Any, **options: Any) -> QueuedPass:
+        passes.append(queue(*arguments, **options))
         return passes[-1]
 
     monkeypatch.setattr(Loop, "_queue", noted)
@@ -120,3 +126,72 @@ def test_what_is_no_number_ends_in_a_sentence(
         with pytest.raises(ModelError, match="not a number"):
             ours.generate(words(30), **options)
     assert len(queued) > 5
+
+
+class Guessing(Autoregressive):
+    """Claims to propose no guesses, and proposes one, always or now and then."""
+
+    name = "guessing"
+    every = 1
+
+    def __init__(self, context: Context, params: AutoregressiveParams) -> None:
+        super().__init__(context, params)
+        self._context, self._step = context, 0
+
+    def propose(self) -> Draft:
+        """Propose a guess that is mostly wrong."""
+        self._step += 1
+        if self._step % self.every:
+            return super().propose()
+        tree = Builder(self._context.text[-1])
+        tree.chain([7], ["guess"])
+        return tree.draft()
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_method_cannot_make_the_output_wrong(
+    every: int, make: Callable[[str], Engine], queued: list[QueuedPass], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says of its proposals decides what is queued, not what is read."""
+    plain, ours = make("llama"), make("llama")
+    monkeypatch.setattr(Guessing, "every", every)
+    expected = plain.generate(words(40), max_new_tokens=NEW, end_tokens=())
+    with far_away(monkeypatch):
+        next(recording(ours))
+        got = ours.generate(words(40), Guessing, max_new_tokens=NEW, end_tokens=())
+    assert got.ids == expected.ids and any(step.drafted for step in got.trace.steps)
+    assert (len(queued) > 5) == (every > 1)
+
+
+def test_a_pass_over_one_token_is_timed_as_autoregressive_decoding_takes_it(
+    make: Callable[[str], Engine], queued: list[QueuedPass], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What passes cost is told in steps of the baseline. Every tree is met several times in succession."""
+    ours = make("llama")
+    with far_away(monkeypatch):
+        next(recording(ours))
+        step_ms(ours, words(40), NEW, 1)
+        assert len(queued) > NEW - 5
+        queued.clear()
+        step_ms(ours, words(40), NEW, 3)
+        assert not queued
+        measure_passes(ours, 60, [WrongTree(1, 0), WrongTree(2, 2), WrongTree(1, 0), WrongTree(1, 4)], 2, 0)
+    assert 5 <= len(queued) <= 10
+
+
+def test_a_queued_pass_is_timed(make: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the reading of tokens moves: it is 20 ms, whether the host begins it early or not."""
+    ours, now, read = make("llama"), 0.0, DecoderSession.read
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        nonlocal now
+        now += 0.02
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(DecoderSession, "read", slow)
+    monkeypatch.setattr("decoding.clock.time.perf_counter", lambda: now)
+    with far_away(monkeypatch):
+        next(recording(ours))
+        steps = ours.generate(words(40), max_new_tokens=NEW, end_tokens=()).trace.steps
+    assert {step.timing.forward_ms for step in steps} == {20.0}
+    assert {step.timing.total_ms for step in steps[5:-1]} == {20.0}
