@@ -52,7 +52,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--runs",
         metavar="FOLDER",
-        help="a run folder, or a folder of them, that the Debug page lists besides the sample",
+        help="a run folder, or a folder of them, that the Debug tab lists besides the sample",
     )
     parser.add_argument(
         "--guardrails",

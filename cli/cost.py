@@ -41,7 +41,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         default=str(ROUNDS),
         metavar="N",
-        help=f"times that every pass is measured, and noisy ones again (default: {ROUNDS})",
+        help=f"how often to measure each pass; noisy ones are measured again (default: {ROUNDS})",
     )
     parser.add_argument("--again", action="store_true", help="measure again what was measured here before")
     parser.add_argument("--out", metavar="FILE", help="add the measurement to a file of this machine's costs")
@@ -130,7 +130,7 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
             cells[-1] += [number(row["rows_per_step"], ".1f"), number(row["tokens_per_step"], ".2f")]
         lines += columns_of(paint, cells)
     if "?" in "".join(lines[1:]):
-        lines.append(paint.dim("?: other processes disturbed it, or its times differ by more than 15%: --again"))
+        lines.append(paint.dim("?: disturbed by other processes, or times differ by more than 15%; --again repeats it"))
     if report["saved"]:
         lines.append(one_line(clean(f"saved in {report['saved']}")))
     return paint.fit("\n".join(lines))

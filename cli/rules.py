@@ -35,8 +35,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft-ms",
         metavar="X",
-        help="milliseconds of a drafted guess on that device; a step's, for trees and for methods without a drafter "
-        "(default: in proportion to the recorded passes)",
+        help="milliseconds to draft one guess on that device; for trees and for methods without a drafter, to draft a "
+        "whole step (default: in proportion to the recorded passes)",
     )
     parser.add_argument("--method", metavar="NAME", help="use only runs of this method")
     parser.add_argument("--setting", metavar="NAME", help="use only runs of this setting")

@@ -17,7 +17,7 @@ from .bench import columns_of, number, read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
-HELP = "find the settings of a method that are fastest on this machine, or that autoregressive decoding is faster"
+HELP = "find a method's fastest settings on this machine, or report that autoregressive decoding is faster"
 EXAMPLE = "python -m decoding tune --model pocket --method lookahead --limit 4"
 _SHOWN = 12  # settings in the table
 

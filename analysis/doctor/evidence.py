@@ -183,7 +183,7 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]], young: bool) -> Check
     if useless:
         learning = young and all(change.moved <= _QUIET * change.before for _, change in useless)
         why = ", as after a short training: norms are nearly ones" if learning else ", or is damaged"
-        sentence = f"with {useless[0][0]} it is as good as with all of it: that part learnt nothing yet{why}"
+        sentence = f"with {useless[0][0]} the drafter is as good as with 100%: that part has learnt nothing yet{why}"
         return Check("parts", "parts", fine=learning, sentence=sentence)
     sentence = f"each of {len(parts) // len(SHARES)} parts does more good than harm" if parts else "nothing to compare"
     return Check("parts", "parts", fine=True, sentence=sentence)

@@ -76,7 +76,8 @@ def speedup(selection: Selection) -> MetricResult:
     sentence = f"{priced.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
-    sentence += f"; at no cost, {priced.tokens:.2f} tokens per step after the first would give {priced.free:.2f} times"
+    sentence += f"; if a step cost no more than an autoregressive one, {priced.tokens:.2f} tokens per step after the "
+    sentence += f"first would give {priced.free:.2f} times"
     sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
     reasons = _reasons(pair.drafting, priced)
     if not reasons and priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
@@ -114,7 +115,7 @@ def best_gamma(selection: Selection) -> MetricResult:
         if best[0]
         else "guessing does not pay"
     )
-    sentence += f"; now it is {drafted:.1f} after the first step."
+    sentence += f"; now drafts have {drafted:.1f} guesses on average."
     columns = ("gamma", "tokens per step", "step cost", "speed-up")
     where, slowest = [LATER] * len(rows), [TOTAL] * len(rows)
     return result(sentence, value=best[0], unit="guesses", columns=columns, rows=rows, where=where, slowest=slowest)

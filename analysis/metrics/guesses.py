@@ -109,8 +109,9 @@ def hit_ranks(selection: Selection) -> MetricResult:
         for row in rows
     ]
     others = int(hits[:, 1:].sum())
-    sentence = f"{percent(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
-    sentence += f" {'were' if others else 'was'} after the first guess for their position."
+    sentence = "Every accepted guess was the first one for its position."
+    if others:
+        sentence = f"{percent(others / hits.sum())} of the accepted guesses were not the first ones for their position."
     columns = ("depth", "sibling", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 

@@ -185,7 +185,7 @@ METRICS = _listed(
         group="Drafter",
         formula="mean over positions of the sum over all tokens of min(p, q)",
         look_for=(
-            "The highest acceptance that sampling from q allows. If it is lower, guesses were not drawn from this q."
+            "The highest acceptance that sampling from q allows. If fewer are accepted, guesses were not drawn from q."
         ),
         chart="lines",
         function=drafter.alpha,
@@ -204,8 +204,9 @@ METRICS = _listed(
         title="Why steps ended",
         group="Guesses",
         formula=(
-            "steps by the drafter's rank of what the target chose instead of all guesses: cut by the tree = below the "
-            "most guesses that any position of the run has, ranked lower = the others; draft ended = all were right"
+            "steps by the drafter's rank of the token that the target chose where no guess was right: cut by the "
+            "tree = the rank is below the most guesses that the run has for one position; ranked lower = it is not; "
+            "draft ended = all guesses were right"
         ),
         look_for=(
             "Ranked lower: a better drafter. Cut by the tree: a tree of another shape. Not in the vocabulary: a larger "

@@ -21,15 +21,15 @@ _SHOWN = 12  # rules beside the recorded one
 _FAR = 2**20  # guesses: more than any step has
 COLUMNS = ("rule", "tokens", "guesses", "speed-up", "how sure")
 _UNPRICED = (
-    "Without autoregressive runs and split times in this folder no rule has a speed; "
-    "`python -m decoding rules --costs DEVICE` prices rules on measured machines."
+    "A speed-up needs autoregressive runs, times by phase and counted guesses; this folder lacks some of these. "
+    "`python -m decoding rules --costs DEVICE` projects speed-ups on measured machines."
 )
 
 
 def stop_rules(selection: Selection) -> MetricResult:
     """Replay other draft lengths, thresholds and tree sizes on a record."""
     if len(selection.methods) != 1:
-        raise UnknownError("choose one method in one setting: rules are replayed of one at a time")
+        raise UnknownError("choose one method and one setting: rules can be replayed for only one at a time")
     recorded = RecordedRuns.of(selection)
     if recorded.method in FROM_TOKENS:
         raise UnknownError(f"{recorded.method} must be run again for each rule: `python -m decoding rules` does that")

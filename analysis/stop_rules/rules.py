@@ -25,7 +25,7 @@ from .trees import TreeRecord
 
 REPLAYED = (*CHAINS, *FROM_TOKENS)
 _NO_SHARES = "the record lacks the drafter's probabilities: record it with --record full"
-_OTHER_SHARES = "of drawn or filtered guesses the record lacks how sure the drafter was"
+_OTHER_SHARES = "the record lacks the drafter's confidence in guesses that were drawn or filtered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class RecordedRuns:
         """Check that a selection can be replayed; raise UnknownError where it cannot."""
         [(method, _)] = selection.methods
         if method not in REPLAYED:
-            raise UnknownError(f"rules are replayed of {', '.join(REPLAYED)} only")
+            raise UnknownError(f"rules can be replayed only for {', '.join(REPLAYED)}")
         lossless = selection.runs.maybe("lossless")
         if not (lossless == 1).all():
             raise UnknownError("these runs are not lossless: with other guesses they would have written another text")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _POLL = 0.1  # seconds between two looks at a method that is being measured
 _MOST_ROOM, _LEAST_ROOM = 128, 32  # token budget of a step's run; a smaller one would cut accepted guesses
-_NO_PARTS, _STOPPED = "for lack of parts in this model", "since it was stopped"
+_NO_PARTS, _STOPPED = "because this model lacks their parts", "because the measurement was stopped"
 
 
 def landscape_of(app_state: AppState, query: Mapping[str, str]) -> RunLandscape:
@@ -159,7 +159,7 @@ class RunLandscape:
         sentences = [f"{'Measured' if self.rows else 'Nothing was measured'} in {count(round(seconds), 'second')}."]
         sentences += [words.about_text(self.columns), words.about_silent(self.rows)] if self.rows else []
         if measured < whole:
-            sentences.append(f"These are the first {measured} of its {whole} new tokens.")
+            sentences.append(f"Only the first {measured} of the run's {whole} new tokens were measured.")
         for reason, labels in self.left.items():
             sentences.append(as_sentence(f"left out {reason}: {words.names_in_a_row(labels)}"))
         return " ".join(filter(None, sentences))

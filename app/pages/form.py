@@ -99,7 +99,7 @@ def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
 
 def _doctor(prefix: str) -> gr.Button:
     return gr.Button(
-        "Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes=["app-button", "app-examine"]
+        "Doctor: check the wiring", size="sm", elem_id=f"{prefix}-doctor", elem_classes=["app-button", "app-examine"]
     )
 
 

@@ -61,7 +61,7 @@ class RunForm:
             self.sampling = SamplingControls.build("s")
         self.compare = gr.Checkbox(
             False,
-            label="Measure the speedup",
+            label="Measure the speed-up",
             info="Decodes the prompt again, in turn with autoregressive decoding, up to three times",
             elem_id="run-compare",
         )

@@ -19,12 +19,12 @@ const sections = (report) => [
   report.acceptance_given.length > 0 && el("div", { class: "app-doctor-chart", role: "img",
     "aria-label": "Acceptance by the position of a guess: the table below has its numbers" }),
   report.acceptance_given.length > 0 && acceptance(report),
-  report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens a step", "Gain", "Its interval"],
+  report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens a step", "Gain", "Interval"],
     [["nothing, as given", number(report.tokens_per_step_given), "", ""], ...report.probes.map((probe) => [probe.name,
       number(probe.tokens_per_step), signed(probe.gain), `${signed(probe.interval[0])} to ${signed(probe.interval[1])}`])])),
-  report.evidence.length > 0 && folded("What speaks for it", table(["Evidence", "", "Found"],
+  report.evidence.length > 0 && folded("Evidence for the drafter", table(["Evidence", "", "Found"],
     report.evidence.map(({ name, fine, sentence }) => [name, fine ? "ok" : "poor", sentence]))),
-  folded("What its files show", table(["Check", "", "Found"],
+  folded("Checks of its files", table(["Check", "", "Found"],
     report.checks.map(({ name, fine, sentence }) => [name, fine ? "ok" : "fault", sentence]))),
 ].filter((part) => part !== false);
 

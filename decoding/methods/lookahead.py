@@ -59,7 +59,7 @@ class LookaheadParams(Params):
     )
     drop_bonus: bool = param(False, label="Drop the bonus", help=_LIKE + "a full match writes N-1 tokens, not N")
     repeat_history: bool = param(
-        False, label="Repeat history", help=_LIKE + "greedy runs pool a step's last token in place of all"
+        False, label="Repeat history", help=_LIKE + "greedy runs pool a step's last token once per token written"
     )
     replace_end: bool = param(False, label="Replace ends", help=_LIKE + "sampling keeps ends out of the window")
 

@@ -1,6 +1,6 @@
 """REST: retrieval-based speculative decoding (He et al., 2023, arXiv 2311.08252).
 
-Look the end of the text up in texts that others wrote, and verify what most often came next there.
+Look the end of the text up in a datastore of other texts, and verify what most often came next there.
 
 Algorithm
   L1  find the longest suffix of the text, root included, of n_max down to n_min tokens, that is in the datastore

@@ -130,7 +130,7 @@ def is_more(a: float, b: float, margin: float = CLEAR) -> bool:
 
 def more(what: str, a: float, than: str, b: float, margin: float = CLEAR) -> Statement:
     """State that `a`, the number of `what`, is clearly more than `b`, that of `than`."""
-    return Statement(f"{what} comes to {a:.3f} against {b:.3f} of {than}", is_more(a, b, margin))
+    return Statement(f"{what} reaches {a:.3f}, against {b:.3f} for {than}", is_more(a, b, margin))
 
 
 def faster(what: str, a: float, than: str, b: float) -> Statement:
@@ -142,10 +142,10 @@ def beats(table: ResultTable, head: str, margin: float = CLEAR) -> Judgement:
     """State whether the first row has clearly more under a head than each of the others."""
     (first, *others), (best, *numbers) = table.names, table.column(head)
     parts = (
-        Statement(f"{name} comes to {number:.3f}", is_more(best, number, margin))
+        Statement(f"{name} reaches {number:.3f}", is_more(best, number, margin))
         for name, number in zip(others, numbers, strict=True)
     )
-    return combine(*parts, lead=f"{first} comes to {best:.3f}")  # in front: after "unlike it" it would read as one
+    return combine(*parts, lead=f"{first} reaches {best:.3f}")  # in front: after "unlike it" it would read as one
 
 
 def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Statement:
@@ -160,7 +160,7 @@ def falls(what: str, values: Sequence[float], margin: float = CLEAR) -> Statemen
 
 
 def _run(what: str, values: Sequence[float]) -> str:
-    return f"{what} comes to {', '.join(f'{value:.3f}' for value in values)}"
+    return f"{what} reaches {', '.join(f'{value:.3f}' for value in values)}"
 
 
 def _sentence(text: str) -> str:

@@ -22,7 +22,7 @@ def judge(table: ResultTable) -> Judgement:
     blocks = {name: table.number(name, TOKENS) for name in table.names if name != _LOOKAHEAD}
     best = max(blocks, key=lambda name: blocks[name])
     return combine(
-        Statement(f"the best of the blocks, the {best}, comes to {blocks[best]:.3f}", blocks[best] <= _LITTLE),
+        Statement(f"the best of the blocks, the {best}, reaches {blocks[best]:.3f}", blocks[best] <= _LITTLE),
         more(_LOOKAHEAD, table.number(_LOOKAHEAD, TOKENS), "that block", blocks[best]),
     )
 

@@ -67,7 +67,7 @@ def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, e
     shown = [{**line, "kind": None} for line in got if line["kind"] == "row"]
     assert shown == [{"kind": None, **asdict(row)} for row in rows(found)]
     assert last["kind"] == "done" and "tokens are the target's own choice" in last["sentence"]
-    assert f"Left out for lack of parts in this model: {METHODS[LACKING[0]].label}, " in last["sentence"]
+    assert f"Left out because this model lacks their parts: {METHODS[LACKING[0]].label}, " in last["sentence"]
     assert all(METHODS[name].label in last["sentence"] for name in LACKING)
     shares = [line["share"] for line in got if line["kind"] == "state" and line["what"] == "measuring"]
     assert shares == sorted(shares) and len(shares) >= len(MEASURED)
@@ -136,7 +136,7 @@ def test_a_text_that_fills_the_context_is_measured_as_far_as_steps_have_room(
     with_context(engine, prompt + 5 + 32, monkeypatch)
     *_, last = got = measured(app_state, trace)
     assert [len(line["columns"]) for line in got if line["kind"] == "columns"] == [5]
-    assert f"the first 5 of its {whole} new tokens" in last["sentence"]
+    assert f"the first 5 of the run's {whole} new tokens" in last["sentence"]
     accepted = [line["accepted"] for line in got if line["kind"] == "row"]
     found = measure_landscape(engine, [*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32)
     assert accepted == [one["accepted"] for one in found["methods"]]
@@ -195,7 +195,7 @@ def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) 
     *_, last = got = lines(text)
     labels = [line["label"] for line in got if line["kind"] == "row"]
     assert 1 <= len(labels) < len(MEASURED) and last["kind"] == "done"
-    assert "Left out since it was stopped: " in last["sentence"] and "Ouroboros" in last["sentence"]
+    assert "Left out because the measurement was stopped: " in last["sentence"] and "Ouroboros" in last["sentence"]
     assert len(app_state.jobs.queue) == 0
 
 

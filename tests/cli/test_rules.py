@@ -55,7 +55,7 @@ def test_traces_are_a_record_too(command: Command, tmp_path: Path) -> None:
 
 def test_what_it_cannot_replay_is_said_in_its_place(command: Command, tmp_path: Path) -> None:
     out = command("rules", folder(tmp_path / "a", "lookahead")).out
-    assert "Not replayed: rules are replayed of draft_model, kangaroo, eagle3, suffix" in out
+    assert "Not replayed: rules can be replayed only for draft_model, kangaroo, eagle3, suffix" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_hits_by_rank() -> None:
     ]
     hits = measure("hit_ranks", selection(steps=[step(1, 2, 3), step(2, 1, 3)], nodes=nodes))
     assert [row[:5] for row in hits["rows"]] == [[1, 0, 2, 1, 0.5], [1, 1, 2, 1, 0.5], [2, 0, 2, 1, 0.5]]
-    assert "33% of the accepted guesses were after the first" in hits["sentence"]
+    assert "33% of the accepted guesses were not the first ones" in hits["sentence"]
 
 
 def ranked(ranks: list[int | None]) -> list[dict]:

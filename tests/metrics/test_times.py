@@ -119,7 +119,7 @@ def test_the_best_gamma() -> None:
     gamma = measure("best_gamma", DRAFTED)
     assert gamma["value"] == 2
     assert [row[3] for row in gamma["rows"][:4]] == pytest.approx([1, 1.3228, 1.3889, 1.3525], abs=1e-4)
-    assert "now it is 2.0" in gamma["sentence"]
+    assert "now drafts have 2.0 guesses" in gamma["sentence"]
 
 
 def test_a_dear_draft_of_bad_guesses_does_not_pay() -> None:

@@ -63,7 +63,7 @@ def test_unknown_drafts_have_no_price() -> None:
     unknown = steps.set_column(steps.schema.get_field_index("drafted"), "drafted", pa.nulls(len(steps), pa.int32()))
     record = Selection.of(tables.runs.columns.table, unknown, tables.nodes.columns.table)
     result = CARD.measure(record.where(method="draft_model", setting="default"))
-    assert result["value"] is None and (result["reason"] or "no rule has a speed" in result["sentence"])
+    assert result["value"] is None and (result["reason"] or "this folder lacks some of these" in result["sentence"])
 
 
 def test_its_tokens_and_its_cost_are_those_of_the_other_cards() -> None:
@@ -88,8 +88,8 @@ def test_nothing_is_advised_where_nothing_is_surely_faster(name: str, method: st
 
 def test_what_cannot_be_replayed_says_why() -> None:
     assert "choose one method" in (CARD.measure(folder("pocket"))["reason"] or "")
-    assert "rules are replayed of" in (card("pocket", "medusa")["reason"] or "")
+    assert "rules can be replayed only for" in (card("pocket", "medusa")["reason"] or "")
     alone = recorded([PureDrafter.random(1, 60, 0.7).steps(4, 0.0)], params={"gamma": 4})
     result = CARD.measure(alone)
-    assert "no rule has a speed" in result["sentence"] and {row[3] for row in result["rows"]} == {None}
+    assert "this folder lacks some of these" in result["sentence"] and {row[3] for row in result["rows"]} == {None}
     assert "advice" not in result and result["rows"][0][1] > 1

@@ -120,7 +120,7 @@ def test_what_a_record_cannot_tell_is_named() -> None:
         ({"params": '{"gemma": 2}'}, "settings that draft_model does not have"),
         ({"params": None}, "one setting"),
         ({"params": '{"gamma": 1}'}, "longer than the 1 guesses"),
-        ({"method": "lookahead"}, "are replayed of"),
+        ({"method": "lookahead"}, "can be replayed only for"),
         ({"finish": "error"}, "failed"),
     ],
 )

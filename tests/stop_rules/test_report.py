@@ -135,7 +135,7 @@ def test_methods_that_are_not_replayed_say_so() -> None:
     plain = recorded([[ChainStep(0, (), 0)]], "autoregressive")
     assert rules_report(plain)["selections"] == []
     part = rules_report(recorded([[ChainStep(0, (), 0)]], "medusa"))["selections"][0]
-    assert "rules are replayed of draft_model, kangaroo, eagle3" in part["reason"] and part["rows"] == []
+    assert "rules can be replayed only for draft_model, kangaroo, eagle3" in part["reason"] and part["rows"] == []
 
 
 @pytest.mark.parametrize(

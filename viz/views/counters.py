@@ -80,9 +80,9 @@ _COMMON = (
     CounterRow(
         "memory",
         "Memory",
-        "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
-        "target's cache came to hold, guesses included, or has room for where it rolls. Heads, adapters and tables "
-        "are not counted.",
+        "The weights of the target and of a draft model, and for each the keys and values of the most tokens that the "
+        "target's cache has held, guesses included, or of all slots of a ring. Heads, adapters and tables are not "
+        "counted.",
         " MB",
         1,
         1e-6,
@@ -115,7 +115,7 @@ _COMMON = (
     ),
     CounterRow(
         "speedup",
-        "Speedup of the whole run",
+        "Speed-up of the whole run",
         "Tokens per second of all steps, the first one included, divided by those of our own autoregressive run of the "
         "same prompt on the same machine. The same at every step. A measurement above the tokens per step is not "
         "shown: a step does all that an autoregressive one does, so it cannot be faster.",

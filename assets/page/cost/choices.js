@@ -22,7 +22,7 @@ export const SPANS = {
   accept: { low: 0, high: 1, step: 0.01, words: "the acceptance of the first guess" },
   keep: { low: 0, high: 1, step: 0.01, words: "the acceptance of further guesses" },
   alpha: { low: 0.01, high: 0.99, step: 0.01, words: "the chance of a guessed token" },
-  every: { low: 1, high: 10, step: 0.1, words: "the steps of which one guesses well" },
+  every: { low: 1, high: 10, step: 0.1, words: "the steps per good guess" },
   n: { low: 2, high: 8, step: 1, words: "the length of an n-gram" },
 };
 

@@ -70,7 +70,7 @@ export class DraftCard extends Card {
           series: compared.map((curve, at) => ({ name: curveName(curve), look: LOOKS[at], line: true, points: curves[at] })),
         },
         entries: [...compared.map((curve, at) => ({ name: curveName(curve), look: LOOKS[at], measured: true, line: true })),
-          { name: "the pass was not measured, but fewer and more tokens were", look: LOOKS[0], measured: false }],
+          { name: "interpolated between two measured passes", look: LOOKS[0], measured: false }],
         level: "as fast as one token a pass",
       }],
       table: () => this.table(compared, costs, choices),

@@ -22,7 +22,7 @@ export const powersOfTwo = (most) =>
 export class PassesCard extends Card {
   constructor() {
     super("What a pass over T tokens costs", "measured", "In passes over one token. Drafts need cheap passes over several tokens: "
-      + "where the line is flat, guesses are read for nothing.", ["curve", "with"]);
+      + "where the line is flat, reading guesses costs almost nothing.", ["curve", "with"]);
   }
 
   /** @param {Cost} page */

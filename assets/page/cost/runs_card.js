@@ -190,7 +190,7 @@ export class RunsCard extends Card {
     return compared.flatMap((curve) => {
       const steps = this.runs.reduce((sum, { fed }) => sum + fed.length, 0);
       const between = this.runs.reduce((sum, run) => sum + replay(run, curve, false).between, 0);
-      return between ? [`${curveName(curve)}: of ${between} of the ${steps} steps the number of tokens was not measured itself; they cost what the broken line says.`] : [];
+      return between ? [`${curveName(curve)}: ${between} of the ${steps} steps read a number of tokens that was not measured; their cost is read off the broken line.`] : [];
     });
   }
 

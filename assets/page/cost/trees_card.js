@@ -60,8 +60,8 @@ export const pressable = (runs) => (Object.keys(runs).length ? ["Press a tree to
 export class TreesCard extends Card {
   /** @param {Cost} page */
   constructor(page) {
-    super("Trees of k chains of w guesses", "projected", "What N-Grammys writes in a step grows slowly with the tree, what a pass costs grows "
-      + "with every guess. Both were measured; below each speed-up, their ratio, are the two. Drafting is left out: it takes this method next to nothing.", ["curve"]);
+    super("Trees of k chains of w guesses", "projected", "A larger tree writes slightly more tokens per step, but every guess makes the pass costlier. Both were measured. "
+      + "A cell has the speed-up, their ratio, and below it tokens per step / cost. Drafting is left out: it costs this method almost nothing.", ["curve"]);
     this.box.remove(); // the grid is a table itself
     this.page = page;
     this.grid = el("div", { class: "app-cost-trees" });

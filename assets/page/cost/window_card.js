@@ -31,7 +31,7 @@ const verdict = (cost, model) => {
 /** @type {{ [name in keyof LookaheadModel]: { label: string, words: (value: number) => string } }} */
 const SLIDERS = {
   alpha: { label: "A guessed token is right (α)", words: whole },
-  every: { label: "One step guesses well in (f)", words: (value) => `${value.toFixed(1)} steps` },
+  every: { label: "Steps per good guess (f)", words: (value) => `${value.toFixed(1)} steps` },
   n: { label: "Length of an n-gram (N)", words: (value) => `${value} tokens` },
 };
 
@@ -119,7 +119,7 @@ export class WindowCard extends Card {
         y: { label: "speed-up over one token a pass", low: 0, high: high * 1.04, ticks: roundTicks(0, high) }, series,
       },
       entries: [...compared.map((curve, at) => ({ name: curveName(curve), look: LOOKS[at], measured: true, line: true })),
-        { name: "the pass was not measured, but fewer and more tokens were", look: LOOKS[0], measured: false }],
+        { name: "interpolated between two measured passes", look: LOOKS[0], measured: false }],
       level: "as fast as one token a pass",
     };
   }

@@ -39,8 +39,8 @@ export class FilterForm {
     this.state = el("span", { class: "ss-quiet" });
     this.filterBox = el("details", { class: "app-debug-box" }, el("summary", {}, "Filters"), this.filters);
     this.sqlBox = el("details", { class: "app-debug-box" }, el("summary", {}, "SQL"),
-      el("p", { class: "ss-quiet" }, "One SELECT over the tables runs, steps and nodes. With the columns run and step it " +
-        "chooses the steps of all charts; any other answers with a table."),
+      el("p", { class: "ss-quiet" }, "One SELECT over the tables runs, steps and nodes. A query that returns the columns run and " +
+        "step chooses the steps of all charts; the result of any other query is shown as a table."),
       this.sql, this.refused,
       el("div", { class: "app-tools" }, el("button", { type: "button", class: "app-button", onclick: () => this.run() }, "Run query"),
         el("button", { type: "button", class: "app-button", onclick: () => this.go({ sql: "" }) }, "Back to the filters"), this.state));

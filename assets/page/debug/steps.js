@@ -45,7 +45,7 @@ const item = (row, play) => {
 
 /** @param {StepRows} answer */
 const about = ({ count: all, whole, slowest }) => {
-  if (!all) return "No chosen step is behind this.";
+  if (!all) return "None of the chosen steps is counted here.";
   const of = whole ? "This number is made of " : "";
   const order = slowest ? ", the slowest first" : "";
   return `${of}${count(all, "step")}${order}. Press one to open it in the player.`;

@@ -147,7 +147,7 @@ const slowSentences = ({ running: lanes, state: { pace } }) => {
 /** @param {Summary} summary */
 const laterSteps = ({ steps = 0, decode_seconds: seconds = 0 }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
 
-const RATES = "Tokens/s and time per step leave out the first step, which reads the prompt; time and speedup count it.";
+const RATES = "Tokens/s and time per step leave out the first step, which reads the prompt; time and speed-up count it.";
 const MEASURED = new Set(["Tokens/s", "Time per step"]); // which only the recorded clock shows
 
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
@@ -162,7 +162,7 @@ const COLUMNS = [
   ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
   ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
   ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
-  ["Speedup", (lane, base) => number(speedup(lane, base), 2, "×")],
+  ["Speed-up", (lane, base) => number(speedup(lane, base), 2, "×")],
 ];
 
 /** @param {Race} race */

@@ -334,6 +334,6 @@ const chances = (nodes, node, judged) => {
   if (!Number.isNaN(q)) rows.push(["q, the drafter's", probability(q)]);
   if (!Number.isNaN(p) && q > 0) rows.push(["min(1, p/q)", probability(Math.min(1, p / q))]);
   const u = nodes.u?.[node] ?? NaN;
-  if (judged && !Number.isNaN(u)) rows.push(["u, drawn", `${probability(u)}, ${nodes.path.includes(node) ? "below it" : "not below it"}`]);
+  if (judged && !Number.isNaN(u)) rows.push(["u, drawn", `${probability(u)}, ${nodes.path.includes(node) ? "below min(1, p/q)" : "not below min(1, p/q)"}`]);
   return rows;
 };

@@ -36,7 +36,7 @@ export const ENTRIES = [
   ["bandwidth", "bandwidth", "How many bytes a machine reads from its memory in a second."],
   ["tokens-per-pass", "tokens per pass", "New tokens divided by passes of the target; 1 without guesses."],
   ["cost", "c(T)", "The time of a pass over T rows, divided by that of a pass over one."],
-  ["typical", "typical", "Likely enough by a limit that depends on how sure the target is; such a guess is kept, and no longer drawn."],
+  ["typical", "typical", "Likely enough by a bound that depends on how sure the target is; such a guess is kept instead of a token drawn from p."],
   ["entropy", "entropy", "How unsure a distribution is, as one number; 0 where one token is certain."],
   ["slot", "slot", "A place in the cache for one token's keys and values."],
 ];

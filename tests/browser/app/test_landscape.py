@@ -160,9 +160,9 @@ def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.Monk
     assert page.evaluate("document.querySelector('.app-landscape progress').value") == 0.125  # one method of eight
     assert page.get_attribute("#landscape-go", "aria-disabled") == "true"
     page.click(button)
-    said(page, "Left out since it was stopped: Lookahead")
+    said(page, "Left out because the measurement was stopped: Lookahead")
     assert page.locator(".app-strip tbody tr").count() == 1
     monkeypatch.setattr("analysis.landscape.measure_landscape", real)
     page.click("#landscape-go")
-    said(page, "Left out for lack of parts")
+    said(page, "Left out because this model lacks their parts")
     assert page.locator(".app-strip tbody tr").count() == 8

@@ -347,7 +347,7 @@ def test_parts_make_a_verdict() -> None:
 def test_what_is_compared_with_others_is_no_disagreement_of_its_own() -> None:
     judgement = beats(table({"N-Grammys": 2.1, "Lookahead": 1.7, "REST": 2.2}), TOKENS)
     assert judgement.says == (
-        "N-Grammys comes to 2.100; as in the paper, Lookahead comes to 1.700; unlike it, REST comes to 2.200."
+        "N-Grammys reaches 2.100; as in the paper, Lookahead reaches 1.700; unlike it, REST reaches 2.200."
     )
 
 
@@ -379,7 +379,7 @@ def test_runs_of_numbers() -> None:
     assert not rises("x", [1.0, 1.3, 1.2, 1.4]).holds
     assert not rises("x", [1.0, 1.001, 1.002]).holds
     assert falls("x", [0.5, 0.2, 0.0, 0.0]).holds and not falls("x", [0.0, 0.0]).holds
-    assert falls("x", [3.0, 2.0]).says == "x comes to 3.000, 2.000"
+    assert falls("x", [3.0, 2.0]).says == "x reaches 3.000, 2.000"
 
 
 def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:

@@ -183,8 +183,8 @@ def test_verdicts_stand_beside_another_models(tmp_path: Path) -> None:
     for claim, verdict in ((one, "holds"), (two, "does not hold here"), (three, "not measured")):
         assert f"| {claim.place} | {claim.title} | holds | {verdict} |\n" in text
     words = " ".join(text.split())
-    assert f"**Lookahead decoding, {two.title}**: holds here, does not hold on m\\|n. Here: One comes to 2.000" in words
-    assert "On m\\|n: One comes to 1.000 against 2.000 of two." in words
+    assert f"**Lookahead decoding, {two.title}**: holds here, does not hold on m\\|n. Here: One reaches 2.000" in words
+    assert "On m\\|n: One reaches 1.000, against 2.000 for two." in words
     other = page([CheckedClaim(paper, one, None, fails)], measured, OtherPage.read(tmp_path / "there.md"))
     assert f"{one.title}**: does not hold here, holds on m\\|n." in " ".join(other.split())
     assert words.count("holds here,") == 1 and one.title not in words[words.index("## Where") : words.index("## Look")]
