@@ -238,14 +238,14 @@ def _round(
 
     promising = list[tuple[Probe, FitChange]]()
     for number, probe in enumerate(edits):
-        yield f"trying {probe.name}", number / tried
+        yield f"trying: {probe.name}", number / tried
         if (change := change_of(probe, AT_FIRST)).gain > 0:
             promising.append((probe, change))
     promising.sort(key=lambda each: -each[1].gain)
     changes = [(probe, change_of(probe)) for probe, _ in promising[:_PROMISING]]
     changes = sorted((each for each in changes if each[1].gain > 0), key=lambda each: -each[1].gain)[:_FITTING]
     for number, probe in enumerate(probes, start=len(edits)):
-        yield f"trying {probe.name}", min(1.0, number / tried)
+        yield f"trying: {probe.name}", min(1.0, number / tried)
         change = change_of(probe, FEW)
         changes.append((probe, change_of(probe) if change.gain > 0 else change))
     outcomes = list[ProbeOutcome]()

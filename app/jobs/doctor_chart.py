@@ -54,10 +54,9 @@ def _layout(depth: int) -> dict[str, Any]:
         "legend": {
             "orientation": "h",
             "x": 0,
-            "y": -0.28,
-            "yanchor": "top",
-            "itemclick": False,
-            "itemdoubleclick": False,
+            "y": 1.02,  # below the chart a narrow one's two lines would cover the axis's title
+            "yanchor": "bottom",
+            **_STILL,
         },
         "xaxis": {**axis, "title": {"text": "guess of the step"}, "dtick": 1, "range": [0.7, depth + 0.3]},
         "yaxis": {**axis, "title": {"text": "steps that accept it, %"}, "range": [-4, 104], "dtick": 25},
