@@ -80,6 +80,7 @@ class LiveRun:
         evicted = runner.store.put(started.id, StoredRun(trace, play), started.client)
         about: dict[str, Any] = {"step": opening_step(trace)} if trace.steps else {}
         about |= {"notice": EVICTED} if evicted else {}
+        about |= {"follows": "Checking that the target would have written this text."} if trace.steps else {}
         yield (page_line(**about) if about else "") + play.end(run.summary)
         if not isinstance(order.prompt, str):
             self.conversation.exchange = order.prompt, run.summary.text
@@ -87,11 +88,12 @@ class LiveRun:
             return
         check = asdict(engine.rescore(trace))
         runner.store.add_proof(started.id, Proof(check))
-        yield play.late(check)
-        if compares and not started.is_over:
+        compares = compares and not started.is_over
+        yield page_line(follows="Measuring the speed-up." if compares else "") + play.late(check)
+        if compares:
             speedup = yield from measure_speedup(engine, order, run, started.cancel, memory)
             runner.store.add_proof(started.id, Proof(check, speedup))
-            yield play.late(check, speedup)
+            yield page_line(follows="") + play.late(check, speedup)
 
 
 def decode(

@@ -1,5 +1,5 @@
 // The run that was started on this page: it goes on while another is looked at, and waits for the visitor to come back.
-import { JobStream } from "./streams.js";
+import { JobStream, factsIn } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
 /** @import { RunLine, ViewerIo } from "./types.d.ts" */
@@ -44,8 +44,11 @@ export class LiveRun {
     if (begins) this.begin();
     const all = anew || begins;
     const news = all ? this.lines : lines;
+    const { follows } = factsIn(lines);
     if (!this.begun) viewer.notice.answer(waiting(lines));
-    else if (viewer.second.run === this.run) viewer.second.beside?.feed(news);
+    else if (follows !== undefined) viewer.notice.answer(follows);
+    if (!this.begun) return undefined;
+    if (viewer.second.run === this.run) viewer.second.beside?.feed(news);
     else if ((begins && !viewer.second.run) || this.run === viewer.facts.run) viewer.feed(news, all);
     return undefined;
   }

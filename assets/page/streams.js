@@ -7,7 +7,7 @@ import { busy, onceDrawn, stoppable } from "./busy.js";
 const QUIET_MS = 4000;
 const LATE_MS = 10_000;
 const BEGINNING = 300; // characters that tell two texts apart: the first line holds an id of its own
-const LAST = new Set(["end", "done", "fault"]); // kinds of lines after which another job can be started
+const LAST = new Set(["end", "done", "fault"]); // kinds of lines after which another job can be started, unless more follows
 
 /**
  * All lines of a text.
@@ -38,6 +38,8 @@ export class JobStream {
     /** @type {string | undefined} the server's name for the job */
     this.id = undefined;
     this.over = true;
+    this.ended = false; // whether its last line has come
+    this.follows = ""; // what the server does behind that line
     this.timer = 0;
     onceDrawn(shower.stop, () => this.mark());
     io.watch("value", () => this.read());
@@ -55,7 +57,11 @@ export class JobStream {
     this.text = text;
     this.reader = reader;
     if (anew) this.id = first?.run;
-    this.over = (!anew && this.over) || !this.id || lines.some(({ kind, lane }) => lane === undefined && LAST.has(kind));
+    if (anew) [this.ended, this.follows] = [false, ""];
+    this.ended ||= lines.some(({ kind, lane }) => lane === undefined && LAST.has(kind));
+    this.follows = /** @type {{ follows?: string }} */ (factsIn(lines)).follows ?? this.follows;
+    const failed = lines.some(({ kind, lane }) => lane === undefined && kind === "fault");
+    this.over = (!anew && this.over) || !this.id || failed || (this.ended && !this.follows);
     if (lines.length) this.shower.take(lines, anew);
     this.mark();
   }

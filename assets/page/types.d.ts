@@ -28,10 +28,11 @@ export interface RunFacts {
   left_out?: string; // what is too long for the address
   branch?: string; // of a run that goes on from another one: what the address says of it beside the other
   live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
+  follows?: string; // what the server does once the last step is there, until that is done: no other run can begin
 }
 
 /** And of a race. */
-export type RaceFacts = Omit<RunFacts, "step" | "notice" | "branch" | "live"> & { model?: string; recorded?: boolean };
+export type RaceFacts = Omit<RunFacts, "step" | "notice" | "branch" | "live" | "follows"> & { model?: string; recorded?: boolean };
 
 export type RunLine = StreamLine & (Line | ({ kind: "host" } & RunFacts));
 export type RaceLines = StreamLine & (LaneLine | RaceLine | ({ kind: "host" } & RaceFacts)

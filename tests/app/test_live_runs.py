@@ -55,7 +55,7 @@ def test_the_text_only_grows_and_ends_with_its_proof(jobs: JobRunner) -> None:
     assert got[0]["kind"] == "host" and got[0]["address"] == f"x=1&run={got[0]['run']}"
     order = [kind for kind in kinds(before) if kind not in TABLES]
     steps = order.count("step")
-    assert order == ["host", "state", "play", *["step"] * steps, "host", "end", "check"]
+    assert order == ["host", "state", "play", *["step"] * steps, "host", "end", "host", "check"]
     end = next(line for line in got if line["kind"] == "end")
     assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
     check = got[-1]["check"]
@@ -143,8 +143,10 @@ def test_a_measured_speedup_comes_where_it_was_asked_for(jobs: JobRunner, monkey
 
     monkeypatch.setattr(Engine, "decode", noted)
     monkeypatch.setattr("app.jobs.run_from_order.speedup", lambda ours, plain: 1.0)  # a busy machine measures none
-    last = lines(whole(jobs.start(LiveRun(asked(compare=True), ""), "tab")))[-1]
+    whole_text = lines(whole(jobs.start(LiveRun(asked(compare=True), ""), "tab")))
+    last, follows = whole_text[-1], [line["follows"] for line in whole_text if "follows" in line]
     assert last["kind"] == "check" and last["speedup"] == 1.0
+    assert len(follows) == 3 and "Checking" in follows[0] and "Measuring" in follows[1] and follows[2] == ""
     assert began == ["lookahead", *["lookahead", "autoregressive"] * 3]
     plain = lines(whole(jobs.start(LiveRun(asked(method="autoregressive", params={}, compare=True), ""), "tab")))
     assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure

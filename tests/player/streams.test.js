@@ -38,6 +38,21 @@ test("each line of a growing text is handed on once", () => {
   assert.equal(made.over, true);
 });
 
+test("a job whose check follows its end is over once that is there", () => {
+  const { made, send } = stream();
+  const checks = { kind: "host", follows: "Checking." }, all = [HOST, STEP, checks, END];
+  send(lines(...all));
+  assert.equal(made.over, false);
+  send(lines(...all, CHECK, { kind: "host", follows: "Measuring." }));
+  assert.equal(made.over, false);
+  send(lines(...all, CHECK, { kind: "host", follows: "" }));
+  assert.equal(made.over, true);
+  send(lines({ ...HOST, run: "b" }, STEP, END));
+  assert.equal(made.over, true, "what followed another job does not follow this one");
+  send(lines({ ...HOST, run: "c" }, checks, END, { kind: "fault" }));
+  assert.equal(made.over, true);
+});
+
 test("another job begins anew, and a refusal leaves the one before", () => {
   const { made, send } = stream();
   send(lines(HOST, STEP));
