@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,17 @@ class AcceptedGuesses:
     accepted: npt.NDArray[np.float64]  # (texts,)
     places: npt.NDArray[np.float64]  # (texts,)
     survival: tuple[float, ...]  # the share of steps whose first j guesses were all right, for j = 1, 2, ...
+    firsts: npt.NDArray[np.float64] | None = None  # (texts,) positions whose first guess was right
+
+    @property
+    def first_error(self) -> float:
+        """Return the standard error of the first guess's share: positions of one text are alike, so texts count."""
+        share, places, texts = self.survival[0], float(self.places.sum()), len(self.places)
+        alone = sqrt(share * (1 - share) / places)
+        if self.firsts is None or texts < 2:
+            return alone
+        apart = self.firsts - share * self.places
+        return max(alone, sqrt(texts / (texts - 1) * float(apart @ apart)) / places)
 
     @property
     def tokens_per_step(self) -> float:
@@ -41,6 +53,7 @@ def measure_wiring(examined: Examined, wiring: Any, texts: Sequence[Text], depth
         np.array([each.sum() for each in lengths], dtype=np.float64),
         np.array([len(each) for each in lengths], dtype=np.float64),
         tuple(float((every >= j).mean()) for j in range(1, depth + 1)),
+        np.array([(each >= 1).sum() for each in lengths], dtype=np.float64),
     )
 
 
