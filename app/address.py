@@ -224,7 +224,7 @@ def _fork(text: str, forced: str | None) -> Fork:
 def _methods(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if not 2 <= len(names) <= LIMITS.lanes or len(set(names)) < len(names):
-        raise ParamError(f"a race has two to {LIMITS.lanes} different methods")
+        raise ParamError(f"a race has 2 to {LIMITS.lanes} different methods")
     return tuple(find_method(name).name for name in names)
 
 

@@ -145,7 +145,9 @@ def clean(text: str) -> str:
 
 def check_place(flag: str, path: str) -> None:
     """Raise ParamError where no file can be written: asked before the work, not after it."""
-    if Path(path).is_dir() or not Path(path).parent.is_dir():
+    if Path(path).is_dir():
+        raise ParamError(f"{flag} must name a file, and {clean(path)[:200]!r} is a folder: add a name to it")
+    if not Path(path).parent.is_dir():
         raise ParamError(f"{flag} must name a file in a folder that exists, not {clean(path)[:200]!r}")
 
 

@@ -22,7 +22,7 @@ EXAMPLE = "python -m decoding datastore build books.txt chats.jsonl --model pock
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("what", choices=["build"], help="build: read, tokenise, sort and write")
+    parser.add_argument("what", choices=["build"], metavar="build", help="build: read, tokenise, sort and write")
     parser.add_argument(
         "files",
         nargs="+",

@@ -14,6 +14,8 @@ from analysis.doctor.texts import write_texts
 from analysis.prompts.tasks import sample
 from analysis.reporting import finish
 from decoding.errors import ModelError, ParamError
+from decoding.model.files import find_folder
+from decoding.parts.named import NAMED_PARTS, find_part
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .bench import read_questions
@@ -53,6 +55,10 @@ def main(arguments: argparse.Namespace) -> int:
     engine = load_engine(arguments)
     with ProgressBar() as progress:
         started, model = perf_counter(), engine.model.card.name
+        if kind in NAMED_PARTS:  # a drafter that is not there has no fault
+            find_part(kind, name, progress)
+        else:
+            find_folder(name, progress, engine.model.dtype)
         try:
             examined = open_drafter(engine, kind, name, progress)
         except ModelError as error:

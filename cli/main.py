@@ -91,7 +91,7 @@ def build_parser() -> Parser:
             allow_abbrev=False,
         )
         command.add_flags(sub)
-        sub.set_defaults(command=command.main)
+        sub.set_defaults(command=command.main, parser=sub)
     return parser
 
 
@@ -102,7 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     try:
         try:
-            arguments = parser.parse_args(argv)
+            arguments, unknown = parser.parse_known_args(argv)
+            if unknown:  # told by the command's own parser, whose --help lists what it takes
+                getattr(arguments, "parser", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         if not hasattr(arguments, "command"):

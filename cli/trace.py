@@ -27,7 +27,7 @@ _FORMS: dict[str, Callable[[Trace], str]] = {
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("what", choices=["export"], help="export: write the trace in another format")
+    parser.add_argument("what", choices=["export"], metavar="export", help="export: write the trace in another format")
     parser.add_argument("trace", metavar="TRACE", help="trace written by run --trace")
     parser.add_argument(
         "--format",

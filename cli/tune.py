@@ -67,7 +67,7 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
     lines.append(paint.dim("settings with the same number of answers decoded the same text"))
     gain = f"{report['speedup_vs_autoregressive']:.2f}× autoregressive decoding, "
     gain += f"faster on {report['faster_on']} of {report['compared']} prompts"
-    gain += ": too close to call" if report["too_close"] else ""
+    gain += ", but too close to call" if report["too_close"] else ""
     best = f"{report['method']} {_spelt(report['method'], report['params'])}: {gain}"
     lines.append(best if report["speculate"] else f"do not speculate with {report['method']} here: at best {gain}")
     share = report["tokens"] / report["grid_tokens"]

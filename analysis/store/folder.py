@@ -261,6 +261,10 @@ def _read_bytes(path: Path, most: int) -> bytes:
 def _check_file(path: Path, most: int) -> None:
     try:
         status = path.stat()
+    except FileNotFoundError:
+        raise ParamError(
+            f"there is no {path.name} in {show(str(path.parent))}: name a folder that `evaluate` made"
+        ) from None
     except (OSError, ValueError) as error:
         raise ParamError(f"cannot read {show(path.name)} of the run folder: {_reason(error)}") from None
     if not stat.S_ISREG(status.st_mode):

@@ -135,7 +135,7 @@ def decode(
     pace, tokens = started.runner.prefill_pace, len(run.header.prompt)
     try:
         if tokens * pace.get(order.entry.name, math.inf) > _SHORT_WAIT:
-            yield player.state("reading", f"Reading {tokens} prompt tokens.", lane=lane)
+            yield player.state("reading", f"Reading {tokens:,} prompt tokens.", lane=lane)
         withheld = ""
         lines, steps, due = play.begin(run.texts()), list[Step](), time.monotonic() + min(_FIRST_BATCH, LIMITS.live_gap)
         for step in chain(run, [None]):  # None: it has ended

@@ -41,7 +41,7 @@ def check_lanes(methods: object) -> tuple[str, ...]:
     if not isinstance(methods, Sequence) or isinstance(methods, str) or not all(isinstance(m, str) for m in methods):
         raise ParamError("name the methods of a race")
     if not 2 <= len(methods) <= LIMITS.lanes:
-        raise ParamError(f"choose two to {LIMITS.lanes} methods, not {len(methods)}")
+        raise ParamError(f"choose 2 to {LIMITS.lanes} methods, not {len(methods)}")
     if len(set(methods)) < len(methods):
         raise ParamError(f"a method can race once only: choose others than {shown(methods)}")
     return tuple(methods)

@@ -104,7 +104,7 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
     prompts, others = report["compared"], report["disturbed_runs"]
     where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')}"
     faster = f"it was faster on {report['faster_on']} of {prompts}" if prompts > 1 else ""
-    close = ", which is too close to call" if report["too_close"] else ""
+    close = ", but the difference is too close to call" if report["too_close"] else ""
     unsure = (
         f"Unsure: other work disturbed {count(others, 'run')}; race again when the server is quiet. " if others else ""
     )

@@ -43,7 +43,7 @@ class RaceForm:
         self.methods = gr.CheckboxGroup(
             choices_of(names),
             value=usual,
-            label=f"Methods, two to {LIMITS.lanes}",
+            label=f"Methods, 2 to {LIMITS.lanes}",
             elem_id="race-methods",
             elem_classes="app-lanes",
         )

@@ -92,7 +92,7 @@ def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, 
             "name_or_path in its config.json if only the names differ",
         )
     for flag, what, expected, actual in (
-        ("vocab_size", "a vocabulary of {} tokens", config.shape.vocabulary, shape.vocabulary),
+        ("vocab_size", "a vocabulary of {:,} tokens", config.shape.vocabulary, shape.vocabulary),
         ("target_hidden_size", "hidden states of size {}", config.target_hidden, shape.hidden),
     ):
         if expected != actual:

@@ -100,7 +100,7 @@ def test_a_lane_that_fails_leaves_the_others(jobs: JobRunner, monkeypatch: pytes
     [
         (None, "name the methods"),
         ("lookahead", "name the methods"),
-        (["lookahead"], "choose two to 6 methods, not 1"),
+        (["lookahead"], "choose 2 to 6 methods, not 1"),
         (["a"] * 7, "not 7"),
         (["jacobi", "jacobi"], "once only"),
         (["jacobi", 7], "name the methods"),

@@ -166,3 +166,9 @@ def test_every_line_of_a_styled_text_is_styled() -> None:
     """A pager begins every line plain: a style that spans lines is lost on all but the first."""
     assert Paint(styles=True).dim("a\n\nb") == "\x1b[2ma\x1b[0m\n\n\x1b[2mb\x1b[0m"
     assert Paint().dim("a\nb") == "a\nb"
+
+
+def test_a_flag_of_another_command_is_told_by_its_own_help(command: Command) -> None:
+    done = command("doctor", "--method", "medusa")
+    assert (done.code, done.out) == (2, "") and "--method medusa (see python -m decoding doctor --help)" in done.err
+    assert "(see python -m decoding --help)" in command("--method").err

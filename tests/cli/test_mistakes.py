@@ -55,7 +55,7 @@ NONSENSE = [
     (["run", "--model", "\udcff", "--prompt", "a"], "not a folder"),
     (["run", "--model", "/no/such/folder"], "give a prompt"),
     (["run", "--trace", "/no/such/folder/run.jsonl"], "folder that exists"),
-    (["run", "--trace", "."], "folder that exists"),
+    (["run", "--trace", "."], "is a folder: add a name"),
     (["rescore"], "required"),
     (["rescore", "/no/such/trace"], "cannot be read"),
     (["rescore", "\udcff"], "cannot be read"),

@@ -42,7 +42,7 @@ def test_a_gain_within_chance_is_called_close(command: Command, monkeypatch: pyt
         return {**tune(*given, **options), "too_close": close}
 
     monkeypatch.setattr(cli.tune, "tune", tuned)
-    assert command(*TOY).out.count("prompts: too close to call") == close
+    assert command(*TOY).out.count("prompts, but too close to call") == close
 
 
 @pytest.mark.parametrize(

@@ -407,6 +407,16 @@ def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.
     assert "name one drafter" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
+def test_a_drafter_that_is_not_there_has_no_fault(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipeline must not take a slip in a path for a drafter that is wired wrongly."""
+    assert main(["doctor", "--model", "pocket", f"--{kind}", str(tmp_path / "nope"), "--device", "cpu"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and "nope" in shown.err and "folder" in shown.err
+
+
 def test_weights_that_are_no_numbers_are_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
         weights["norm.weight"][0] = torch.nan

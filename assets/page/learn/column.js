@@ -56,7 +56,7 @@ export class Column {
     this.screen.replaceChildren(el("h3", { id: "app-learn-title", tabindex: -1 }, screen.title), ...words.blocks(screen.before),
       ...this.slider(screen, false),
       ...(this.question ? [this.question.node] : []), this.after,
-      el("aside", { class: "app-learn-notes", hidden: !this.presenting || this.notesFolded }, ...screen.notes.map((note) =>
+      el("aside", { class: "app-learn-notes", hidden: !this.showsNotes(screen) }, ...screen.notes.map((note) =>
         el("p", {}, ...words.spans(note)))));
     this.drawFoot(lesson, at);
   }
@@ -197,7 +197,13 @@ export class Column {
   toggleNotes() {
     this.notesFolded = !this.notesFolded;
     const notes = this.screen.querySelector(".app-learn-notes");
-    if (notes instanceof HTMLElement) show(notes, this.presenting && !this.notesFolded);
+    const { lesson, at } = this.learn;
+    if (notes instanceof HTMLElement && lesson) show(notes, this.showsNotes(lesson.screens[at]));
+  }
+
+  /** @param {LessonScreen} screen */
+  showsNotes({ notes }) {
+    return this.presenting && !this.notesFolded && notes.length > 0;
   }
 
   /**
@@ -224,7 +230,7 @@ export class Column {
 }
 
 /** @param {string} verdict */
-const verdictWords = (verdict) => verdict.replace(/ here$/, "");
+const verdictWords = (verdict) => verdict.replace(/ here$/, "").replace(/^not /, "was not ");
 
 const storedDepth = () => {
   try {
