@@ -104,6 +104,9 @@ class PromptControls:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
+        other_box = f"(mode, text, message, example) => ({_LEAVE_EXAMPLE})(mode === '{CHAT}' ? message : text, example)"
+        boxes = [self.mode, self.text, self.message, self.example]
+        self.mode.change(None, boxes, [self.example, self.hint], js=other_box, **QUICK)
         for written in (self.text, self.message):
             written.change(None, [written, self.example], [self.example, self.hint], js=_LEAVE_EXAMPLE, **QUICK)
         self.fresh.click(lambda: ("[]", ""), None, [self.history, self.message], **QUICK)
