@@ -109,6 +109,8 @@ def _grouped(
     ]
     best, worst = (choose(rows, key=lambda row: row[3]) for choose in (max, min))
     sentence = f"Most tokens per step at {head} {best[0]} ({best[3]:.2f}), fewest at {worst[0]} ({worst[3]:.2f})."
-    if best is worst:
+    if len(rows) == 1:
         sentence = f"All steps are in one group, {head} {best[0]}: {best[3]:.2f} tokens per step."
+    elif f"{best[3]:.2f}" == f"{worst[3]:.2f}":
+        sentence = f"All groups write {best[3]:.2f} tokens per step."
     return result(sentence, columns=(head, *_COLUMNS), rows=rows, where=[where[place] for place in shown])

@@ -58,6 +58,15 @@ def test_by_entropy() -> None:
     ]
 
 
+def test_groups_that_write_the_same_are_not_called_one_group() -> None:
+    """As where no step has a guess: the greatest group and the smallest one are then the same row."""
+    runs = [run(0, "a", category="code"), run(1, "b", category="chat")]
+    both = measure("by_category", selection(runs, [step(0, 0), step(0, 0, of=1)]))
+    assert both["sentence"] == "All groups write 1.00 tokens per step."
+    one = measure("by_category", selection(runs[:1], [step(0, 0)]))
+    assert one["sentence"] == "All steps are in one group, category code: 1.00 tokens per step."
+
+
 def test_without_categories_there_is_a_reason() -> None:
     result = measure("by_category", selection([run(category=None)], [step(0, 0)]))
     assert result["reason"] == "the questions of this record have no categories"
