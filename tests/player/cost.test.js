@@ -8,7 +8,7 @@ import test from "node:test";
 import { SPANS, choicesIn, queryOf } from "../../assets/page/cost/choices.js";
 import { cheapUpTo, curveSentence, passCost } from "../../assets/page/cost/curves.js";
 import { bestDraft, breakEven, expectedTokens, speedUp, verdict } from "../../assets/page/cost/drafting.js";
-import { bestWindow, fitted, recordedTokens, tokensPerStep, windowSpeedUp, worstError } from "../../assets/page/cost/lookahead.js";
+import { bestWindow, fitted, recordedTokens, tokensPerStep, windowSpeedUp, windowVerdict, worstError } from "../../assets/page/cost/lookahead.js";
 import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/replay.js";
 import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
 import { roundTicks } from "../../assets/page/cost/chart.js";
@@ -79,6 +79,13 @@ test("a window is as fast as its tokens over its pass, which reads window and n-
   assert.deepEqual(bestWindow(passCost(steep), { alpha: 0.9, every: 1, n: 3 }), { window: 0, speedup: 1 }); // never look ahead there
   assert.ok(Number.isNaN(windowSpeedUp(passCost(CPU), { alpha: 0.9, every: 1, n: 5 }, 32)), "a pass over 256 tokens was not measured");
   assert.ok(bestWindow(passCost(H200), { alpha: 0.9, every: 1, n: 5 }).speedup > 1.5);
+});
+
+test("the sentence on windows says of which n-grams it holds, and looks at others where none pays", () => {
+  const paper = { alpha: 0.43, every: 3.1, n: 5 };
+  assert.match(windowVerdict(passCost(CPU), paper, SPANS), /n-grams of 5 tokens, no window .* With n-grams of 2, W = 1 is 1.13 times as fast\.$/);
+  assert.match(windowVerdict(passCost(CPU), { ...paper, n: 2 }, SPANS), /^W = 1 is fastest: 1.13 times/);
+  assert.match(windowVerdict(passCost({ ...CPU, rows: [1, 2], milliseconds: [1, 9] }), paper, SPANS), /no window .* Nor is any with n-grams of 2 to 8 tokens\.$/);
 });
 
 test("the fit finds the numbers that made the runs, and the error is that of the worst of them", () => {

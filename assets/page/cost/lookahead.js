@@ -50,6 +50,24 @@ export const bestWindow = (cost, model) => {
   return best;
 };
 
+/**
+ * Return whether to look ahead on a machine, in words: with n-grams of this length, and if not so, with any other.
+ * @param {PassCost} cost
+ * @param {LookaheadModel} model
+ * @param {{ n: { low: number, high: number, step: number } }} spans
+ */
+export const windowVerdict = (cost, model, { n: lengths }) => {
+  const { window, speedup } = bestWindow(cost, model);
+  if (window) {
+    const isLast = Number.isNaN(windowSpeedUp(cost, model, 2 * window)) ? ", the widest whose pass was measured," : "";
+    return `W = ${window}${isLast} is fastest: ${speedup.toFixed(2)} times as fast as one token a pass.`;
+  }
+  const [other] = values(lengths).map((n) => ({ n, ...bestWindow(cost, { ...model, n }) })).sort((a, b) => b.speedup - a.speedup);
+  const none = `by this formula, with n-grams of ${model.n} tokens, no window whose pass was measured is faster than one token a pass.`;
+  if (!other.window) return `${none} Nor is any with n-grams of ${lengths.low} to ${lengths.high} tokens.`;
+  return `${none} With n-grams of ${other.n}, W = ${other.window} is ${other.speedup.toFixed(2)} times as fast.`;
+};
+
 /** @param {WindowRun} run */
 export const recordedTokens = ({ wrote }) => wrote.reduce((sum, count) => sum + count, 0) / wrote.length;
 

@@ -6,7 +6,7 @@ import { SPANS } from "./choices.js";
 import { slider } from "./controls.js";
 import { curveName, isMeasured, passCost } from "./curves.js";
 import { known, whole } from "./draft_card.js";
-import { WINDOWS, bestWindow, fitted, recordedTokens, rowsOf, tokensPerStep, windowSpeedUp, worstError } from "./lookahead.js";
+import { WINDOWS, fitted, recordedTokens, rowsOf, tokensPerStep, windowSpeedUp, windowVerdict, worstError } from "./lookahead.js";
 import { LOOKS, RECORDED_LOOK } from "./passes_card.js";
 
 /** @import { Cost } from "./cost.js" */
@@ -16,17 +16,6 @@ import { LOOKS, RECORDED_LOOK } from "./passes_card.js";
 const HEIGHT = 280;
 const AXIS = { label: "columns of the window (W = G)", low: 0.9, high: 72, log: true,
   ticks: /** @type {[number, string][]} */ (WINDOWS.map((window) => [window, String(window)])) };
-
-/**
- * @param {PassCost} cost
- * @param {LookaheadModel} model
- */
-const verdict = (cost, model) => {
-  const { window, speedup } = bestWindow(cost, model);
-  if (!window) return "no window whose pass was measured is faster than one token a pass, so do not look ahead here.";
-  const isLast = Number.isNaN(windowSpeedUp(cost, model, 2 * window)) ? ", the widest whose pass was measured," : "";
-  return `W = ${window}${isLast} is fastest: ${speedup.toFixed(2)} times as fast as one token a pass.`;
-};
 
 /** @type {{ [name in keyof LookaheadModel]: { label: string, words: (value: number) => string } }} */
 const SLIDERS = {
@@ -67,7 +56,7 @@ export class WindowCard extends Card {
     if (!this.isAsked) this.ask();
     for (const [name, control] of this.sliders) control.show(choices[name]);
     const costs = compared.map(passCost);
-    const says = compared.map((curve, at) => ({ look: LOOKS[at], words: `${curveName(curve)}: ${verdict(costs[at], choices)}` }));
+    const says = compared.map((curve, at) => ({ look: LOOKS[at], words: `${curveName(curve)}: ${windowVerdict(costs[at], choices, SPANS)}` }));
     this.draw({
       says: [...says, ...this.runs.length ? [this.comparison(choices)] : []],
       charts: [this.tokens(choices), this.speeds(choices, compared, costs)],
