@@ -53,8 +53,8 @@ export const breakEven = (cost, drafting) => {
 };
 
 /**
- * Return the draft length with the greatest speed-up to two digits, the shortest of several: no guess at all, with a
- * speed-up of 1, where none is faster.
+ * Return the draft length with the greatest speed-up, as a chart of all shows it: no guess at all, with a speed-up of 1,
+ * where none is faster to two digits.
  * @param {PassCost} cost
  * @param {Omit<Drafting, "draft">} drafting
  */
@@ -62,7 +62,7 @@ export const bestDraft = (cost, drafting) => {
   let best = { draft: 0, speedup: 1 };
   for (let draft = 1; draft <= MOST_DRAFT; draft += 1) {
     const speedup = speedUp(cost, { ...drafting, draft });
-    if (hundredths(speedup) > hundredths(best.speedup)) best = { draft, speedup };
+    if (hundredths(speedup) > 1 && speedup > best.speedup) best = { draft, speedup };
   }
   return best;
 };
