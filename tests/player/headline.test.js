@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { credibleSpeedup, headline, slowSentence } from "../../assets/player/race/headline.js";
+import { rowsPerToken } from "../../assets/player/race/results.js";
 
 const IDS = [5, 6, 7, 8];
 const lane = (label, passes, time, ids = IDS, plain = false) => ({ label, plain, passes, ids, time, words: `${time} ms` });
@@ -82,4 +83,11 @@ test("a slow lane's sentence multiplies out", () => {
   });
   const parts = ["N-Grammys ran at 0.40×", "wrote 2.00 tokens", "as much as 5.00 ", "only 2.3 ms with pocket on this CPU"];
   for (const part of parts) assert.ok(sentence.includes(part), part);
+});
+
+test("rows per token leave out the prompt, as on the Debug page: one token at a time is 1", () => {
+  const step = (fed, ...emitted) => ({ fed, emitted });
+  assert.equal(rowsPerToken([step(40, 5), step(1, 6), step(1, 7)]), 1);
+  assert.equal(rowsPerToken([step(40, 5), step(5, 6, 7), step(4, 8)]), 3);
+  assert.equal(rowsPerToken([step(40, 5)]), null);
 });

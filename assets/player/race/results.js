@@ -23,7 +23,7 @@ export const drawResults = (race) => {
   write(race.verdict, say);
   race.verdict.dataset.tone = tone;
   if (race.fault) return;
-  const notes = [...slowSentences(race), ...(race.state.pace === "recorded" ? [RATES] : [])];
+  const notes = [...slowSentences(race), race.state.pace === "recorded" ? RATES : ROWS];
   race.results.append(table(race), ...notes.map((words) => el("p", { class: "ss-quiet" }, words)));
   const words = "A column is an output token; a line before it marks the beginning of a step.";
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
@@ -147,7 +147,17 @@ const slowSentences = ({ running: lanes, state: { pace } }) => {
 /** @param {Summary} summary */
 const laterSteps = ({ steps = 0, decode_seconds: seconds = 0 }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
 
-const RATES = "Tokens/s and time per step leave out the first step, which reads the prompt; time and speed-up count it.";
+/**
+ * Return the rows that the target read for each token, without the first step, which reads the prompt.
+ * @param {{ fed: number, emitted: number[] }[]} steps
+ */
+export const rowsPerToken = ([, ...later]) => {
+  const tokens = later.reduce((sum, { emitted }) => sum + emitted.length, 0);
+  return tokens ? later.reduce((sum, { fed }) => sum + fed, 0) / tokens : null;
+};
+
+const RATES = "Tokens/s, time per step and rows per token leave out the first step, which reads the prompt; time and speed-up count it.";
+const ROWS = "Rows per token leave out the first step, which reads the prompt.";
 const MEASURED = new Set(["Tokens/s", "Time per step"]); // which only the recorded clock shows
 
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
@@ -160,7 +170,7 @@ const COLUMNS = [
   ["Tokens/s", (lane) => number(rate(lane), 1)],
   ["Tokens per step", (lane) => number(tokensPerStep(lane), 2)],
   ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
-  ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
+  ["Rows per token", (lane) => number(rowsPerToken(lane.record.steps), 1)],
   ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
   ["Speed-up", (lane, base) => number(speedup(lane, base), 2, "×")],
 ];
