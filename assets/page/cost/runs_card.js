@@ -19,7 +19,7 @@ const OF_FOLDER = "folder:"; // begins what is asked of a run folder
 const ROW = 30; // pixels of a run in the chart
 const SPREAD = 0.22; // of a row, between the marks of one run
 const MOST_STEPS = 400; // that are listed
-const LEFT_OUT = "All numbers here are of the steps after the first, which reads the prompt. Projected: each step costs what its pass cost on the machine, and drafting the share of a pass over one token that it took "
+const LEFT_OUT = "Projected: each step costs what its pass cost on the machine, and drafting the share of a pass over one token that it took "
   + "where the run was recorded. Left out: accepting and committing; texts of other lengths; that "
   + "the machine's model would accept other guesses; and that Kangaroo's passes skip the layers that drafted.";
 
@@ -48,7 +48,8 @@ export class RunsCard extends Card {
   /** @param {Cost} page */
   constructor(page) {
     super("Recorded runs on these machines", "projected", "The steps of a recorded run, as they would cost elsewhere; beside them what was "
-      + "measured where it was recorded. Press a mark or a row to see the steps.", ["curve", "with", "runs", "drafting"], (row) => this.steps(row));
+      + "measured where it was recorded. The first step, which reads the prompt, is left out: over a whole run, as the Run tab counts it, "
+      + "the speed-up is nearer to 1. Press a mark or a row to see the steps.", ["curve", "with", "runs", "drafting"], (row) => this.steps(row));
     this.page = page;
     /** @type {RecordedCosts[]} those that are shown, from the top */
     this.runs = [];
@@ -108,7 +109,7 @@ export class RunsCard extends Card {
       charts: [{
         figure: {
           says: says.join(" "), height: 64 + ROW * this.runs.length, levelX: 1,
-          x: { label: "speed-up over one token a pass", low: 0, high: high * 1.05, ticks: roundTicks(0, high * 1.05) },
+          x: { label: "speed-up after the first step", low: 0, high: high * 1.05, ticks: roundTicks(0, high * 1.05) },
           y: { label: "", low: 0.5 - this.runs.length, high: 0.5, ticks: this.runs.map((run, row) => [-row, this.name(run)]) },
           series: [
             ...compared.map((curve, at) => ({ name: curveName(curve), look: LOOKS[at], points: this.points(curve, projected[at], at) })),
@@ -201,7 +202,7 @@ export class RunsCard extends Card {
    */
   table(compared, projected, drafts) {
     return {
-      columns: ["Run", "Tokens per step", "Tokens read per step", "Measured speed-up", "of the whole run", ...compared.map((curve) => `Projected: ${curveName(curve)}`), "Not projected"],
+      columns: ["Run", "Tokens per step", "Tokens read per step", "Measured speed-up after the first step", "of the whole run", ...compared.map((curve) => `Projected: ${curveName(curve)}`), "Not projected"],
       more: false,
       rows: this.runs.map((run, row) => [this.name(run), known(mean(run.wrote)), known(mean(run.fed)), run.later_speedup && known(run.later_speedup), run.speedup && known(run.speedup),
         ...projected.map((each) => known(each[row])), compared.map((curve) => lacking(run, curve, drafts)).find(Boolean) ?? null]),
