@@ -184,7 +184,9 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]], young: bool) -> Check
         why = ", as after a short training: norms are nearly ones" if learning else ", or is damaged"
         sentence = f"with {useless[0][0]} the drafter is as good as with 100%: that part has learnt nothing yet{why}"
         return Check("parts", "parts", fine=learning, sentence=sentence)
-    sentence = f"each of {len(parts) // len(SHARES)} parts does more good than harm" if parts else "nothing to compare"
+    tested = len(parts) // len(SHARES)
+    which = f"each of {tested} parts" if tested > 1 else "the one part that was tested"
+    sentence = f"{which} does more good than harm" if parts else "nothing to compare"
     return Check("parts", "parts", fine=True, sentence=sentence)
 
 

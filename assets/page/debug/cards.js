@@ -4,7 +4,7 @@ import { button } from "../../player/dom/buttons.js";
 import { dialog } from "../../player/dom/dialog.js";
 import { el, write } from "../../player/dom/elements.js";
 import { DrawnFigure } from "./drawing.js";
-import { cellText, plainTable } from "./table.js";
+import { cellText, measured, plainTable } from "./table.js";
 
 /** @import { CardIo, ChartFacts, Measured, Result } from "./types.d.ts" */
 
@@ -16,11 +16,9 @@ const PAIRED = ["to", "target said"]; // columns that a row is not named without
 /** @param {Result} result */
 const numberOf = ({ value, low, high, unit }) => {
   if (value === null) return null;
-  const percent = unit === "share";
-  const text = (/** @type {number} */ each) => (percent ? `${(100 * each).toFixed(1)}%` : cellText(Number(each.toPrecision(3))));
-  const interval = low === null || high === null ? "" : `${text(low)} to ${text(high)}`;
-  return el("p", { class: "app-debug-value" }, el("strong", {}, text(value)),
-    el("span", { class: "ss-quiet" }, ` ${percent ? "" : unit}${interval ? ` (95%: ${interval})` : ""}`));
+  const said = measured({ value, low, high, unit });
+  return el("p", { class: "app-debug-value" }, el("strong", {}, said.number),
+    el("span", { class: "ss-quiet" }, ` ${said.unit}${said.interval ? ` (95%: ${said.interval})` : ""}`));
 };
 
 /**

@@ -1,7 +1,7 @@
 // Tables of the Debug page.
 import { el } from "../../player/dom/elements.js";
 
-/** @import { Cell, TableFacts } from "./types.d.ts" */
+/** @import { Cell, Result, TableFacts } from "./types.d.ts" */
 
 /** @param {Cell} value */
 export const cellText = (value) => {
@@ -23,6 +23,23 @@ export const seen = (text) => text.replace(/\n/g, "↵").replace(/^ +| +$/g, (sp
  * @param {string} one
  */
 export const count = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
+
+const ONE = new Map([["tokens", "token"], ["guesses", "guess"], ["experts", "expert"], ["rows per token", "row per token"],
+  ["autoregressive steps", "autoregressive step"]]);
+
+/**
+ * A measured number and the ends of its interval with as many digits as sentences have, and its unit.
+ * @param {Pick<Result, "low" | "high" | "unit"> & { value: number }} result
+ */
+export const measured = ({ value, low, high, unit }) => {
+  const percent = unit === "share", size = Math.abs(value);
+  const isWhole = [value, low, high].every((each) => each === null || Number.isInteger(each));
+  const digits = isWhole || size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3;
+  const text = (/** @type {number} */ each) => (percent ? `${(100 * each).toFixed(1)}%`
+    : each.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  return { number: text(value), interval: low === null || high === null ? "" : `${text(low)} to ${text(high)}`,
+    unit: percent ? "" : isWhole && value === 1 ? (ONE.get(unit) ?? unit) : unit };
+};
 
 const LONG = 60; // characters of a cell; all of it is its title
 

@@ -1,0 +1,21 @@
+// Numbers and tables of the Debug page.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { measured } from "../../assets/page/debug/table.js";
+
+test("one of something is not plural", () => {
+  assert.deepEqual(measured({ value: 1, low: 1, high: 1, unit: "tokens" }), { number: "1", interval: "1 to 1", unit: "token" });
+  assert.equal(measured({ value: 1, low: null, high: null, unit: "guesses" }).unit, "guess");
+  assert.equal(measured({ value: 1.001, low: 0.9, high: 1.1, unit: "rows per token" }).unit, "rows per token");
+});
+
+test("a number and its interval have as many digits as sentences", () => {
+  const said = (value, low, high, unit = "times") => Object.values(measured({ value, low, high, unit })).slice(0, 2);
+  assert.deepEqual(said(4.85, 4.541, 5.199), ["4.85", "4.54 to 5.20"]);
+  assert.deepEqual(said(0.52, 0.4512, 0.581), ["0.52", "0.45 to 0.58"]);
+  assert.deepEqual(said(8.48, 6.78, 10.41), ["8.48", "6.78 to 10.41"]);
+  assert.deepEqual(said(1572.1, 467.3, 2715.7), ["1,572", "467 to 2,716"]);
+  assert.deepEqual(said(0.0312, null, null), ["0.031", ""]);
+  assert.deepEqual(said(0.918, 0.9, 1, "share"), ["91.8%", "90.0% to 100.0%"]);
+});
