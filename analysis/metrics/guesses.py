@@ -18,12 +18,13 @@ _SOURCES = 100  # that brought most
 _DEEPEST = 64
 _FEWEST = 20  # positions at a depth from which a tree's accuracies are taken
 _LARGEST = 512  # guesses of a tree that is suggested
+_UNRANKED = "rank not recorded"
 _REASONS = (  # why a step ended
     "not in the vocabulary",
     "drawn otherwise",
     "cut by the tree",
     "ranked lower",
-    "rank not recorded",
+    _UNRANKED,
     "draft ended",
 )
 _SIZES = (1, 2, 4, 8, 16, 32, 63)
@@ -86,11 +87,17 @@ def lost_because(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = [
         [reason, count, count / sum(counts)] for reason, count in zip(_REASONS, counts, strict=True) if count
     ]
-    most = max(rows, key=lambda row: row[1])
-    sentence = (
-        f"The most frequent end of a step is {most[0]!r}: {percent(most[2])} of {sum(counts):,} steps with guesses"
-    )
-    sentence += " that the end of the text did not cut."
+    known = [row for row in rows if row[0] != _UNRANKED]
+    unranked = next((row for row in rows if row[0] == _UNRANKED), None)
+    counted = f"{sum(counts):,} steps with guesses that the end of the text did not cut"
+    if known:
+        most = max(known, key=lambda row: row[1])
+        which = "most frequent known end" if unranked else "most frequent end"
+        sentence = f"The {which} of a step is {most[0]!r}: {percent(most[2])} of {counted}."
+        if unranked:
+            sentence += f" In {percent(unranked[2])}, the rank of the target's choice was not recorded."
+    else:
+        sentence = f"The rank of the target's choice was not recorded in any of {counted}."
     return result(sentence, columns=("because", "steps", "share"), rows=rows)
 
 

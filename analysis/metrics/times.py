@@ -15,6 +15,8 @@ _PERCENTILES = (50, 95, 99)
 TOTAL = "total_ms"
 LATER: list[Condition] = [("steps", "step", ">", 0)]
 _FIRST: list[Condition] = [("steps", "step", "=", 0)]
+_LATER_TOKENS = "after the first step"
+_PROMPT = ", which reads the prompt"
 _SAYS = {
     "draft": "drafting",
     "forward": "the target's pass",
@@ -118,16 +120,16 @@ def throughput(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = []
     tokens, seconds = later_sums(selection)
     if tokens.any():
-        rows.append(["tokens of the later steps per second of these", *_ratio(tokens, seconds)])
+        rows.append([_LATER_TOKENS, *_ratio(tokens, seconds)])
     tokens, seconds = wall(selection)
     if tokens.any():
-        rows.append(["all tokens per second, reading the prompt included (vLLM)", *_ratio(tokens, seconds)])
+        rows.append(["of whole runs, reading the prompt included (vLLM)", *_ratio(tokens, seconds)])
         rate = spec_bench_rates(tokens, seconds)
-        rows.append(["mean of the questions' tokens per second (Spec-Bench)", *_ratio(rate, np.ones(len(rate)))])
+        rows.append(["of whole runs, mean over questions (Spec-Bench)", *_ratio(rate, np.ones(len(rate)))])
     if not rows:
         raise selection.steps.lacking("total_ms")
     name, value, *interval = rows[0]
-    sentence = f"{value:,.1f}: {name}."
+    sentence = f"{value:,.1f} tokens per second {name}{_PROMPT if name == _LATER_TOKENS else ''}."
     columns = ("counted as", "tokens per second", "low", "high")
     return result(
         sentence,

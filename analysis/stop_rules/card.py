@@ -33,15 +33,19 @@ def stop_rules(selection: Selection) -> MetricResult:
     recorded = RecordedRuns.of(selection)
     if recorded.method in FROM_TOKENS:
         raise UnknownError(f"{recorded.method} must be run again for each rule: `python -m decoding rules` does that")
-    prices = _own_prices(selection, recorded)
+    prices, measured = _own_prices(selection, recorded)
     outcomes, _ = replay_rules(recorded, prices)
     best = best_rule(outcomes)
     shown = [(at, each) for at, each in enumerate(outcomes) if at]
     shown.sort(key=lambda pair: (-(pair[1].speedup or 0.0), -pair[1].replay.tokens_per_step))
     rows = [_row(each, at == 0) for at, each in [(0, outcomes[0]), *shown[:_SHOWN]]]
     chosen = None if best is None else outcomes[best]
+    sentence = sentence_of(recorded.method, outcomes, best) if prices else _UNPRICED
+    if prices and outcomes[0].speedup is not None:
+        sentence += " These leave out the time outside passes: "
+        sentence += f"with it, the recorded rule was measured at {measured:.2f} times."
     return result(
-        sentence_of(recorded.method, outcomes, best) if prices else _UNPRICED,
+        sentence,
         value=None if chosen is None else chosen.speedup,
         unit="times",
         columns=COLUMNS,
@@ -50,25 +54,26 @@ def stop_rules(selection: Selection) -> MetricResult:
     )
 
 
-def _own_prices(selection: Selection, recorded: RecordedRuns) -> Prices | None:
+def _own_prices(selection: Selection, recorded: RecordedRuns) -> tuple[Prices | None, float]:
     """Price drafting and verifying by the means of the record, in autoregressive steps; a pass grows by its guesses.
 
-    None where the record has no autoregressive runs beside it, or does not split its times.
+    With them comes the measured speed-up, time outside passes included. No prices where the record has no
+    autoregressive runs beside it, or does not split its times.
     """
     try:
         pair = Pair.of(selection)
         priced, later = costs(pair), later_steps(pair.drafting)
     except UnknownError:
-        return None
+        return None, np.nan
     drafted = pair.drafting.steps.maybe("drafted")[later]
     counted = drafted[~np.isnan(drafted)]
     guesses = float(counted.mean()) if len(counted) else 0.0
     if not priced.split or guesses <= 0:
-        return None
+        return None, np.nan
     row = max(0.0, priced.verification) / guesses
     straight = PassCurve("the record", 0, (1, 1 + _FAR), (1.0, 1.0 + row * _FAR), ())
     drafting = max(0.0, priced.draft) / (guesses if recorded.per_guess else 1.0)
-    return Prices(straight, drafting, recorded.per_guess)
+    return Prices(straight, drafting, recorded.per_guess), float(priced.speed)
 
 
 def _row(outcome: RuleOutcome, is_recorded: bool) -> list[JSON]:

@@ -62,7 +62,22 @@ def test_every_step_ended_for_one_reason() -> None:
     assert [*counts] == [
         *("not in the vocabulary", "cut by the tree", "ranked lower", "rank not recorded", "draft ended")
     ]
-    assert found["sentence"].startswith("The most frequent end of a step is 'ranked lower': 33% of 6 steps")
+    assert found["sentence"].startswith("The most frequent known end of a step is 'ranked lower': 33% of 6 steps")
+    assert found["sentence"].endswith("In 17%, the rank of the target's choice was not recorded.")
+
+
+def test_a_rank_that_was_not_recorded_is_no_end_of_a_step() -> None:
+    """Medusa's heads rank no other choice than their guesses."""
+    nodes = [
+        *(root(1), guess(1, 0, 1, at=1)),
+        *(root(2), guess(1, 0, 1, at=2)),
+        *(root(3), guess(1, 0, 1, at=3, accepted=True)),
+    ]
+    steps = [step(1, 0, 1), step(2, 0, 1), step(3, 1, 1)]
+    sentence = measure("lost_because", selection(steps=steps, nodes=nodes))["sentence"]
+    assert sentence.startswith("The most frequent known end of a step is 'draft ended': 33% of 3 steps")
+    unknown = measure("lost_because", selection(steps=steps[:2], nodes=nodes[:4]))["sentence"]
+    assert unknown.startswith("The rank of the target's choice was not recorded in any of 2 steps")
 
 
 def test_a_sampled_guess_was_drawn_and_not_ranked() -> None:

@@ -120,6 +120,7 @@ def test_the_best_gamma() -> None:
     assert gamma["value"] == 2
     assert [row[3] for row in gamma["rows"][:4]] == pytest.approx([1, 1.3228, 1.3889, 1.3525], abs=1e-4)
     assert "now drafts have 2.0 guesses" in gamma["sentence"]
+    assert f"measured to be {measure('speedup', DRAFTED)['value']:.2f} times as fast" in gamma["sentence"]
 
 
 def test_a_dear_draft_of_bad_guesses_does_not_pay() -> None:
@@ -167,6 +168,8 @@ def test_throughput_of_several_tools() -> None:
     """Later: 4 tokens in 32.4 ms. All: 5 tokens in 132.4 ms."""
     rows = [row[1] for row in measure("throughput", DRAFTED)["rows"]]
     assert rows == pytest.approx([4 / 0.0324, 5 / 0.1324, 5 / 0.1324])
+    sentence = measure("throughput", DRAFTED)["sentence"]
+    assert sentence == "123.5 tokens per second after the first step, which reads the prompt."
 
 
 def test_spec_bench_takes_the_mean_of_rates() -> None:
