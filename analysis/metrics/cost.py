@@ -57,11 +57,11 @@ def speedup(selection: Selection) -> MetricResult:
     """Explain the way from the speed-up of accepted tokens at no cost to the measured one."""
     pair = Pair.of(selection)
     priced = costs(pair)
-    names, slowest = ["if a step cost as much as an autoregressive one"], [TOTAL]
+    names, slowest = ["at an autoregressive step's cost"], [TOTAL]
     if priced.split:
-        names += ["with the time for drafting", "and for verifying more rows than one"]
+        names += ["with the time for drafting", "and for verifying more rows"]
         slowest += ["draft_ms", "forward_ms"]
-    names.append("measured: and with all time outside passes")
+    names.append("measured, all time included")
 
     def speeds(each: Costs) -> list[Any]:
         split = []
@@ -72,7 +72,7 @@ def speedup(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = [[name, *numbers] for name, numbers in zip(names, resampled(pair, speeds), strict=True)]
     low, high = rows[-1][2:]
     if (rates := _spec_bench(pair)) is not None:
-        rows.append(["measured as Spec-Bench does, reading the prompt included", *rates])
+        rows.append(["measured as Spec-Bench does", *rates])
     sentence = f"{priced.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"

@@ -297,7 +297,10 @@ METRICS = _listed(
         key="speedup",
         title="Expected and measured speed-up",
         group="Time",
-        formula="tokens per step / (1 + drafting + verification + time outside passes), each in autoregressive steps",
+        formula=(
+            "tokens per step / (1 + drafting + verification + time outside passes), each in autoregressive steps; "
+            "Spec-Bench also counts the reading of the prompt"
+        ),
         look_for="Improve first what causes the largest drop from one row to the next.",
         chart="bars",
         function=cost.speedup,

@@ -67,7 +67,7 @@ def step_time(selection: Selection) -> MetricResult:
             rows.append([phase, mean, mean / whole, *np.nanpercentile(values, _PERCENTILES)])
         most = max(means, key=lambda phase: means[phase])
         sentence += f", of which {percent(means[most] / whole)} is {_SAYS[most]}."
-    columns = ("phase", "ms", "share", "p50", "p95", "p99")
+    columns = ("phase", "ms", "share", *(f"p{percentile}, ms" for percentile in _PERCENTILES))
     where, slowest = [LATER] * len(rows), [TOTAL, *(f"{phase}_ms" for phase in means or ())]
     return result(
         sentence, value=value, interval=(low, high), unit="ms", columns=columns, rows=rows, where=where, slowest=slowest
@@ -103,7 +103,7 @@ def latency(selection: Selection) -> MetricResult:
     if not rows:
         raise steps.lacking("total_ms")
     sentence = ", ".join(sentences)
-    columns = ("time", "count", *(f"p{percentile}" for percentile in _PERCENTILES))
+    columns = ("time", "count", *(f"p{percentile}, ms" for percentile in _PERCENTILES))
     return result(
         f"At the median, {sentence}.",
         value=rows[-1][2],
@@ -130,7 +130,7 @@ def throughput(selection: Selection) -> MetricResult:
         raise selection.steps.lacking("total_ms")
     name, value, *interval = rows[0]
     sentence = f"{value:,.1f} tokens per second {name}{_PROMPT if name == _LATER_TOKENS else ''}."
-    columns = ("counted as", "tokens per second", "low", "high")
+    columns = ("counted as", "tokens/s", "low", "high")
     return result(
         sentence,
         value=value,

@@ -111,6 +111,11 @@ def test_intervals_of_the_speed_up_cover_the_truth() -> None:
     assert 0.88 <= held / 200 <= 0.99
 
 
+def test_the_names_of_the_speed_ups_bars_are_not_cut() -> None:
+    names = [row[0] for key in ("speedup", "step_cost") for row in measure(key, DRAFTED)["rows"]]
+    assert names and all(len(name) <= 34 for name in names)  # as viz/debug/charts.py cuts them
+
+
 def test_the_best_gamma() -> None:
     """Two of three judged guesses came true; a guess costs (0.42 + 0.1) / 2 of a step.
 

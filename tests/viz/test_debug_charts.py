@@ -78,3 +78,10 @@ def test_differences_beyond_noise_are_filled() -> None:
     assert trace["marker"]["symbol"] == ["diamond", "circle-open"] and trace["customdata"] == [0, 2]
     assert trace["y"] == ["steps", "category &lt;b&gt;&amp;"]
     assert differences(columns, []) is None
+
+
+def test_an_axis_of_small_shares_has_different_ticks() -> None:
+    """Ticks of whole per cent up to 0.3% were all 0%."""
+    small = Side("A", ("w", "share", "low", "high"), [(1, 0.0, 0.0, 0.003)])
+    assert drawn("lines", small)["layout"]["yaxis"]["range"] == [0, 0.1]
+    assert drawn("lines", LINES)["layout"]["yaxis"]["rangemode"] == "tozero"

@@ -28,6 +28,7 @@ _VALUES = (
 )
 _SHARES = {"share", "alpha", "accepted", "confidence", "drafter from", "target from", "acceptance rate"}
 _HEIGHT = 260
+_SMALL = 0.05  # shares below which an axis has a range of its own
 _LETTERS = 34  # of a bar's name
 _LYING = 9  # letters of a name from which on bars lie, so that it can be read
 
@@ -121,7 +122,7 @@ def _bars(sides: Sequence[Side]) -> Figure:
         trace |= {"orientation": "h"} if lie else {}
         trace |= {f"error_{up}": whiskers} if (whiskers := _whiskers(side, value)) else {}
         data.append(trace | _rows(side, along, up))
-    named, numbers = _axis("" if lie else str(sides[0].columns[0]), {"type": "category"}), _y_axis(value, _tozero())
+    named, numbers = _axis("" if lie else str(sides[0].columns[0]), {"type": "category"}), _y_axis(sides, value)
     if not lie:
         return _figure(data, sides, named, numbers)
     figure = _figure(data, sides, numbers, named | {"autorange": "reversed"})
@@ -140,7 +141,7 @@ def _lines(sides: Sequence[Side]) -> Figure:
     if second:
         data.append(_line(sides[0], sides[0].column(x), second, "of the sampled: accepted", True))
         data[0]["name"] = "sum of min(p, q)"
-    figure = _figure(data, sides, _x_axis(sides, {"dtick": 1} if _are_few(sides) else {}), _y_axis(value, _tozero()))
+    figure = _figure(data, sides, _x_axis(sides, {"dtick": 1} if _are_few(sides) else {}), _y_axis(sides, value))
     figure["layout"]["showlegend"] = len(data) > 1
     return figure
 
@@ -249,16 +250,16 @@ def _are_few(sides: Sequence[Side]) -> bool:
     return max(len(side.rows) for side in sides) <= 16
 
 
-def _tozero() -> PlotTrace:
-    return {"rangemode": "tozero"}
-
-
 def _x_axis(sides: Sequence[Side], more: PlotTrace) -> PlotTrace:
     return _axis(str(sides[0].columns[0]), more)
 
 
-def _y_axis(value: str, more: PlotTrace) -> PlotTrace:
-    return _axis(value, more | ({"tickformat": ".0%"} if value in _SHARES and value != "accepted" else {}))
+def _y_axis(sides: Sequence[Side], value: str) -> PlotTrace:
+    """Return an axis that begins at 0; that of small shares reaches 10%, or all of its ticks would be 0%."""
+    if value not in _SHARES or value == "accepted":
+        return _axis(value, {"rangemode": "tozero"})
+    highest = max((each for side in sides for each in side.column(value) if each is not None), default=0)
+    return _axis(value, {"tickformat": ".0%"} | ({"range": [0, 0.1]} if highest < _SMALL else {"rangemode": "tozero"}))
 
 
 def _axis(title: str, more: PlotTrace) -> PlotTrace:

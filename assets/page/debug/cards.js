@@ -4,7 +4,7 @@ import { button } from "../../player/dom/buttons.js";
 import { dialog } from "../../player/dom/dialog.js";
 import { el, write } from "../../player/dom/elements.js";
 import { DrawnFigure } from "./drawing.js";
-import { cellText, measured, plainTable } from "./table.js";
+import { IDS, cellText, measured, metricText, plainTable } from "./table.js";
 
 /** @import { CardIo, ChartFacts, Measured, Result } from "./types.d.ts" */
 
@@ -112,10 +112,12 @@ class ChartCard {
    */
   rows(result, most, name) {
     const second = this.measured?.results.indexOf(result) === 1;
-    const rows = result.rows.slice(0, most);
+    const kept = result.columns.map((_, place) => place).filter((place) => most === Infinity || !IDS.has(result.columns[place])); // a card is narrow
+    const columns = kept.map((place) => result.columns[place]);
+    const rows = result.rows.slice(0, most).map((cells) => kept.map((place) => cells[place]));
     const more = result.more > 0 || rows.length < result.rows.length;
-    return plainTable({ columns: result.columns, rows, more }, `Rows of ${this.facts.title}${name && `, ${name}`}`,
-      (row) => this.behind(row, second));
+    return plainTable({ columns, rows, more }, `Rows of ${this.facts.title}${name && `, ${name}`}`,
+      (row) => this.behind(row, second), (place, value) => metricText(columns, place, value));
   }
 
   /**
@@ -138,7 +140,7 @@ class ChartCard {
     const { results = [], names = [] } = this.measured ?? {};
     const result = results[second ? 1 : 0];
     const of = results.length > 1 ? `${names[second ? 1 : 0]}: ` : "";
-    return of + result.columns.map((name, place) => `${name} ${cellText(result.rows[row]?.[place] ?? null)}`).join(", ");
+    return of + result.columns.map((name, place) => `${name} ${metricText(result.columns, place, result.rows[row]?.[place] ?? null)}`).join(", ");
   }
 
   copy() {

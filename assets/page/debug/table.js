@@ -11,6 +11,24 @@ export const cellText = (value) => {
   return String(Number(value.toPrecision(4)));
 };
 
+const SHARES = new Set(["share", "share up to it", "acceptance rate"]); // shown as per cent, as sentences have them
+/** Columns of token ids. */
+export const IDS = new Set(["token", "wanted"]);
+
+/**
+ * A cell of a metric's table, by its column; an interval is of the column before it.
+ * @param {string[]} columns
+ * @param {number} place
+ * @param {Cell} value
+ */
+export const metricText = (columns, place, value) => {
+  const ends = ["low", "high"].indexOf(columns[place]);
+  const name = ends < 0 ? columns[place] : columns[place - ends - 1];
+  if (typeof value !== "number") return cellText(value);
+  if (SHARES.has(name)) return `${(100 * value).toFixed(1)}%`;
+  return IDS.has(name) ? String(value) : cellText(value);
+};
+
 /**
  * A text in which ends of lines are seen, and spaces where it begins and ends: tokens differ in these.
  * @param {string} text
@@ -34,7 +52,7 @@ const ONE = new Map([["tokens", "token"], ["guesses", "guess"], ["experts", "exp
 export const measured = ({ value, low, high, unit }) => {
   const percent = unit === "share", size = Math.abs(value);
   const isWhole = [value, low, high].every((each) => each === null || Number.isInteger(each));
-  const digits = isWhole || size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3;
+  const digits = isWhole ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 3;
   const text = (/** @type {number} */ each) => (percent ? `${(100 * each).toFixed(1)}%`
     : each.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
   return { number: text(value), interval: low === null || high === null ? "" : `${text(low)} to ${text(high)}`,
@@ -47,14 +65,15 @@ const LONG = 60; // characters of a cell; all of it is its title
  * @param {TableFacts} table
  * @param {string} label
  * @param {((row: number) => void) | null} [open] shows the steps behind a row
+ * @param {(place: number, value: Cell) => string} [textOf] a cell's text by its column
  */
-export const plainTable = ({ columns, rows, more, opens = rows.length }, label, open = null) => {
+export const plainTable = ({ columns, rows, more, opens = rows.length }, label, open = null, textOf = (_, value) => cellText(value)) => {
   const right = columns.map((_, place) => rows.some((cells) => typeof cells[place] === "number"));
   const look = (/** @type {number} */ place) => (right[place] ? "app-debug-number" : null);
   const line = (/** @type {Cell[]} */ cells, /** @type {number} */ row) => el("tr", {
     onclick: open && row < opens ? () => String(getSelection() ?? "") || open(row) : undefined, // unless a text was marked
   }, ...cells.map((value, place) => {
-    const text = cellText(value);
+    const text = textOf(place, value);
     const leads = open && row < opens && place === 0;
     const cut = text.length > LONG ? `${text.slice(0, LONG)}…` : text;
     return el("td", { class: look(place), title: cut === text ? null : text }, leads ?

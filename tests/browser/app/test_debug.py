@@ -359,7 +359,7 @@ def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
 def test_charts_of_every_kind_are_walked_by_keys(debug: DebugPage) -> None:
     """Lines and upright bars are above; here cells, lying bars, and bars that are no parts of the steps."""
     debug.open(**POCKET)
-    whole = "speed-up measured as Spec-Bench does, reading the prompt included"
+    whole = "speed-up measured as Spec-Bench does"
     for key, title in (
         ("p_against_q", "p against q: drafter from 0.9, target from 0.9"),
         ("by_category", "By category: category code"),
