@@ -169,7 +169,7 @@ def by_source(selection: Selection) -> MetricResult:
     ]
     where = [[("nodes", "source", "=", row[0]), ("nodes", "role", "=", "verify")] for row in rows]
     best = rows[0]
-    sentence = f"{best[0]} brought {best[3]:,} of {int(hits.sum()):,} accepted guesses, out of {best[1]:,} proposed."
+    sentence = f"{best[3]:,} of {int(hits.sum()):,} accepted guesses came from {best[0]}, which proposed {best[1]:,}."
     columns = ("source", "proposed", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 

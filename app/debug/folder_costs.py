@@ -12,9 +12,8 @@ from analysis.metrics.result import UnknownError
 from analysis.metrics.selection import BASELINE
 from analysis.metrics.step_costs import Pair, costs
 from analysis.metrics.times import later_steps
-from decoding.methods import METHODS
 
-from ..store.run_folders import OpenFolder
+from ..store.run_folders import OpenFolder, method_label
 
 _MOST_STEPS, _MOST_METHODS = 50_000, 24  # of a folder: what a browser is sent and draws at once
 
@@ -38,7 +37,7 @@ def _method(opened: OpenFolder, method: str, setting: str, most: int) -> dict[st
     fed = steps.maybe("fed")[later]
     if not len(later) or np.isnan(fed).any():
         return None
-    label = METHODS[method].label if method in METHODS else method
+    label = method_label(method)
     numbers = selection.runs.number("run")[run_of_step[later]]
     return {
         "id": f"{method}:{setting}",

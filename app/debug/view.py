@@ -21,7 +21,7 @@ from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
 
 from ..server.limits import LIMITS
-from ..store.run_folders import OpenFolder
+from ..store.run_folders import OpenFolder, method_label
 from .cards import CARDS
 from .question_differences import by_question
 from .state import COMPARED, QUESTIONS, DebugState
@@ -155,7 +155,7 @@ class DebugView:
         return [f"{letter}: {name}"[:60] for letter, name in zip("AB", names, strict=False)]
 
     def _name(self, folder: OpenFolder, method: str | None, setting: str | None) -> str:
-        named = " ".join(filter(None, (method, setting if setting != "default" else "")))
+        named = " ".join(filter(None, (method and method_label(method), setting if setting != "default" else "")))
         return named or "all methods"
 
     def measure(self, key: str) -> dict[str, Any]:
@@ -243,6 +243,7 @@ def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
     row["ms"] = steps["total_ms"][at].as_py()
     place = int(np.searchsorted(runs["run"].to_numpy(), row["run"]))
     row |= {name: runs[name][place].as_py() for name in ("question", "category", "turn", "method", "setting")}
+    row["label"] = method_label(row["method"])
     return row | guess_texts(folder, row)
 
 

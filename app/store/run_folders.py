@@ -23,6 +23,7 @@ from analysis.store.query import ChosenSteps, Shown
 from analysis.store.schema import NODES, RUNS, STEPS
 from analysis.store.shared_tables import SharedTables
 from decoding.errors import ParamError, SpecscopeError, TraceError
+from decoding.methods import METHODS
 
 from ..debug.query_workers import QueryWorkers
 from ..server.limits import LIMITS
@@ -44,6 +45,11 @@ class Listed:
     id: str
     name: str
     path: Path
+
+
+def method_label(method: str) -> str:
+    """Return what the page calls a method of a record; another engine's has its own name."""
+    return METHODS[method].label if method in METHODS else method
 
 
 class RecentAnswers:
@@ -125,6 +131,7 @@ class OpenFolder:
             "steps": len(self.folder.steps),
             "nodes": len(self.folder.nodes),
             "methods": {method: sorted(settings)[:100] for method, settings in list(settings_of.items())[:100]},
+            "labels": {method: method_label(method) for method in list(settings_of)[:100]},
             "categories": sorted(categories)[:100],
             "missing": {str(key)[:60]: str(why)[:300] for key, why in list(summary["missing"].items())[:60]},
         }

@@ -147,7 +147,7 @@ def test_a_listed_step_shows_every_token_that_it_wrote(calls: Calls) -> None:
 def test_two_selections_are_drawn_together_and_compared(calls: Calls) -> None:
     query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa"
     opened = calls("open", query)
-    assert opened["chosen"] == opened["against_chosen"] == 144 and opened["names"][1].startswith("B: medusa")
+    assert opened["chosen"] == opened["against_chosen"] == 144 and opened["names"][1].startswith("B: Medusa")
     drawn = calls("chart", [query, "survival"])
     assert len(drawn["results"]) == 2 and [trace["meta"] for trace in drawn["figure"]["data"]] == [0, 1]
     (result,) = calls("chart", [query, "compared"])["results"]

@@ -34,6 +34,8 @@ def test_the_sample_ships() -> None:
     opened = folders.get(folders.first())
     facts = opened.facts()
     assert facts["finished"] and {"draft_model", "medusa", "autoregressive"} <= facts["methods"].keys()
+    assert facts["labels"].keys() == facts["methods"].keys() and facts["labels"]["draft_model"] == "Draft model"
+    assert run_folders.method_label("another engine's") == "another engine's"
     assert sum(file.stat().st_size for file in run_folders.SHIPPED.rglob("*")) < 1_600_000
 
 

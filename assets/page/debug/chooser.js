@@ -39,7 +39,7 @@ const settingsOf = (facts, method) => {
 };
 
 /** @param {Facts | undefined} facts @returns {[value: string, label: string][]} */
-const methodsOf = (facts) => Object.keys(facts?.methods ?? {}).map((name) => [name, name]);
+const methodsOf = (facts) => Object.keys(facts?.methods ?? {}).map((name) => [name, facts?.labels[name] ?? name]);
 
 /**
  * The setting that a method is looked at first with: mixed ones would be nobody's numbers.

@@ -20,7 +20,7 @@ const token = (text, fate) => el("span", { class: `ss-token ${FATES[fate]}`, tit
 
 /** @param {StepRow} row */
 const words = (row) => {
-  const known = [row.category, row.turn > 1 ? `turn ${row.turn}` : "", row.method,
+  const known = [row.category, row.turn > 1 ? `turn ${row.turn}` : "", row.label,
     row.setting === "default" ? "" : row.setting, `step ${row.step}`,
     row.start === null ? "" : `context ${row.start.toLocaleString("en")}`,
     row.ms === null ? "" : `${row.ms.toFixed(1)} ms`, `${row.accepted} of ${row.drafted ?? "?"} accepted`];

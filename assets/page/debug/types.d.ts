@@ -12,6 +12,7 @@ export interface Facts {
   steps: number;
   nodes: number;
   methods: { [method: string]: string[] }; // their settings
+  labels: { [method: string]: string };
   categories: string[];
   missing: { [column: string]: string };
 }
@@ -95,6 +96,7 @@ export interface StepRow {
   category: string | null;
   turn: number;
   method: string;
+  label: string; // of the method
   setting: string;
   pieces: [text: string, fate: "accepted" | "rejected" | "bonus"][];
   wanted: string | null;
