@@ -49,7 +49,7 @@ def test_the_full_screen_names_the_run_and_keeps_the_legend(show: Show) -> None:
         if view:
             shown.do("player.cards.goto(given)", view)
         line, legend = shown.text(".ss-slim"), shown.text(".ss-legend")
-        assert "Lookahead" in line and "smollm2" in line and "how water becomes clouds" in line
+        assert "Lookahead" in line and "SmolLM2 135M" in line and "how water becomes clouds" in line
         assert "Rejected" in legend and "5 / 68" in shown.text(".ss-where")
         assert shown.run(SMALL, 12) == []
         assert shown.run("player.legend.node.getBoundingClientRect().bottom") <= 720

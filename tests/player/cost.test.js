@@ -243,5 +243,5 @@ test("a tree of heads pays by what its pass and the heads cost", () => {
   assert.match(largest, /largest tree counted, 8 guesses: 2.20 tokens a step at 1.80 times the cost, 1.22×/);
   near(headTrees({ ...flat, heads: null }, SIZES)[0].speed, 1.5);
   assert.match(headSentences(headTrees(steep, SIZES), steep, "smollm2")[0], /no tree pays here. The best, a tree of 1 guess: .* 0.71×/);
-  assert.match(headSentences(trees, { ...flat, model: "7B" }, "smollm2")[0], /, if heads write what smollm2's do: a tree of 4 guesses/);
+  assert.match(headSentences(trees, { ...flat, model: "7B" }, "smollm2")[0], /, if heads write what SmolLM2 135M's do: a tree of 4 guesses/);
 });

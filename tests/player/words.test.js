@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { compact, finishWords, milliseconds, plural, probability } from "../../assets/player/text/words.js";
+import { compact, finishWords, milliseconds, modelName, plural, probability } from "../../assets/player/text/words.js";
 
 test("numbers in words", () => {
   assert.deepEqual([999, 1500, 134_515_008, 7.24e9].map(compact), ["999", "1.5 k", "135 M", "7.24 B"]);
@@ -10,4 +10,9 @@ test("numbers in words", () => {
     ["1 guess", "2 guesses", "0 rows"]);
   assert.deepEqual([0.26, 12.3, 1234].map(milliseconds), ["0.3 ms", "12 ms", "1.23 s"]);
   assert.deepEqual(["torn", "constructor", null].map(finishWords), ["was interrupted", "constructor", "ended"]);
+});
+
+test("a model is called as in the page's menu, another one by its own name", () => {
+  assert.equal(modelName("smollm2"), "SmolLM2 135M");
+  assert.equal(modelName("pocket"), "pocket");
 });

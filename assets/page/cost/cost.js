@@ -1,6 +1,7 @@
 // The Cost tab: when speculation pays, computed in the browser from what passes cost on measured machines.
 import { copyLink } from "../../player/controls/save.js";
 import { el, write } from "../../player/dom/elements.js";
+import { modelName } from "../../player/text/words.js";
 import { addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
 import { showInPlayer, untilSeen } from "../show_in_player.js";
@@ -201,7 +202,7 @@ export class Cost {
     const { curve, curves, choices } = this;
     const ours = curves.filter((each) => this.sameMachine(each));
     fillWith(this.machine, curves.map((each) => [machineOf(each), machineWords(each)]), machineOf(curve));
-    fillWith(this.model, ours.map(({ model }) => [model, model]), curve.model);
+    fillWith(this.model, ours.map(({ model }) => [model, modelName(model)]), curve.model);
     fillWith(this.context, ours.filter(({ model }) => model === curve.model).map(({ context }) =>
       [String(context), `${context.toLocaleString("en")} tokens`]), String(curve.context));
     write(this.withSummary, `Compared with ${choices.with.length || "nothing"} (choose up to ${MOST_CURVES - 1})`);

@@ -1,5 +1,6 @@
 // c(T): what a pass over T tokens costs on a measured machine, in passes over one token.
 import { interpolatedMs } from "../../player/race/pace.js";
+import { modelName } from "../../player/text/words.js";
 
 /** @import { Counted, Curve, PassCost } from "./types.d.ts" */
 
@@ -35,7 +36,7 @@ export const cheapUpTo = (curve) => {
 export const machineName = ({ device, threads }) => (threads ? `${device}, ${threads} thread${threads > 1 ? "s" : ""}` : device);
 
 /** @param {Curve} curve */
-export const curveName = (curve) => `${machineName(curve)} (${curve.model} after ${curve.context.toLocaleString("en")} tokens)`;
+export const curveName = (curve) => `${machineName(curve)} (${modelName(curve.model)} after ${curve.context.toLocaleString("en")} tokens)`;
 
 /**
  * Return in one sentence what a curve shows.
@@ -64,5 +65,5 @@ export const provenance = (curve) => {
  * Return how the tokens of steps were counted.
  * @param {Counted} counted
  */
-export const countedHow = ({ model, questions, max_new_tokens, date }) => `Tokens a step: ${model}'s greedy answers to ${questions} questions, `
+export const countedHow = ({ model, questions, max_new_tokens, date }) => `Tokens a step: ${modelName(model)}'s greedy answers to ${questions} questions, `
   + `${max_new_tokens} tokens each, without their first steps, counted on ${date}. They are the same on all machines, but for rounding.`;

@@ -1,4 +1,5 @@
 // Trees of Medusa's heads: what a step writes by the size of its tree, what it costs, and what is left of that.
+import { modelName } from "../../player/text/words.js";
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";
 import { countedHow, curveName, isMeasured, mostTokens, passCost } from "./curves.js";
@@ -45,7 +46,7 @@ const treeName = (size) => `a tree of ${size} ${size === 1 ? "guess" : "guesses"
  * @param {string} model whose heads wrote
  */
 export const headSentences = (trees, curve, model) => {
-  const where = curveName(curve) + (model === curve.model ? "" : `, if heads write what ${model}'s do`);
+  const where = curveName(curve) + (model === curve.model ? "" : `, if heads write what ${modelName(model)}'s do`);
   const best = trees.reduce((one, other) => (other.speed > one.speed ? other : one)), largest = trees[trees.length - 1];
   const told = (/** @type {HeadTree} */ { wrote, cost, speed }) =>
     `${wrote.toFixed(2)} tokens a step at ${cost.toFixed(2)} times the cost, ${speed.toFixed(2)}× autoregressive decoding`;
@@ -119,7 +120,7 @@ export class HeadsCard extends Card {
  * @param {HeadTree[]} trees
  */
 const notes = (curve, counted, trees) => [
-  ...(counted.model === curve.model ? [] : [`What heads of ${curve.model} write was not counted: these are SmolLM2's.`]),
+  ...(counted.model === curve.model ? [] : [`What heads of ${modelName(curve.model)} write was not counted: these are ${modelName(counted.model)}'s.`]),
   curve.heads === null ? "What the heads themselves take was not measured on this machine, and is left out."
     : `The heads themselves take as long as ${curve.heads.toFixed(2)} passes over one token; measured with a small tree.`,
   ...(trees.every(({ measured }) => measured) ? [] : ["A pass reads one token more than its tree has guesses; "

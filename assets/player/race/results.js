@@ -1,6 +1,6 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
-import { plural } from "../text/words.js";
+import { modelName, plural } from "../text/words.js";
 import { credibleSpeedup, headline, slowSentence } from "./headline.js";
 
 /** @import { Summary } from "../types.d.ts" */
@@ -140,7 +140,7 @@ const slowSentences = ({ running: lanes, state: { pace } }) => {
     if (lane === base || ratio === null || ratio >= 1) return [];
     const { device = "machine", model } = lane.record.head.header;
     const cost = lane.total / lane.record.steps.length / plainMs;
-    return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: model.name, device })];
+    return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: modelName(model.name), device })];
   });
 };
 

@@ -5,7 +5,7 @@ import { el, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { showTable } from "../tables/table.js";
 import { withTerms } from "./glossary.js";
-import { compact, finishWords, plural } from "./words.js";
+import { compact, finishWords, modelName, plural } from "./words.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
@@ -125,7 +125,7 @@ export class Status {
     if (!header) return write(this.model, "");
     write(this.title, header.label);
     write(this.method, header.label);
-    write(this.by, header.model.name);
+    write(this.by, modelName(header.model.name));
     write(this.prompt, asked(record));
     this.prompt.title = asked(record);
     write(this.about, about(record, header));
@@ -181,7 +181,10 @@ export const about = (record, header) => {
  */
 export const footer = (headers) => {
   /** @param {ModelCard} model */
-  const card = (model) => `${model.name}${model.parameters ? ` (${compact(model.parameters)})` : ""}`;
+  const card = (model) => {
+    const named = modelName(model.name); // a name of the page's tells the size
+    return named === model.name && model.parameters ? `${named} (${compact(model.parameters)})` : named;
+  };
   /** @param {Header} header */
   const versions = ({ versions: all }) =>
     Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");

@@ -9,6 +9,14 @@ export const compact = (number) => {
   return String(number);
 };
 
+const MODELS = new Map([["smollm2", "SmolLM2 135M"]]);
+
+/**
+ * Return what the page's menu calls a model; records, measurements and addresses have its id.
+ * @param {string} model
+ */
+export const modelName = (model) => MODELS.get(model) ?? model;
+
 /** @param {number} p */
 export const probability = (p) => (p >= 0.001 || p === 0 ? p.toFixed(3) : p.toExponential(1));
 

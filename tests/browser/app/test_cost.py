@@ -65,8 +65,8 @@ def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage,
     page.click(f"{card} tbody button >> nth=3")
     page.wait_for_function(f"{PARAMS}.size === 8")
     page = enter(page, served, "curve=nvidia-h200:7B:1024")
-    assert "if heads write what smollm2's do" in page.inner_text(f"{card} .app-cost-says")
-    assert "these are SmolLM2's" in page.inner_text(f"{card} .app-cost-small")
+    assert "if heads write what SmolLM2 135M's do" in page.inner_text(f"{card} .app-cost-says")
+    assert "these are SmolLM2 135M's" in page.inner_text(f"{card} .app-cost-small")
 
 
 def test_sliders_ask_nobody_and_a_row_leads_to_its_steps(new_page: NewPage, served: Served) -> None:
