@@ -13,7 +13,7 @@ import { lacking, replay, stepsOf, typicalError } from "../../assets/page/cost/r
 import { DEVICES, SHAPES, fits, losesFrom, parameters, passSeconds, rooflineCost, rooflineSentences, tokenBytes } from "../../assets/page/cost/roofline.js";
 import { roundTicks } from "../../assets/page/cost/chart.js";
 import { headSentences, headTrees } from "../../assets/page/cost/heads_card.js";
-import { cellsOf, treeSentences } from "../../assets/page/cost/trees_card.js";
+import { cellsOf, curveWithTrees, treeSentences } from "../../assets/page/cost/trees_card.js";
 
 const near = (actual, expected, within = 1e-9) => assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
 
@@ -219,6 +219,14 @@ test("a tree's speed-up is what its steps write for what their pass costs", () =
   near(wide.speed, 1.2);
   near(large.speed, 0.6);
   assert.deepEqual([first, long, wide, large].map(({ noisy }) => noisy), [false, false, false, true]);
+});
+
+test("where no trees were measured for the chosen passes, those of others are shown", () => {
+  const [none, small, large] = [{ trees: null }, { trees: TREES }, { trees: TREES }];
+  assert.equal(curveWithTrees([large], [none, small, large]), large);
+  assert.equal(curveWithTrees([none, large], [none, small, large]), large); // one that is compared
+  assert.equal(curveWithTrees([none], [none, small, large]), small);
+  assert.equal(curveWithTrees([none], [none]), undefined);
 });
 
 test("the sentences on trees name the best, or say that none pays", () => {

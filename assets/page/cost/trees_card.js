@@ -52,6 +52,13 @@ export const treeSentences = (cells, curve) => {
 };
 
 /**
+ * Return whose trees are shown: the first of the compared passes for which they were measured, else of all.
+ * @param {Curve[]} compared the chosen one first
+ * @param {Curve[]} curves
+ */
+export const curveWithTrees = (compared, curves) => [...compared, ...curves].find(({ trees }) => trees);
+
+/**
  * Say that points can be pressed, where there are runs.
  * @param {{ [tree: string]: string }} runs
  */
@@ -61,7 +68,7 @@ export class TreesCard extends Card {
   /** @param {Cost} page */
   constructor(page) {
     super("Trees of k chains of w guesses", "projected", "A larger tree writes slightly more tokens per step, but every guess makes the pass costlier. Both were measured. "
-      + "A cell has the speed-up, their ratio, and below it tokens per step / cost. Drafting is left out: it costs this method almost nothing.", ["curve"]);
+      + "A cell has the speed-up, their ratio, and below it tokens per step / cost. Drafting is left out: it costs this method almost nothing.", ["curve", "with"]);
     this.box.remove(); // the grid is a table itself
     this.page = page;
     this.grid = el("div", { class: "app-cost-trees" });
@@ -69,25 +76,24 @@ export class TreesCard extends Card {
   }
 
   /** @param {Cost} page */
-  show({ curve, curves, written }) {
-    const { trees } = curve, counted = written.ngrammys[curve.model];
-    if (!trees) {
-      const others = curves.filter((other) => other.trees).map(curveName);
-      this.grid.replaceChildren();
-      this.draw({ says: ["No trees were measured for these passes."], charts: [], table: () => ({ columns: [], rows: [], more: false }),
-        notes: [others.length ? `Choose one of these: ${others.join("; ")}.` : "python -m decoding cost measures them."] });
-      return;
-    }
+  show({ curve: chosen, compared, curves, written }) {
+    const curve = curveWithTrees(compared, curves), trees = curve?.trees;
+    this.node.hidden = !trees;
+    if (!curve || !trees) return;
+    const counted = written.ngrammys[curve.model];
     const cells = cellsOf(trees, counted);
     const runs = this.page.treeRuns.ngrammys;
     this.grid.replaceChildren(gridTable(cells, trees.w, (cell) => {
       const run = runs[`k${cell.k}-w${cell.w}`];
       return run ? () => this.page.play(run, 1) : null;
     }));
+    const others = curves.filter((other) => other.trees && other !== curve).map(curveName);
+    const elsewhere = curve === chosen ? [] : [`No trees were measured for ${curveName(chosen)}: these are of another choice.`];
+    const also = others.length ? [`Trees were also measured for ${others.join("; ")}.`] : [];
     const doubt = cells.flat().some(({ noisy }) => noisy) ? ["~ The middle half of these times lies more than 15% apart."] : [];
     if (trees.noisy.some(([, guesses]) => !guesses)) doubt.push("So does that of the pass over one token, by which all are divided.");
     const source = counted ? [countedHow(counted)] : [];
-    this.draw({ says: treeSentences(cells, curve), charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...pressable(runs), ...source, ...doubt] });
+    this.draw({ says: [...elsewhere, ...treeSentences(cells, curve)], charts: [], table: () => ({ columns: [], rows: [], more: false }), notes: [...pressable(runs), ...source, ...also, ...doubt] });
   }
 }
 
