@@ -2,16 +2,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { measured, metricText } from "../../assets/page/debug/table.js";
+import { measuredText, metricText } from "../../assets/page/debug/table.js";
 
 test("one of something is not plural", () => {
-  assert.deepEqual(measured({ value: 1, low: 1, high: 1, unit: "tokens" }), { number: "1", interval: "1 to 1", unit: "token" });
-  assert.equal(measured({ value: 1, low: null, high: null, unit: "guesses" }).unit, "guess");
-  assert.equal(measured({ value: 1.001, low: 0.9, high: 1.1, unit: "rows per token" }).unit, "rows per token");
+  assert.deepEqual(measuredText({ value: 1, low: 1, high: 1, unit: "tokens" }), { number: "1", interval: "1 to 1", unit: "token" });
+  assert.equal(measuredText({ value: 1, low: null, high: null, unit: "guesses" }).unit, "guess");
+  assert.equal(measuredText({ value: 1.001, low: 0.9, high: 1.1, unit: "rows per token" }).unit, "rows per token");
 });
 
 test("a number and its interval have as many digits as sentences", () => {
-  const said = (value, low, high, unit = "times") => Object.values(measured({ value, low, high, unit })).slice(0, 2);
+  const said = (value, low, high, unit = "times") => Object.values(measuredText({ value, low, high, unit })).slice(0, 2);
   assert.deepEqual(said(4.85, 4.541, 5.199), ["4.85", "4.54 to 5.20"]);
   assert.deepEqual(said(0.52, 0.4512, 0.581), ["0.52", "0.45 to 0.58"]);
   assert.deepEqual(said(8.48, 6.78, 10.41), ["8.48", "6.78 to 10.41"]);

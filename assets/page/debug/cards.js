@@ -4,7 +4,7 @@ import { button } from "../../player/dom/buttons.js";
 import { dialog } from "../../player/dom/dialog.js";
 import { el, write } from "../../player/dom/elements.js";
 import { DrawnFigure } from "./drawing.js";
-import { IDS, cellText, measured, metricText, plainTable } from "./table.js";
+import { IDS, cellText, measuredText, metricText, plainTable } from "./table.js";
 
 /** @import { CardIo, ChartFacts, Measured, Result } from "./types.d.ts" */
 
@@ -16,7 +16,7 @@ const PAIRED = ["to", "target said"]; // columns that a row is not named without
 /** @param {Result} result */
 const numberOf = ({ value, low, high, unit }) => {
   if (value === null) return null;
-  const said = measured({ value, low, high, unit });
+  const said = measuredText({ value, low, high, unit });
   return el("p", { class: "app-debug-value" }, el("strong", {}, said.number),
     el("span", { class: "ss-quiet" }, ` ${said.unit}${said.interval ? ` (95%: ${said.interval})` : ""}`));
 };

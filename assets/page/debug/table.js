@@ -49,7 +49,7 @@ const ONE = new Map([["tokens", "token"], ["guesses", "guess"], ["experts", "exp
  * A measured number and the ends of its interval with as many digits as sentences have, and its unit.
  * @param {Pick<Result, "low" | "high" | "unit"> & { value: number }} result
  */
-export const measured = ({ value, low, high, unit }) => {
+export const measuredText = ({ value, low, high, unit }) => {
   const percent = unit === "share", size = Math.abs(value);
   const isWhole = [value, low, high].every((each) => each === null || Number.isInteger(each));
   const digits = isWhole ? 0 : size >= 100 ? 1 : size >= 0.1 ? 2 : 3;
