@@ -255,7 +255,10 @@ METRICS = _listed(
         key="throughput",
         title="Tokens per second",
         group="Time",
-        formula="tokens / seconds after the first step; Spec-Bench: mean over questions of all tokens / all seconds",
+        formula=(
+            "tokens / seconds after the first step; vLLM: of whole runs, the reading of the prompt included; "
+            "Spec-Bench: mean over questions of all tokens / all seconds"
+        ),
         look_for="Compare only numbers measured on the same machine in the same way.",
         chart="table",
         function=times.throughput,

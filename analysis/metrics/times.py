@@ -103,7 +103,7 @@ def latency(selection: Selection) -> MetricResult:
     if not rows:
         raise steps.lacking("total_ms")
     sentence = ", ".join(sentences)
-    columns = ("time", "count", *(f"p{percentile}, ms" for percentile in _PERCENTILES))
+    columns = ("time, ms", "count", *(f"p{percentile}" for percentile in _PERCENTILES))
     return result(
         f"At the median, {sentence}.",
         value=rows[-1][2],
@@ -123,9 +123,9 @@ def throughput(selection: Selection) -> MetricResult:
         rows.append([_LATER_TOKENS, *_ratio(tokens, seconds)])
     tokens, seconds = wall(selection)
     if tokens.any():
-        rows.append(["of whole runs, reading the prompt included (vLLM)", *_ratio(tokens, seconds)])
+        rows.append(["over whole runs (vLLM)", *_ratio(tokens, seconds)])
         rate = spec_bench_rates(tokens, seconds)
-        rows.append(["of whole runs, mean over questions (Spec-Bench)", *_ratio(rate, np.ones(len(rate)))])
+        rows.append(["mean over questions (Spec-Bench)", *_ratio(rate, np.ones(len(rate)))])
     if not rows:
         raise selection.steps.lacking("total_ms")
     name, value, *interval = rows[0]
