@@ -98,7 +98,8 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
             left += _columns(stack) + gap
             deepest = max(deepest, height)
         top += deepest
-        above, below = _one_below_another(row, below, last_first=len(rows) == 2 and row is rows[1])
+        last_first = row is rows[-1] and all(len(whole) == 1 for whole in rows[:-1])
+        above, below = _one_below_another(row, below, last_first=last_first)
         narrow += above
     return {
         "zones": [zone._asdict() for zone in zones],
@@ -112,7 +113,8 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
 def _one_below_another(row: Sequence[Sequence[Zone]], top: float, *, last_first: bool) -> tuple[list[Spot], float]:
     """Return places of a row's zones on a narrow stage, and where the next row begins.
 
-    Where only one row is below the text, its guesses, which are last, are next to the text.
+    Where all rows above the last one are single stacks, as the text is, its guesses, which are last, are next to them:
+    no line to a guess crosses words.
     """
     places, order = dict[int, list[Spot]](), [*range(len(row))]
     for number in [order[-1], *order[:-1]] if last_first else order:

@@ -48,7 +48,7 @@ export class Stage {
     this.words = el("div", {});
     this.pieces = new Pieces();
     this.floor = el("div", { class: "ss-floor", role: "img" },
-      this.zones, this.frames, this.links, this.pieces.node, this.words);
+      this.frames, this.links, this.zones, this.pieces.node, this.words); // a line is interrupted by a title
     this.whole = el("button", { type: "button", class: "ss-button ss-worded ss-whole", hidden: true, onclick: () => player.change({ zoom: [] }) },
       "Whole stage");
     this.waiting = el("p", { class: "ss-quiet ss-waiting", hidden: true });

@@ -99,10 +99,18 @@ def test_words_say_where_the_passage_stands(trace: Trace) -> None:
     for step, scene in found(trace):
         words = " ".join(scene.words("propose"))
         kind, (place, *_) = parse(step.panel["copied_from"])
-        assert (f"last {step.panel['n']} tokens" if step.panel["n"] > 1 else "the last token") in words
+        ending = f"last {step.panel['n']} tokens occur" if step.panel["n"] > 1 else "the last token occurs"
+        assert f"{ending} earlier" in words
         where = f"in the reference, up to its token {place}"
         assert (where if kind == "reference" else f"{step.start - place} token") in words
         assert f"copied: {step.drafted} token" in words
+
+
+def test_on_a_narrow_stage_no_words_lie_between_the_text_and_its_guesses() -> None:
+    """Lines run from the text and the passage to the guesses: what was looked for is below them."""
+    base = scenes(record("prompt_lookup"))[0].base
+    tops = {zone["name"]: y for zone, (_, y) in zip(base["zones"], base["narrow"]["places"], strict=True)}
+    assert tops["text"] < tops["passage"] < tops["guesses"] < tops["match"]
 
 
 def test_what_was_not_found_is_named() -> None:

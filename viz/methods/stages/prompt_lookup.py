@@ -26,6 +26,7 @@ from ...wording import count, quote
 PASSAGE, MATCH = "passage", "match"
 _DEEPEST = 6  # guesses that are seen
 _LINES = 3  # of words
+_FOOT = 1  # row below the guesses, for the number of those that are not seen
 _ENDINGS = 3  # that are named
 
 params_of = params_reader(PromptLookupParams)
@@ -40,7 +41,7 @@ def base(run: RunState) -> Figure:
     room = _room(run.header)
     passage = Zone(PASSAGE, "The same words earlier, and what followed", COLUMNS, 1)
     match = Zone(MATCH, "What was looked for", room.root, _LINES)
-    return stage([[text_zone()]], [[passage]], [[match], [room.zone("Guesses: copies")._replace(rows=_LINES)]])
+    return stage([[text_zone()]], [[passage]], [[match], [room.zone("Guesses: copies")._replace(rows=1 + _FOOT)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -109,7 +110,7 @@ def _draw_passage(scene: Scene, step: Step, copy: _Copy, room: Room) -> None:
 
 def _where(step: Step, copy: _Copy) -> list[str]:
     """Say where the passage is, and what is copied of it."""
-    ending = "the last token" if copy.n == 1 else f"the last {copy.n} tokens"
+    ending = "the last token occurs" if copy.n == 1 else f"the last {copy.n} tokens occur"
     if copy.kind == "reference":
         where = f"in the reference, up to its token {copy.start}"
     else:
@@ -120,7 +121,7 @@ def _where(step: Step, copy: _Copy) -> list[str]:
         followed = "an end of text followed: nothing is copied"
     elif len(set(copy.places)) < len(copy.places):
         followed += ", some of them again"
-    return [f"{ending} occurs earlier:", where, followed]
+    return [f"{ending} earlier:", where, followed]
 
 
 def _missed(run: RunState, step: Step) -> list[str]:
