@@ -4,7 +4,6 @@ import { RunRecord } from "../stream/record.js";
 import { joinTokens, tokenSpan } from "../text/tokens.js";
 import { finishWords, plural } from "../text/words.js";
 import { timeWords } from "./pace.js";
-import { rate } from "./results.js";
 
 /** @import { Race } from "./race.js" */
 /** @import { Timed } from "./pace.js" */
@@ -132,10 +131,7 @@ export class Lane {
     if (record.fault) return record.fault;
     if (record.live) return `decoding: ${plural(this.tokens.length, "token")} so far`;
     const steps = this.times.filter((at) => at <= time).length;
-    const words = [plural(this.seen, "token"), plural(steps, "pass", "passes")];
-    const speed = this.race.ended && this.race.state.pace === "recorded" ? rate(this) : null;
-    if (speed) words.push(`${speed.toFixed(1)} tokens/s`);
-    return words.join(" · ");
+    return `${plural(this.seen, "token")} · ${plural(steps, "pass", "passes")}`;
   }
 
   /** @param {number} time */

@@ -95,7 +95,7 @@ const number = (value, digits, unit = "") => (typeof value === "number" ? value.
 const summary = (lane) => lane.record.end?.summary ?? {};
 
 /** @param {Lane} lane */
-export const rate = (lane) => summary(lane).tokens_per_second;
+const rate = (lane) => summary(lane).tokens_per_second;
 
 /**
  * Return a lane's speedup by the race's clock, the reading of the prompt included; null between machines, and where a run was cut short.
