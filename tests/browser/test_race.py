@@ -70,7 +70,7 @@ def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
     assert shown.run("player.state.time") == max(40 * len(fast.steps), 50 * len(slow.steps))
     first, second = sorted((40 * len(fast.steps) / 1000, 50 * len(slow.steps) / 1000))
     places = shown.run('[...document.querySelectorAll(".ss-place")].map((place) => place.textContent).sort()')
-    assert places == [f"1. in {first:.2f} s", f"2. in {second:.2f} s"]
+    assert places == [f"1st, in {first:.2f} s", f"2nd, in {second:.2f} s"]
     rows = shown.run(
         '[...document.querySelectorAll(".ss-table tbody tr")].slice(-2).map((row) => row.cells[1].textContent)'
     )
@@ -84,9 +84,9 @@ def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> No
     shown = race([fast, slow])
     places = "player.list.map((lane) => lane.placed.textContent)"
     shown.do("player.change({ time: player.length })")
-    assert [place[:2] for place in shown.run(places)] == ["1.", "2."]
+    assert [place[:3] for place in shown.run(places)] == ["1st", "2nd"]
     shown.page.select_option("select[aria-label=Pace]", "passes")
-    assert shown.run(places) == [f"2. in {len(fast.steps)}.0 passes", f"1. in {len(slow.steps)}.0 passes"]
+    assert shown.run(places) == [f"2nd, in {len(fast.steps)}.0 passes", f"1st, in {len(slow.steps)}.0 passes"]
     assert "Every pass of the target counts as one" in shown.text(".ss-assumed")
     assert shown.text(".ss-where") == f"{len(fast.steps)}.0 passes"  # the same place of the race: its end
     shown.page.select_option("select[aria-label=Pace]", "projected")
@@ -140,7 +140,7 @@ def test_nothing_of_the_result_is_seen_before_the_end(race: Callable[..., Shown]
     for time in (0, 40 * len(record("lookahead").steps), 40 * len(record("autoregressive").steps) - 1):
         shown.do(f"player.change({{ time: {time}, playing: false }})")
         seen = shown.run(RESULT)
-        assert not any(word in seen for word in ("Lookahead", "instead", "lossless", "1.", "×", "0 s")), seen
+        assert not any(word in seen for word in ("Lookahead", "instead", "lossless", "1st", "×", "0 s")), seen
     shown.page.click("button[aria-label='Show the result']")
     assert "Lookahead finished first: " in shown.run(RESULT)
     assert "tokens/s" not in shown.run("player.lanes.innerText")  # that leaves out the first step, and the time does not
@@ -155,7 +155,7 @@ def test_lanes_that_take_the_same_time_as_far_as_it_is_shown_share_their_place(r
     """One of them finished first in 0.18 s instead of 0.18 s."""
     shown = race([timed(record("autoregressive"), 40), timed(record("autoregressive"), 40.1)])
     shown.do("player.change({ time: player.length })")
-    assert shown.run("player.list.map((lane) => lane.placed.textContent)") == ["1. in 0.64 s"] * 2
+    assert shown.run("player.list.map((lane) => lane.placed.textContent)") == ["1st, in 0.64 s"] * 2
     assert shown.text(".ss-headline") == "Autoregressive and Autoregressive finished first, in 0.64 s each."
 
 
@@ -243,7 +243,7 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     )
     assert rows[-1][:2] == ["–", "Medusa"] and "–" not in [row[0] for row in rows[:-1]]
     places = shown.run("player.list.map((lane) => lane.node.querySelector('.ss-place').textContent)")
-    assert sorted(place[:2] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
+    assert sorted(place[:3] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
     assert places[2:] == ["stopped before its end", "", ""]
     assert "Stopped before its first step." in shown.text("[data-lane='4']")
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { compact, finishWords, milliseconds, modelName, plural, probability } from "../../assets/player/text/words.js";
+import { compact, finishWords, milliseconds, modelName, ordinal, plural, probability } from "../../assets/player/text/words.js";
 
 test("numbers in words", () => {
   assert.deepEqual([999, 1500, 134_515_008, 7.24e9].map(compact), ["999", "1.5 k", "135 M", "7.24 B"]);
@@ -9,6 +9,8 @@ test("numbers in words", () => {
   assert.deepEqual([plural(1, "guess", "guesses"), plural(2, "guess", "guesses"), plural(0, "row")],
     ["1 guess", "2 guesses", "0 rows"]);
   assert.deepEqual([0.26, 12.3, 1234].map(milliseconds), ["0.3 ms", "12 ms", "1.23 s"]);
+  assert.deepEqual([1, 2, 3, 4, 11, 12, 13, 21, 111].map(ordinal),
+    ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "111th"]);
   assert.deepEqual(["torn", "constructor", null].map(finishWords), ["was interrupted", "constructor", "ended"]);
 });
 

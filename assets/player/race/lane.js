@@ -2,7 +2,7 @@
 import { el, write } from "../dom/elements.js";
 import { RunRecord } from "../stream/record.js";
 import { joinTokens, tokenSpan } from "../text/tokens.js";
-import { finishWords, plural } from "../text/words.js";
+import { finishWords, ordinal, plural } from "../text/words.js";
 import { timeWords } from "./pace.js";
 
 /** @import { Race } from "./race.js" */
@@ -140,6 +140,6 @@ export class Lane {
     if (!this.whole) return finishWords(this.record.end?.finish);
     const { ended, state: { pace } } = this.race;
     if (!ended) return "finished";
-    return `${this.place}. in ${this.took}${pace === "projected" ? ", projected" : ""}`;
+    return `${ordinal(this.place)}, in ${this.took}${pace === "projected" ? ", projected" : ""}`;
   }
 }

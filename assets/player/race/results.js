@@ -1,6 +1,6 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
-import { modelName, plural } from "../text/words.js";
+import { modelName, ordinal, plural } from "../text/words.js";
 import { credibleSpeedup, headline, slowSentence } from "./headline.js";
 
 /** @import { Summary } from "../types.d.ts" */
@@ -163,7 +163,7 @@ const MEASURED = new Set(["Tokens/s", "Time per step"]); // which only the recor
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
 /** @type {[heading: string, cell: (lane: Lane, base: Lane | undefined) => string][]} */
 const COLUMNS = [
-  ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
+  ["Place", (lane) => (lane.whole ? ordinal(lane.place) : "–")],
   ["Method", (lane) => lane.label],
   ["Time", (lane) => lane.took],
   ["Tokens", (lane) => String(lane.tokens.length)],

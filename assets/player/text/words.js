@@ -26,6 +26,14 @@ export const probability = (p) => (p >= 0.001 || p === 0 ? p.toFixed(3) : p.toEx
  */
 export const plural = (count, word, many = `${word}s`) => `${count} ${count === 1 ? word : many}`;
 
+const ENDINGS = ["th", "st", "nd", "rd"];
+
+/** @param {number} place from 1 on */
+export const ordinal = (place) => {
+  const teen = place % 100 > 10 && place % 100 < 14;
+  return `${place}${(!teen && ENDINGS[place % 10]) || ENDINGS[0]}`;
+};
+
 /**
  * Name a step; steps are counted from the one that reads the prompt.
  * @param {number} step
