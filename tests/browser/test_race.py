@@ -78,6 +78,17 @@ def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
     assert "wrote the same 16 tokens" in shown.text(".ss-verdict")
 
 
+def test_a_lane_that_has_ended_says_that_it_waits_for_the_others(race: Callable[..., Shown]) -> None:
+    """It shows no text until all can start together, and must not look as if it had none."""
+    first, other = timed(record("lookahead"), 40), timed(record("autoregressive"), 40)
+    shown, every = race([first, other]), lines([first, other]).splitlines(keepends=True)
+    shown.do("player.reset(); player.feed(given)", "".join(line for line in every if '"lane": 1' not in line))
+    words = f"ready: {len(first.ids)} tokens, waiting for the others"
+    assert shown.run("player.list.map((lane) => lane.pace.textContent)") == [words, "waiting for its turn"]
+    shown.do("player.feed(given)", "".join(line for line in every if '"lane": 1' in line))
+    assert shown.run("player.list.map((lane) => lane.pace.textContent)") == ["0 tokens · 0 passes"] * 2
+
+
 def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> None:
     """Passes of the slow lane take longer here, and are fewer: by passes it wins, and so it does on a GPU."""
     fast, slow = timed(record("autoregressive"), 40), timed(record("lookahead"), 90)

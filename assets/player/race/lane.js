@@ -130,6 +130,7 @@ export class Lane {
     const { record } = this;
     if (record.fault) return record.fault;
     if (record.live) return `decoding: ${plural(this.tokens.length, "token")} so far`;
+    if (!this.race.ready) return `ready: ${plural(this.tokens.length, "token")}, waiting for the others`;
     const steps = this.times.filter((at) => at <= time).length;
     return `${plural(this.seen, "token")} · ${plural(steps, "pass", "passes")}`;
   }
