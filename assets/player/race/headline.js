@@ -101,11 +101,11 @@ export const credibleSpeedup = (speedup, tokensPerStep) =>
 
 /**
  * Return why a lane is slower than autoregressive decoding: its steps cost more than the tokens that they write are worth.
- * @param {{ label: string, speedup: number, cost: number, plainMs: number, model: string, device: string }} lane
- *   `cost` is its average step in average plain ones
+ * @param {{ label: string, speedup: number, cost: number, plainMs: number, model: string, processor?: string | null }} lane
+ *   `cost` is its average step in average plain ones; the processor is the one that ran it, which may be another machine's
  */
-export const slowSentence = ({ label, speedup, cost, plainMs, model, device }) =>
+export const slowSentence = ({ label, speedup, cost, plainMs, model, processor }) =>
   `${label} ran at ${speedup.toFixed(2)}× the speed of autoregressive decoding: its average step wrote `
   + `${(speedup * cost).toFixed(2)} tokens, but cost as much as ${cost.toFixed(2)} autoregressive ones. `
-  + `Those take only ${milliseconds(plainMs)} with ${model} on this ${device === "cpu" ? "CPU" : "device"}, so that the `
+  + `Those take only ${milliseconds(plainMs)} with ${[model, processor].filter(Boolean).join(" on ")}, so that the `
   + "method's own work and every further row are noticeable.";

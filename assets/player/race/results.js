@@ -138,9 +138,9 @@ const slowSentences = ({ running: lanes, state: { pace } }) => {
   return lanes.flatMap((lane) => {
     const ratio = speedup(lane, base);
     if (lane === base || ratio === null || ratio >= 1) return [];
-    const { device = "machine", model } = lane.record.head.header;
+    const { processor, model } = lane.record.head.header;
     const cost = lane.total / lane.record.steps.length / plainMs;
-    return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: modelName(model.name), device })];
+    return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: modelName(model.name), processor })];
   });
 };
 
