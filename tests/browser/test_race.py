@@ -105,7 +105,7 @@ def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> No
     assert "Projected" in shown.text(".ss-assumed") and "H100 SXM" in shown.text(".ss-assumed")
     assert shown.run("player.length") == pytest.approx(len(fast.steps) * 14e12 / 3.35e12)
     assert shown.run("player.results.querySelector('tbody tr').cells[1].textContent") == "Lookahead"  # by this clock
-    assert shown.text(".ss-headline").startswith("Projected for an H100 GPU, Lookahead would finish first: ")
+    assert shown.text(".ss-headline").startswith("Projected for an H100 GPU, Lookahead would finish first, in ")
     shown.page.select_option("select[aria-label=Pace]", "recorded")
     assert shown.run("player.state.time") == shown.run("player.length") == 90 * len(slow.steps)
     assert shown.page.locator(".ss-assumed").is_hidden()
@@ -153,7 +153,7 @@ def test_nothing_of_the_result_is_seen_before_the_end(race: Callable[..., Shown]
         seen = shown.run(RESULT)
         assert not any(word in seen for word in ("Lookahead", "instead", "lossless", "1st", "×", "0 s")), seen
     shown.page.click("button[aria-label='Show the result']")
-    assert "Lookahead finished first: " in shown.run(RESULT)
+    assert "Lookahead finished first, in " in shown.run(RESULT)
     assert "tokens/s" not in shown.run("player.lanes.innerText")  # that leaves out the first step, and the time does not
     shown.page.click("button[aria-label='Restart']")
     shown.do("player.change({ playing: false, time: 1 })")

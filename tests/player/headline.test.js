@@ -14,14 +14,14 @@ const words = (...all) => headline(all).words;
 test("who finished first is named by the clock, and the fewest passes as a second fact", () => {
   const found = headline([lane("REST", 3, 90), lane("Medusa", 2, 1200), PLAIN, lane("Jacobi", 4, 500)]);
   assert.deepEqual(found, {
-    words: "REST finished first: 90 ms instead of 400 ms.",
+    words: "REST finished first, in 90 ms; autoregressive decoding took 400 ms.",
     passes: "It wrote the same text. Medusa needed the fewest passes: 2 instead of 4.",
   });
 });
 
 test("one lane may have both", () => {
   assert.deepEqual(headline([PLAIN, lane("Medusa", 2, 136)]), {
-    words: "Medusa finished first: 136 ms instead of 400 ms.",
+    words: "Medusa finished first, in 136 ms; autoregressive decoding took 400 ms.",
     passes: "It wrote the same text in fewer passes: 2 instead of 4.",
   });
   const { passes } = headline([PLAIN, lane("Medusa", 2, 136), lane("REST", 3, 200)]);
@@ -45,16 +45,17 @@ test("lanes that finish together share the place", () => {
 });
 
 test("the same text is said only of the same tokens, and a shorter text is told", () => {
-  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [5, 6, 7, 9])).endsWith(", but for another text."));
-  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [5])).endsWith(", but for 1 token instead of 4."));
-  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [...IDS, 9])).endsWith(", but for 5 tokens instead of 4."));
+  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [5, 6, 7, 9])).endsWith("took 400 ms, but wrote another text."));
+  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [5])).endsWith(", but wrote 4 tokens instead of 1."));
+  assert.ok(words(PLAIN, lane("Medusa", 2, 100, [...IDS, 9])).endsWith(", but wrote 4 tokens instead of 5."));
 });
 
 test("a clock that was not measured only says what would be", () => {
   const lanes = [PLAIN, lane("Medusa", 2, 136)];
-  assert.match(headline(lanes, "passes").words, /^If every pass cost the same, Medusa would finish first: /);
-  assert.match(headline(lanes, "measured").words, /^With passes as measured on an \S+ GPU, Medusa would finish first: /);
-  assert.match(headline(lanes, "projected").words, /^Projected for an H100 GPU, Medusa would finish first: /);
+  assert.match(headline(lanes, "passes").words, /^If every pass cost the same, Medusa would finish first, in /);
+  assert.match(headline(lanes, "measured").words, /^With passes as measured on an \S+ GPU, Medusa would finish first, in /);
+  assert.match(headline(lanes, "projected").words, /^Projected for an H100 GPU, Medusa would finish first, in /);
+  assert.match(headline(lanes, "passes").words, /; autoregressive decoding would take 400 ms\.$/);
 });
 
 test("without autoregressive decoding the first is still the first", () => {

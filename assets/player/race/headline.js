@@ -8,12 +8,13 @@ import { MEASURED_GPU } from "./pace.js";
  * @typedef {{ label: string, plain: boolean, passes: number, ids: number[], time: number, words: string }} Finished
  */
 
-/** @type {Record<Pace, [before: string, verb: string]>} */
+const WOULD = ["would finish first", "would take"];
+/** @type {Record<Pace, string[]>} what a sentence begins with, and its verbs */
 const CLOCKS = {
-  recorded: ["", "finished first"],
-  passes: ["If every pass cost the same, ", "would finish first"],
-  measured: [`With passes as measured on an ${MEASURED_GPU} GPU, `, "would finish first"],
-  projected: ["Projected for an H100 GPU, ", "would finish first"],
+  recorded: ["", "finished first", "took"],
+  passes: ["If every pass cost the same, ", ...WOULD],
+  measured: [`With passes as measured on an ${MEASURED_GPU} GPU, `, ...WOULD],
+  projected: ["Projected for an H100 GPU, ", ...WOULD],
 };
 
 /**
@@ -31,22 +32,23 @@ export const headline = (lanes, pace = "recorded") => {
   const soonest = lanes.reduce((one, other) => (other.time < one.time ? other : one));
   const first = lanes.filter((lane) => lane.words === soonest.words); // less is not to be seen, and is noise
   const base = lanes.find(({ plain }) => plain);
-  const [before, verb] = CLOCKS[pace];
+  const [before, finishes, takes] = CLOCKS[pace];
   const names = first.map(({ label }) => label);
   const who = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
-  return { words: `${before}${who} ${verb}${timesOf(first, base)}.`, passes: passSentence(lanes, base, first) };
+  return { words: `${before}${who} ${finishes}, in ${timesOf(first, base, takes)}.`, passes: passSentence(lanes, base, first) };
 };
 
 /**
  * @param {Finished[]} first those that finished first
  * @param {Finished | undefined} base
+ * @param {string} takes
  */
-const timesOf = (first, base) => {
+const timesOf = (first, base, takes) => {
   const [best] = first;
-  if (first.length > 1) return `, in ${best.words} each`;
-  if (!base) return `, in ${best.words}`;
-  return best === base ? `, in ${best.words}: no method was faster`
-    : `: ${best.words} instead of ${base.words}${otherText(base, best)}`;
+  if (first.length > 1) return `${best.words} each`;
+  if (!base) return best.words;
+  return best === base ? `${best.words}: no method was faster`
+    : `${best.words}; autoregressive decoding ${takes} ${base.words}${otherText(base, best)}`;
 };
 
 /**
@@ -79,7 +81,7 @@ const passSentence = (lanes, base, first) => {
 const otherText = (base, best) => {
   if (sameText(base, best)) return "";
   const [ours, theirs] = [best.ids.length, base.ids.length];
-  return ours === theirs ? ", but for another text" : `, but for ${plural(ours, "token")} instead of ${theirs}`;
+  return ours === theirs ? ", but wrote another text" : `, but wrote ${plural(theirs, "token")} instead of ${ours}`;
 };
 
 /**
