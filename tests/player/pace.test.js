@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  clockOf, FREE_ROWS, GPU, gpuMs, meanStep, measuredMs, MODEL, paceSentence, slowing, timeWords,
+  clockOf, durationWords, FREE_ROWS, GPU, gpuMs, meanStep, measuredMs, MODEL, paceSentence, slowing, timeWords,
 } from "../../assets/player/race/pace.js";
 import { MEASURED } from "../../assets/player/race/measured.js";
 
@@ -30,7 +30,8 @@ test("every pass counts as one, and drafting as the share of a plain pass", () =
   assert.ok(Math.abs(clock(step(0, 500, 900)) - unit) < 1e-9);
   assert.ok(Math.abs(clock(step(5, 12, 6)) - 1.5 * unit) < 1e-9);
   assert.equal(timeWords("passes", 1.5 * unit, PLAIN), "1.5 passes");
-  assert.equal(timeWords("projected", 1500, PLAIN), "1.50 s");
+  assert.equal(durationWords("passes", 1.5 * unit, PLAIN), "the time of 1.5 passes");
+  for (const words of [timeWords, durationWords]) assert.equal(words("projected", 1500, PLAIN), "1.50 s");
 });
 
 test("autoregressive decoding drafts nothing", () => {

@@ -3,7 +3,7 @@ import { el, write } from "../dom/elements.js";
 import { RunRecord } from "../stream/record.js";
 import { joinTokens, tokenSpan } from "../text/tokens.js";
 import { finishWords, ordinal, plural } from "../text/words.js";
-import { timeWords } from "./pace.js";
+import { durationWords } from "./pace.js";
 
 /** @import { Race } from "./race.js" */
 /** @import { Timed } from "./pace.js" */
@@ -56,7 +56,7 @@ export class Lane {
 
   // In the words of the race's clock; lanes of the same time, as far as it is shown, share a place.
   get took() {
-    return timeWords(this.race.state.pace, this.total, this.race.plainSteps);
+    return durationWords(this.race.state.pace, this.total, this.race.plainSteps);
   }
 
   get place() {

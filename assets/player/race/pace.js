@@ -116,6 +116,14 @@ export const timeWords = (pace, time, plain) =>
   (pace === "passes" ? `${(time / passMs(plain)).toFixed(1)} passes` : `${(time / 1000).toFixed(2)} s`);
 
 /**
+ * Return how long a lane takes: passes as a measure of time, since it also has a number of passes of its own.
+ * @param {Pace} pace
+ * @param {number} time milliseconds
+ * @param {Timed[]} plain
+ */
+export const durationWords = (pace, time, plain) => `${pace === "passes" ? "the time of " : ""}${timeWords(pace, time, plain)}`;
+
+/**
  * Return what is assumed, in one sentence.
  * @param {Pace} pace
  * @param {string} plain what drafting is measured in
