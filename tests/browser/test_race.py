@@ -141,6 +141,18 @@ def test_the_headline_has_the_numbers_and_a_slow_lane_its_reason(race: Callable[
     assert speedup < 1 and f"wrote {2.25 * speedup:.2f} tokens" in reason
 
 
+def test_a_speedup_that_is_a_measuring_error_has_its_reason(race: Callable[..., Shown]) -> None:
+    """The winner's cell was empty and nothing said why, while the headline gave its time as a finding."""
+    plain, fast = timed(record("autoregressive"), 40), timed(record("lookahead"), 20)
+    shown = race([plain, fast])
+    shown.do("player.change({ time: player.length })")
+    speedup, each = 2 * len(plain.steps) / len(fast.steps), len(fast.ids) / len(fast.steps)
+    reason = f"{speedup:.2f}× the speed of autoregressive decoding is more than Lookahead can reach with {each:.2f} "
+    assert shown.run("player.results.querySelector('tbody td:last-child').textContent") == "–"
+    assert reason in shown.run("player.results.querySelector('p').textContent")
+    assert reason in shown.text(".ss-headline")
+
+
 RESULT = """[player.headline, player.times, player.verdict, player.results, player.together,
   ...player.list.map((lane) => lane.placed)].filter((node) => node.checkVisibility()).map((node) => node.textContent)
   .join(" ")"""
@@ -156,7 +168,7 @@ def test_nothing_of_the_result_is_seen_before_the_end(race: Callable[..., Shown]
         assert not any(word in seen for word in ("Lookahead", "instead", "lossless", "1st", "×", "0 s")), seen
     shown.page.click("button[aria-label='Show the result']")
     assert "Lookahead finished first, in " in shown.run(RESULT)
-    assert "tokens/s" not in shown.run("player.lanes.innerText")  # that leaves out the first step, and the time does not
+    assert "tokens/s" not in shown.run("player.lanes.innerText")  # it leaves out the first step, unlike the time
     shown.page.click("button[aria-label='Restart']")
     shown.do("player.change({ playing: false, time: 1 })")
     assert "Lookahead" not in shown.run(RESULT)

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { credibleSpeedup, headline, slowSentence } from "../../assets/player/race/headline.js";
+import { credibleSpeedup, doubtSentence, headline, slowSentence } from "../../assets/player/race/headline.js";
 import { rowsPerToken } from "../../assets/player/race/results.js";
 
 const IDS = [5, 6, 7, 8];
@@ -76,6 +76,14 @@ test("a speedup above the tokens per step is a measuring error", () => {
     assert.equal(credibleSpeedup(speedup, tokens), null, `${speedup} with ${tokens}`);
   }
   for (const [speedup, tokens] of cases.credible) assert.equal(credibleSpeedup(speedup, tokens), speedup);
+});
+
+test("a time that is a measuring error is no finding without that reason", () => {
+  const doubt = doubtSentence({ label: "Medusa", speedup: 1.304, tokensPerStep: 1.2 });
+  assert.ok(doubt.startsWith("1.30× the speed") && doubt.includes("more than Medusa can reach with 1.20 tokens per step"));
+  assert.equal(words(PLAIN, { ...lane("Medusa", 3, 300), doubt }),
+    `Medusa finished first, in 300 ms; autoregressive decoding took 400 ms. ${doubt}`);
+  assert.ok(!words(PLAIN, lane("REST", 2, 200), { ...lane("Medusa", 3, 300), doubt }).includes(doubt));
 });
 
 test("a slow lane's sentence multiplies out", () => {

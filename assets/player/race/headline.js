@@ -4,8 +4,8 @@ import { MEASURED_GPU } from "./pace.js";
 
 /** @import { Pace } from "./pace.js" */
 /**
- * A lane that came to its own end: its time by the race's clock, and that time in words.
- * @typedef {{ label: string, plain: boolean, passes: number, ids: number[], time: number, words: string }} Finished
+ * A lane that came to its own end: its time by the race's clock, that time in words, and why it may be no finding.
+ * @typedef {{ label: string, plain: boolean, passes: number, ids: number[], time: number, words: string, doubt?: string }} Finished
  */
 
 const WOULD = ["would finish first", "would take"];
@@ -35,7 +35,9 @@ export const headline = (lanes, pace = "recorded") => {
   const [before, finishes, takes] = CLOCKS[pace];
   const names = first.map(({ label }) => label);
   const who = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
-  return { words: `${before}${who} ${finishes}, in ${timesOf(first, base, takes)}.`, passes: passSentence(lanes, base, first) };
+  const doubts = first.map(({ doubt }) => (doubt ? ` ${doubt}` : "")).join("");
+  const words = `${before}${who} ${finishes}, in ${timesOf(first, base, takes)}.${doubts}`;
+  return { words, passes: passSentence(lanes, base, first) };
 };
 
 /**
@@ -100,6 +102,14 @@ const sameText = (one, other) => one.ids.length === other.ids.length && one.ids.
  */
 export const credibleSpeedup = (speedup, tokensPerStep) =>
   (speedup > 0 && Number(speedup.toFixed(2)) <= Number(tokensPerStep.toFixed(2)) ? speedup : null);
+
+/**
+ * Return why a lane has no speedup where `credibleSpeedup` is null.
+ * @param {{ label: string, speedup: number, tokensPerStep: number }} lane
+ */
+export const doubtSentence = ({ label, speedup, tokensPerStep }) =>
+  `${speedup.toFixed(2)}× the speed of autoregressive decoding is more than ${label} can reach with ${tokensPerStep.toFixed(2)} `
+  + "tokens per step: one of the two times is a measuring error.";
 
 /**
  * Return why a lane is slower than autoregressive decoding: its steps cost more than the tokens that they write are worth.

@@ -1,7 +1,7 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
 import { modelName, ordinal, plural } from "../text/words.js";
-import { credibleSpeedup, headline, slowSentence } from "./headline.js";
+import { credibleSpeedup, doubtSentence, headline, slowSentence } from "./headline.js";
 
 /** @import { Summary } from "../types.d.ts" */
 /** @import { Lane } from "./lane.js" */
@@ -23,7 +23,8 @@ export const drawResults = (race) => {
   write(race.verdict, say);
   race.verdict.dataset.tone = tone;
   if (race.fault) return;
-  const notes = [...slowSentences(race), race.state.pace === "recorded" ? RATES : ROWS];
+  const doubts = lanes.map((lane) => doubtOf(lane, plainOf(lanes))).filter(Boolean);
+  const notes = [...doubts, ...slowSentences(race), race.state.pace === "recorded" ? RATES : ROWS];
   race.results.append(table(race), ...notes.map((words) => el("p", { class: "ss-quiet" }, words)));
   const words = "A column is an output token; a line before it marks the beginning of a step.";
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
@@ -98,15 +99,37 @@ const summary = (lane) => lane.record.end?.summary ?? {};
 const rate = (lane) => summary(lane).tokens_per_second;
 
 /**
- * Return a lane's speedup by the race's clock, the reading of the prompt included; null between machines, and where a run was cut short.
+ * Return how much faster than another a lane was by the race's clock, the reading of the prompt included; null between machines, and
+ * where a run was cut short.
+ * @param {Lane} lane
+ * @param {Lane | undefined} base
+ */
+const timesFaster = (lane, base) => {
+  if (!base || [lane, base].some(({ whole, record, total }) => !whole || record.steps.length < 2 || !total)) return null;
+  const [ours, theirs] = [lane, base].map(({ record }) => record.head.header);
+  if (ours.processor !== theirs.processor || ours.threads !== theirs.threads) return null;
+  return (lane.ids.length / lane.total) / (base.ids.length / base.total);
+};
+
+/**
+ * Return a lane's speedup; null too where it is a measuring error.
  * @param {Lane} lane
  * @param {Lane | undefined} base
  */
 const speedup = (lane, base) => {
-  if (!base || [lane, base].some(({ whole, record, total }) => !whole || record.steps.length < 2 || !total)) return null;
-  const [ours, theirs] = [lane, base].map(({ record }) => record.head.header);
-  if (ours.processor !== theirs.processor || ours.threads !== theirs.threads) return null;
-  return credibleSpeedup((lane.ids.length / lane.total) / (base.ids.length / base.total), tokensPerStep(lane));
+  const faster = timesFaster(lane, base);
+  return faster === null ? null : credibleSpeedup(faster, tokensPerStep(lane));
+};
+
+/**
+ * Return why a lane has no speedup, where that is a measuring error; else "".
+ * @param {Lane} lane
+ * @param {Lane | undefined} base
+ */
+const doubtOf = (lane, base) => {
+  const faster = timesFaster(lane, base), each = tokensPerStep(lane);
+  return faster === null || credibleSpeedup(faster, each) !== null ? ""
+    : doubtSentence({ label: lane.label, speedup: faster, tokensPerStep: each });
 };
 
 /** @param {Lane} lane */
@@ -121,9 +144,10 @@ const plainOf = (lanes) => lanes.find((lane) => lane.plain);
  */
 export const outcome = ({ ended, list, running, state: { pace } }) => {
   if (!ended || list.length < 2) return null;
+  const base = plainOf(running);
   return headline(running.filter((lane) => lane.whole).map((lane) => ({
     label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, time: lane.total,
-    words: lane.took,
+    words: lane.took, doubt: doubtOf(lane, base),
   })), pace);
 };
 
