@@ -139,6 +139,19 @@ def test_zones_fill_the_width_and_stack_on_a_narrow_stage() -> None:
         stage([[Zone("a", "A", 8, 1)], [Zone("b", "B", 6, 1)]])
 
 
+NARROWEST: dict[str, dict[str, int]] = {"draft_model": {"gamma": 1}, "lookahead": {"W": 1, "N": 3}}
+TITLES = [*((method, {}) for method in METHODS), *NARROWEST.items()]
+
+
+@pytest.mark.parametrize(("method", "params"), TITLES)
+def test_a_title_fits_its_zone(method: str, params: dict[str, int]) -> None:
+    """A column is as wide as eight letters of a title, even where these are as small as may be."""
+    trace = record(method)
+    trace = replace(trace, header=replace(trace.header, params={**trace.header.params, **params}))
+    for zone in view.base(RunState.of(trace))["zones"]:
+        assert len(zone["title"]) <= 8 * zone["columns"], zone["title"]
+
+
 def test_two_pieces_never_share_a_name() -> None:
     """A record from elsewhere may repeat what is unique in ours: the second piece gets another name."""
     scene = Scene(["a"])

@@ -42,7 +42,8 @@ def _room(header: Header) -> Room:
 
 def base(run: RunState) -> Figure:
     """Return the stage without a step."""
-    return stage([[text_zone()]], [[_room(run.header).zone("Drafter: one token after another")]])
+    room = _room(run.header)
+    return stage([[text_zone()]], [[room.zone("Drafter: one by one" if room.depth > 1 else "Drafter")]])
 
 
 def frame(run: RunState, k: int) -> Patch:

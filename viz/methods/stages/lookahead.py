@@ -47,7 +47,7 @@ def base(run: RunState) -> Figure:
     params = params_of(run.header)
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
-    window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT, fed=True)
+    window = Zone(WINDOW, "Window: imagined ahead", columns, lines + _FOOT, fed=True)
     pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _LEARNED + 2 * _FOOT)
     guesses = room.zone("Guesses, read too")
     beside = columns + pool.columns + guesses.columns < COLUMNS
