@@ -19,7 +19,6 @@ from ..palette import MEANINGS, Fate
 from ..run_state import RunState
 from ..stream.encode import tokens
 from ..view import Figure, Patch, View
-from ..wording import count
 
 _ROWS = 7  # tokens shown
 _RANKS = ("best", "2nd best", "3rd best", "4th best", "5th best")
@@ -129,8 +128,10 @@ class _Choice:
             return f"The target's choice was not among the drafter's best{several}."
         if not self.guesses:
             return ""
+        if len(self.guesses) == 1:
+            return f"The target's choice was {'' if self.taken in self.guesses else 'not '}the guess."
         if self.taken not in self.guesses:
-            return f"The target's choice was none of the {count(len(self.guesses), 'guess', 'guesses')}."
+            return f"The target's choice was none of the {len(self.guesses)} guesses."
         return f"The target's choice was guess {[*self.guesses].index(self.taken) + 1} of {len(self.guesses)}."
 
     def rows(self, token: int | None = None, p: float | None = None) -> list[tuple[int, float]]:
