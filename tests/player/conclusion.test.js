@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RunRecord } from "../../assets/player/stream/record.js";
-import { conclusion } from "../../assets/player/text/conclusion.js";
+import { conclusion, exampleStep } from "../../assets/player/text/conclusion.js";
 import { feed, playLine, stepLine } from "./runs.js";
 
 const run = (...lines) => {
@@ -23,4 +23,13 @@ test("where no time was measured, none is said; a run without a token comes to n
   const end = { kind: "end", finish: "torn", summary: {}, check: null, speedup: null };
   assert.equal(conclusion(run(stepLine({ emitted: [6], emitted_fates: [7] }), end)), "1 pass wrote 1 token: 1 a pass.");
   assert.equal(conclusion(run(end)), "");
+});
+
+test("the example is the step that was named, unless it wrote less than the average", () => {
+  const steps = [[0, 1], [2, 3], [4, 5], [4, 5]].map(([accepted, length], k) => ({ k, accepted, emitted: Array(length).fill(4) }));
+  assert.equal(exampleStep({ steps }, 3), 3);
+  assert.equal(exampleStep({ steps }, 1), 2); // 3 tokens, where the average is 3.5
+  assert.equal(exampleStep({ steps }, null), 2);
+  assert.equal(exampleStep({ steps }, 9), 2);
+  assert.equal(exampleStep({ steps: steps.slice(0, 1) }, 0), -1);
 });

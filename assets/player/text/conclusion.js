@@ -35,23 +35,27 @@ export class Conclusion {
 }
 
 /**
- * Return a step whose guesses paid off: the one that was named or, where that accepted nothing, the one that accepted most;
- * -1 where none did.
- * @param {RunRecord} record
+ * Return a step whose guesses paid off: the one that was named or, where that wrote less than the average that is shown beside it,
+ * the one that wrote most; -1 where none accepted a guess.
+ * @param {Pick<RunRecord, "steps">} record
  * @param {number | null} named
  */
-const exampleStep = ({ steps }, named) => {
-  if (named !== null && steps[named]?.accepted) return named;
-  const most = Math.max(0, ...steps.map(({ accepted }) => accepted));
-  return most ? steps.findIndex(({ accepted }) => accepted === most) : -1;
+export const exampleStep = ({ steps }, named) => {
+  const written = steps.map(({ accepted, emitted }) => (accepted ? emitted.length : 0));
+  if (named !== null && written[named] && written[named] >= tokensOf(steps) / steps.length) return named;
+  const most = Math.max(0, ...written);
+  return most ? written.indexOf(most) : -1;
 };
+
+/** @param {RunRecord["steps"]} steps */
+const tokensOf = (steps) => steps.reduce((sum, { emitted }) => sum + emitted.length, 0);
 
 /**
  * Return what a run took to write its text; "" where it wrote nothing.
  * @param {RunRecord} record
  */
 export const conclusion = ({ steps, end, speedup }) => {
-  const tokens = steps.reduce((sum, step) => sum + step.emitted.length, 0);
+  const tokens = tokensOf(steps);
   if (!tokens) return "";
   const each = String(Number((tokens / steps.length).toFixed(2)));
   const rate = end?.summary?.tokens_per_second;
