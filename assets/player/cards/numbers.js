@@ -36,9 +36,10 @@ export class NumbersView {
   /** @param {NumberRow} row */
   row(row) {
     const value = el("dd", {});
-    const label = el("dt", { tabindex: 0 }, row.label);
-    explained(label, this.player, () => row.formula);
     const bars = row.parts || row.first; // which keep their room where nothing is known yet
+    const unit = bars && row.unit ? `, in ${row.unit.trim()}` : ""; // there is no room for it above every bar
+    const label = el("dt", { tabindex: 0 }, row.label + unit);
+    explained(label, this.player, () => row.formula);
     return { row, value, node: el("div", { class: bars ? "ss-number ss-wide" : "ss-number" }, label, value) };
   }
 
@@ -117,7 +118,7 @@ export class NumbersView {
  */
 const drawBars = (node, row, values) => {
   const most = Math.max(...values, 1e-9);
-  node.replaceChildren(el("div", { class: "ss-bars" }, ...values.map((value, i) => {
+  node.replaceChildren(el("div", { class: row.parts ? "ss-bars ss-named" : "ss-bars" }, ...values.map((value, i) => {
     const bar = el("i", {});
     bar.style.height = `${Math.round((Math.max(0, value) / most) * 100)}%`;
     const text = (value * (row.scale ?? 1)).toFixed((row.scale ?? 1) > 1 ? 0 : row.digits);
