@@ -97,7 +97,7 @@ class Loop:
             logits = self._penalised(reading.logits, proposal)
             if judge is not None and reading.judged is not None:
                 answers = judge.ask(reading.judged)
-                if alone and not self._method.drafts and self._stops.left > 1 and not self._seam.lies_ahead:
+                if alone and not self._method.may_guess and self._stops.left > 1 and not self._seam.lies_ahead:
                     self._queued = self._queue(judge.written(reading.judged), proposal, clock)
                 with clock.waiting():
                     numbers = answers()

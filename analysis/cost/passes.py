@@ -49,7 +49,7 @@ class WrongGuesses(Method):
         self._context, self._step = context, 0
 
     @property
-    def drafts(self) -> bool:
+    def may_guess(self) -> bool:
         """Return False where the next tree is its root alone, so that its step costs what autoregressive ones do."""
         after = self._step + 1
         known = after < len(self.trees) or len(self.trees) == 1

@@ -33,7 +33,7 @@ class Autoregressive(Method):
         self._context = context
 
     @property
-    def drafts(self) -> bool:
+    def may_guess(self) -> bool:
         """Return False: there are never guesses."""
         return False
 

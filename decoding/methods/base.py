@@ -73,7 +73,7 @@ class Method(ABC):
         """Start with a fresh context; `params` is an instance of this method's own Params."""
 
     @property
-    def drafts(self) -> bool:
+    def may_guess(self) -> bool:
         """Return whether the next proposal may hold guesses; if not, a device may begin its pass before it is made."""
         return True
 
