@@ -121,11 +121,12 @@ def main() -> None:
     parser.add_argument("--dtypes", nargs="*", default=["bfloat16", "float16", "float32"])
     parser.add_argument("--rows", nargs="*", type=int, default=[], help="of a step (default: those of each case)")
     parser.add_argument("--only", nargs="*", default=[], help="beginnings of the names of kernels")
+    parser.add_argument("--in-turn", action="store_true", help="leave out kernels that start while another ends")
     options = parser.parse_args()
     os.environ.pop("TRITON_INTERPRET", None)
     for capability in options.capabilities:
         compile_only(capability, partial(show, capability))
-        for case in cases(options.only):
+        for case in (each for each in cases(options.only) if not (options.in_turn and each.overlaps)):
             for shape in (shapes[name] for name in options.shapes if capability >= case.capability):
                 for dtype in options.dtypes:
                     print(f"{case.name}, {shape.name}, {dtype}, sm_{capability}")

@@ -49,11 +49,13 @@ class Case:
     cold: bool = False  # whether to go through as many copies of the inputs as do not fit into the device's L2 cache
     rows: tuple[int, ...] = ROWS
     capability: int = 80  # the first that has what the kernel uses
+    overlaps: bool = False  # whether the kernel may start while the one before ends
 
     @property
     def overlapping(self) -> Case:
-        """Return the case whose kernel may start while the one before ends."""
-        return replace(self, name=f"{self.name}, overlapping", ours=partial(self.ours, overlap=True), capability=90)
+        """Return the case of the same kernel that overlaps."""
+        name, ours = f"{self.name}, overlapping", partial(self.ours, overlap=True)
+        return replace(self, name=name, ours=ours, capability=90, overlaps=True)
 
 
 def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
