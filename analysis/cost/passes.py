@@ -52,8 +52,8 @@ class WrongGuesses(Method):
     def may_guess(self) -> bool:
         """Return False where the next tree is its root alone, so that its step costs what autoregressive ones do."""
         after = self._step + 1
-        known = after < len(self.trees) or len(self.trees) == 1
-        return not known or self.trees[after % len(self.trees)].rows > 1
+        is_listed = after < len(self.trees) or len(self.trees) == 1  # a list that grows does not begin anew
+        return not is_listed or self.trees[after % len(self.trees)].rows > 1
 
     def propose(self) -> Draft:
         """Propose chains of token 0, which is hardly ever right."""

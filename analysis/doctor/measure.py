@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from .heads import share_error
+
 if TYPE_CHECKING:
     from .probes import Examined
     from .texts import Text
@@ -29,7 +31,7 @@ class AcceptedGuesses:
     def first_error(self) -> float:
         """Return the standard error of the first guess's share: positions of one text are alike, so texts count."""
         share, places, texts = self.survival[0], float(self.places.sum()), len(self.places)
-        alone = sqrt(share * (1 - share) / places)
+        alone = share_error(share, places)
         if self.firsts is None or texts < 2:
             return alone
         apart = self.firsts - share * self.places

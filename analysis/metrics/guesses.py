@@ -87,11 +87,11 @@ def lost_because(selection: Selection) -> MetricResult:
     rows: list[list[JSON]] = [
         [reason, count, count / sum(counts)] for reason, count in zip(_REASONS, counts, strict=True) if count
     ]
-    known = [row for row in rows if row[0] != _UNRANKED]
+    with_rank = [row for row in rows if row[0] != _UNRANKED]
     unranked = next((row for row in rows if row[0] == _UNRANKED), None)
     counted = f"{sum(counts):,} steps with guesses that the end of the text did not cut"
-    if known:
-        most = max(known, key=lambda row: row[1])
+    if with_rank:
+        most = max(with_rank, key=lambda row: row[1])
         which = "most frequent known end" if unranked else "most frequent end"
         sentence = f"The {which} of a step is {most[0]!r}: {percent(most[2])} of {counted}."
         if unranked:

@@ -11,13 +11,13 @@ test("one of something is not plural", () => {
 });
 
 test("a number and its interval have as many digits as sentences", () => {
-  const said = (value, low, high, unit = "times") => Object.values(measuredText({ value, low, high, unit })).slice(0, 2);
-  assert.deepEqual(said(4.85, 4.541, 5.199), ["4.85", "4.54 to 5.20"]);
-  assert.deepEqual(said(0.52, 0.4512, 0.581), ["0.52", "0.45 to 0.58"]);
-  assert.deepEqual(said(8.48, 6.78, 10.41), ["8.48", "6.78 to 10.41"]);
-  assert.deepEqual(said(1572.1, 467.3, 2715.7), ["1,572.1", "467.3 to 2,715.7"]);
-  assert.deepEqual(said(0.0312, null, null), ["0.031", ""]);
-  assert.deepEqual(said(0.918, 0.9, 1, "share"), ["91.8%", "90.0% to 100.0%"]);
+  const words = (value, low, high, unit = "times") => Object.values(measuredText({ value, low, high, unit })).slice(0, 2);
+  assert.deepEqual(words(4.85, 4.541, 5.199), ["4.85", "4.54 to 5.20"]);
+  assert.deepEqual(words(0.52, 0.4512, 0.581), ["0.52", "0.45 to 0.58"]);
+  assert.deepEqual(words(8.48, 6.78, 10.41), ["8.48", "6.78 to 10.41"]);
+  assert.deepEqual(words(1572.1, 467.3, 2715.7), ["1,572.1", "467.3 to 2,715.7"]);
+  assert.deepEqual(words(0.0312, null, null), ["0.031", ""]);
+  assert.deepEqual(words(0.918, 0.9, 1, "share"), ["91.8%", "90.0% to 100.0%"]);
 });
 
 test("a share is shown per cent with its interval, and a token's id as it is", () => {

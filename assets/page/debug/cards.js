@@ -16,9 +16,9 @@ const PAIRED = ["to", "target said"]; // columns that a row is not named without
 /** @param {Result} result */
 const numberOf = ({ value, low, high, unit }) => {
   if (value === null) return null;
-  const said = measuredText({ value, low, high, unit });
-  return el("p", { class: "app-debug-value" }, el("strong", {}, said.number),
-    el("span", { class: "ss-quiet" }, ` ${said.unit}${said.interval ? ` (95%: ${said.interval})` : ""}`));
+  const words = measuredText({ value, low, high, unit });
+  return el("p", { class: "app-debug-value" }, el("strong", {}, words.number),
+    el("span", { class: "ss-quiet" }, ` ${words.unit}${words.interval ? ` (95%: ${words.interval})` : ""}`));
 };
 
 /**
