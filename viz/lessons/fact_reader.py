@@ -17,8 +17,8 @@ from decoding.types import Step, Trace
 
 from . import formulas, run_facts, step_facts
 from .fact_types import At, FactError, NodeId, NodeRange, RunNames
-from .formulas import ClaimName, CountName
-from .sources import Claims, DeviceCost, RunCounts, RunLibrary
+from .formulas import CountName
+from .sources import DeviceCost, RunCounts, RunLibrary
 
 Value = int | float | str | bool | tuple[str, ...]
 
@@ -89,8 +89,6 @@ class FactReader:
         return f"{value:,.{int(digits)}f}" if digits else f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
     def _argument(self, kind: object, words: list[str], before: list[object], name: str) -> object:
-        if kind is Claims:
-            return self.library.claims
         if not words:
             raise FactError(f"{name} needs more arguments")
         if kind is RunNames:
@@ -116,7 +114,7 @@ class FactReader:
             return self.library.device(word)
         if kind is RunCounts:
             return self.library.counts(word)
-        if kind in (ClaimName, CountName):
+        if kind is CountName:
             return word
         try:
             return int(word) if kind is int else float(word)

@@ -1,4 +1,4 @@
-"""The facts that lessons state of machines, papers, counts of many runs, and of two letters: pure functions as well."""
+"""The facts that lessons state of machines, counts of many runs, and of two letters: pure functions as well."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ from typing import NewType
 
 from decoding.trace import metrics
 
-from .sources import Claims, DeviceCost, RunCounts
+from .sources import DeviceCost, RunCounts
 
-ClaimName = NewType("ClaimName", str)
 CountName = NewType("CountName", str)
 
 
 def cost(device: DeviceCost, rows: int) -> float:
     """Return c(T): what a pass over so many rows costs on a named device, in passes over one."""
     return device.cost(rows)
-
-
-def verdict(claims: Claims, name: ClaimName) -> str:
-    """Return the verdict on a claim of a paper, as docs/paper_checks.md has it."""
-    return claims.verdict(name)
 
 
 def letters(counts: RunCounts) -> int:
@@ -30,11 +24,6 @@ def letters(counts: RunCounts) -> int:
 def as_in_hundred(counts: RunCounts) -> float:
     """Return how many of a hundred written letters were an A, where there are two letters."""
     return 100 * counts.count("A") / letters(counts)
-
-
-def kept_in_hundred(counts: RunCounts) -> float:
-    """Return how many of a hundred guesses were kept."""
-    return 100 * counts.count("kept") / counts.count("guesses")
 
 
 def counted(counts: RunCounts, what: CountName) -> int:

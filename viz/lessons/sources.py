@@ -99,10 +99,6 @@ class Claims:
             raise SourceError(f"{name!r} is no claim of docs/paper_checks.md: there are {', '.join(self.rows)}")
         return self.rows[name]
 
-    def verdict(self, name: str) -> str:
-        """Return a claim's verdict on pocket."""
-        return self.row(name).verdicts[0][1]
-
 
 @dataclass(slots=True)
 class RunLibrary:
