@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cells import PlotTrace
+from ..token_text import cut, escaped
 from ..view import Figure
 
 # What is drawn upwards, by the name of its column: the first that a result has.
@@ -64,7 +65,7 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
     if not kept:
         return None
     names = [
-        _plain(f"{rows[place][0]} {rows[place][1]}" if rows[place][0] != "all" else str(rows[place][1]))
+        escaped(f"{rows[place][0]} {rows[place][1]}" if rows[place][0] != "all" else str(rows[place][1]))
         for place in kept
     ]
     value, low, high = ([side.column(name)[place] for place in kept] for name in ("difference", "low", "high"))
@@ -180,7 +181,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
         trace: PlotTrace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "meta": int(side.second)}
         trace["showscale"] = not number
         trace |= {"zmin": 0, "zmax": highest, "colorscale": [[0, "$faint"], [0.5, "$time_draft"], [1, "$text"]]}
-        trace |= {"hovertemplate": f"{across} %{{x}}, {up} %{{y}}: %{{z}} {value}<extra>{_plain(side.name)}</extra>"}
+        trace |= {"hovertemplate": f"{across} %{{x}}, {up} %{{y}}: %{{z}} {value}<extra>{escaped(side.name)}</extra>"}
         trace |= {"xgap": 1, "ygap": 1, "hoverongaps": False}
         trace["colorbar"] = {"thickness": 8, "outlinewidth": 0, "tickfont": {"color": "$muted", "size": 11}}
         data.append(trace | ({"xaxis": "x2", "yaxis": "y2"} if number else {}))
@@ -212,19 +213,14 @@ def _names(side: Side) -> list[str]:
     """Return the names of bars, as plotly reads them; the same name twice would be one bar."""
     short = _short(side)
     return [
-        _plain(name) if short.count(name) == 1 else _plain(f"{place + 1}. {name}") for place, name in enumerate(short)
+        escaped(name) if short.count(name) == 1 else escaped(f"{place + 1}. {name}") for place, name in enumerate(short)
     ]
 
 
 def _short(side: Side) -> list[str]:
     """Return the names of bars, cut."""
     names = ["other" if row[0] is None else str(row[0]) for row in side.rows]
-    return [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
-
-
-def _plain(text: str) -> str:
-    """Escape the tags and entities that plotly reads in texts."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return [cut(name, _LETTERS) for name in names]
 
 
 def _whiskers(side: Side, value: str) -> PlotTrace | None:
@@ -242,7 +238,7 @@ def _whiskers(side: Side, value: str) -> PlotTrace | None:
 
 def _rows(side: Side, along: str = "x", up: str = "y") -> PlotTrace:
     """Return what a point says, and the number of its row."""
-    says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{_plain(side.name)}</extra>"
+    says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{escaped(side.name)}</extra>"
     return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
 
 
@@ -263,7 +259,7 @@ def _y_axis(sides: Sequence[Side], value: str) -> PlotTrace:
 
 
 def _axis(title: str, more: PlotTrace) -> PlotTrace:
-    look: PlotTrace = {"title": {"text": _plain(title), "font": {"size": 12, "color": "$muted"}, "standoff": 6}}
+    look: PlotTrace = {"title": {"text": escaped(title), "font": {"size": 12, "color": "$muted"}, "standoff": 6}}
     look |= {"gridcolor": "$faint", "linecolor": "$line", "zerolinecolor": "$line", "automargin": True}
     return look | {"tickfont": {"size": 11, "color": "$muted"}, "fixedrange": True} | more
 

@@ -26,9 +26,10 @@ import numpy.typing as npt
 from decoding import tree
 from decoding.types import Step
 
-from .. import token_text, tree_layout
+from .. import tree_layout
 from ..fates import node_fates, seen_fate
 from ..palette import MEANINGS, Fate
+from ..token_text import cut, escaped
 
 Encoded = Any  # JSON with the encodings above in it
 
@@ -151,11 +152,11 @@ def resolve(
             return _edges(value, step)
         if "tokens" in value:
             shown = ("" if token < 0 else texts.get(token, f"#{token}") for token in unpack(value["tokens"]).tolist())
-            return [_escaped(text, value.get("cut")) for text in shown]
+            return [escaped(cut(text, value.get("cut", len(text)))) for text in shown]
         if "strings" in value:
             given = value["strings"]
             words = given if isinstance(given, list | tuple) else [strings[number] for number in unpack(given).tolist()]
-            return [_escaped(string) for string in words]
+            return [escaped(string) for string in words]
         if "fates" in value:
             return _seen(unpack(value["fates"]).tolist(), judged)
         if "symbols" in value:
@@ -200,7 +201,3 @@ def _edges(value: Mapping[str, Any], step: Step) -> list[int | None]:
         has_edge = parent >= 0 and rows[at] is not None
         drawn += [places[parent], places[at], None] if has_edge else [None] * 3
     return drawn
-
-
-def _escaped(text: str, cut: int | None = None) -> str:
-    return token_text.escaped(text if cut is None or len(text) <= cut else text[: cut - 1] + "…")
