@@ -1,4 +1,7 @@
-"""The stage: the method's idea in one picture, from left to right, and a token is one object wherever it goes."""
+"""The stage: the method's idea in one picture, from left to right, and a token is one object wherever it goes.
+
+A method without a picture of its own has a plain stage: the text, and the guesses as a tree.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from decoding.types import Header
 
 from ..methods import screen_of
 from ..run_state import RunState
-from ..stage import plain
+from ..stage.parts import DEEPEST, Room, StepScene, text_zone
+from ..stage.scene import stage
 from ..view import Figure, Patch, View
+
+_ROWS = 6  # of guesses on the plain stage
 
 
 def shows(header: Header) -> bool:
@@ -33,12 +39,22 @@ def frame(run: RunState, k: int) -> Patch:
 
 def plain_base(run: RunState) -> Figure:
     """Return the stage without a step, and without what the method knows."""
-    return plain.base(run, screen_of(run.header).depth(run.header))
+    return stage([[text_zone()]], [[_room(run.header).zone()]])
 
 
 def plain_frame(run: RunState, k: int) -> Patch:
     """Return the text and the guesses of step k alone."""
-    return plain.frame(run, k, screen_of(run.header).depth(run.header)) if run.steps[k].tokens else {}
+    if not run.steps[k].tokens:
+        return {}
+    scene = StepScene.begin(plain_base(run), run, k, _room(run.header))
+    scene.draw_text()
+    scene.draw_guesses()
+    return scene.patch()
+
+
+def _room(header: Header) -> Room:
+    """Return room for guesses as deep as the method's."""
+    return Room(max(1, min(screen_of(header).depth(header), DEEPEST)), _ROWS)
 
 
 VIEW = View(
