@@ -5,9 +5,7 @@ A row is an iteration, the newest at the bottom; what lies left of the line is s
 
 from __future__ import annotations
 
-from decoding.methods.jacobi import JacobiParams
-from decoding.methods.panels import JacobiPanel
-from decoding.types import Header, Role, Step
+from decoding.types import Header, Step
 
 from ..boards.window import (
     ANSWER,
@@ -27,8 +25,6 @@ from ..boards.window import (
 from ..cells import DOWN, PITCH, SIZE, PlotTrace, at, axis, layout, lifted, packed, squares, texts, ticks
 from ..fates import node_fates
 from ..palette import Fate
-from ..panels import read_panel
-from ..params import read_params
 from ..run_state import RunState
 from ..stream.encode import fates, pack
 from ..tables import Table, TableRow, fate_label, fate_of, text_of
@@ -36,24 +32,21 @@ from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
 from .stages import jacobi as on_stage
+from .stages.jacobi import answers_of, block_size, guesses_of
 
 _HISTORY, _CELLS = 16, 112  # iterations shown, and cells of earlier ones
 _COLUMNS = 36  # positions of the text shown
 _LOOK_FOR = "Everything left of the green line is settled. Each pass moves the line by at least one token."
 
 
-def _block(header: Header) -> int:
-    return read_params(JacobiParams, header).n
-
-
 def _past(header: Header) -> int:
     """Return earlier iterations that are shown."""
-    return max(4, min(_HISTORY - 1, _CELLS // _block(header)))
+    return max(4, min(_HISTORY - 1, _CELLS // block_size(header)))
 
 
 def base(run: RunState) -> Figure:
     """Return the figure without a step."""
-    n, past = _block(run.header), _past(run.header)
+    n, past = block_size(run.header), _past(run.header)
     columns = min(_COLUMNS, n + 12)
     data = parts(squares(opacity=0.25), SIZE, text=True)
     data[CURRENT] |= {"y": [0] * n, "nodes": [*range(1, n + 1)]}
@@ -70,7 +63,7 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """Return the last iterations, up to step k."""
-    n, past = _block(run.header), _past(run.header)
+    n, past = block_size(run.header), _past(run.header)
     step, data = run.steps[k], [PlotTrace() for _ in range(PARTS)]
     columns = min(_COLUMNS, n + 12)
     end = step.start + min(n, columns - 8) + 0.7
@@ -85,7 +78,7 @@ def frame(run: RunState, k: int) -> Patch:
     data[CURRENT] = {"x": packed([x for _, x, *_ in block]), "text": texts([token for token, *_ in block])}
     data[CURRENT]["fate"] = fates(codes)
     data[SIGNS] = {"x": packed([x for _, x, *_ in block]), "sign": {"symbols": pack(codes, "u1")}}
-    answers = _answers(step, n)
+    answers = answers_of(step)[: n + 1]
     data[ANSWERS] = {"x": packed([*range(step.start, step.start + len(answers))]), "text": texts(answers)}
     data[ROOT] = {"x": [step.start - 1], "text": texts(step.tokens[:1])}
     data[FRONT], data[DIAGONALS] = _front([*earlier[::-1], step], step)
@@ -94,7 +87,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 def rows(run: RunState, k: int) -> Table:
     """Return the last iterations as a table, the oldest first, and what the target answered."""
-    n, past = _block(run.header), _past(run.header)
+    n, past = block_size(run.header), _past(run.header)
     step, cells = run.steps[k], list[TableRow]()
     for before in run.steps[max(0, k - past) : k]:
         age = count(k - before.index, "pass", "passes") + " ago"
@@ -102,28 +95,18 @@ def rows(run: RunState, k: int) -> Table:
         cells += [TableRow((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in iteration]
     if step.tokens:
         cells.append(TableRow((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
-    for node in _guesses(step, n):
+    for node in guesses_of(step, n):
         given, place = text_of(run, step.tokens[node]), step.start + node - 1
         cells.append(TableRow((given, "this pass", place, fate_of(step, node)), node))
-    for node, answer in enumerate(_answers(step, n)):
+    for node, answer in enumerate(answers_of(step)[: n + 1]):
         cells.append(TableRow((text_of(run, answer), "answers", step.start + node, ANSWER), node, "answers"))
     return Table(HEADINGS, cells)
-
-
-def _answers(step: Step, n: int) -> list[int]:
-    """Return the target's answers after the root and after every guess."""
-    return read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
-
-
-def _guesses(step: Step, n: int) -> list[int]:
-    """Return the nodes of a step's block."""
-    return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
 
 
 def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate]]:
     """Return token, place, row and fate of every guess of an iteration that is in sight."""
     judged = node_fates(step)
-    placed = ((node, step.start + node - 1) for node in _guesses(step, n))
+    placed = ((node, step.start + node - 1) for node in guesses_of(step, n))
     return [(step.tokens[node], x, y, judged[node]) for node, x in placed if x > left]
 
 
@@ -146,5 +129,5 @@ SCREEN = Screen(
     origin=lambda run, step: " in its block",
     window=Picture(base, frame, rows),
     stage=on_stage.STAGE,
-    depth=_block,
+    depth=block_size,
 )

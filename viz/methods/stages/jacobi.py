@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decoding.methods.jacobi import JacobiParams
 from decoding.methods.panels import JacobiPanel
-from decoding.types import Role, Step
+from decoding.types import Header, Role, Step
 
 from ...boards.nodes import root
 from ...cells import StepPhase
@@ -29,12 +29,23 @@ _NOW, _ANSWERS, _FOOT = _PAST, _PAST + 1, _PAST + 2  # rows of the zone
 _LABEL = 1.8  # columns that the name of a row needs
 
 
-def _n(run: RunState) -> int:
-    return read_params(JacobiParams, run.header).n
+def block_size(header: Header) -> int:
+    """Return how many guesses a block has."""
+    return read_params(JacobiParams, header).n
+
+
+def guesses_of(step: Step, n: int) -> list[int]:
+    """Return the nodes of a step's block."""
+    return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
+
+
+def answers_of(step: Step) -> list[int]:
+    """Return the target's answers after the root and after every guess."""
+    return read_panel(JacobiPanel, step.panel).get("answers", [])
 
 
 def _room(run: RunState) -> Room:
-    return Room(min(_n(run), _DEEPEST), 1)
+    return Room(min(block_size(run.header), _DEEPEST), 1)
 
 
 def base(run: RunState) -> Figure:
@@ -67,7 +78,7 @@ def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room
     moved = room.root + 1 - step.start  # from a position in the text to its column
     _draw_settled(scene, before.start + moved, y, count(step.index - before.index, "pass", "passes") + " ago")
     fates = node_fates(before)
-    for node in _guesses(before, _n(run)):
+    for node in guesses_of(before, block_size(run.header)):
         place = ZoneCell(BLOCK, before.start + node - 1 + moved, y)
         if 0 <= place.x <= room.root + room.depth:
             # What was wrong is not crossed out for ever: what is to be seen is the stairs of what was right.
@@ -87,8 +98,8 @@ def _draw_settled(scene: Scene, end: int, y: int, words: str, since: StepPhase =
 
 def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
     """Draw what the target reads in this pass."""
-    step, n = run.steps[k], _n(run)
-    fates, guesses = node_fates(step), _guesses(step, n)
+    step = run.steps[k]
+    fates, guesses = node_fates(step), guesses_of(step, block_size(run.header))
     _draw_settled(scene, room.root, _NOW, "this pass")
     last = ZoneCell(BLOCK, room.root, _NOW)
     scene.add(StagePiece(f"r{k}", root(step), last, Fate.ROOT, 0, origin=position_name(step.start - 1)))
@@ -102,8 +113,8 @@ def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
 
 def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
     """Draw the target's answers after the root and after every guess; settled answers move up into the text."""
-    step, guesses = run.steps[k], _guesses(run.steps[k], _n(run))
-    answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), ZoneCell(BLOCK, room.root + 1, _ANSWERS)
+    step, guesses = run.steps[k], guesses_of(run.steps[k], block_size(run.header))
+    answers, first = answers_of(step), ZoneCell(BLOCK, room.root + 1, _ANSWERS)
     read = [f"r{k}", *(_name(k, step.start + node - 1) for node in guesses)]
     for i, (answer, behind) in enumerate(zip(answers[: room.depth + 1], read, strict=False)):
         until: StepPhase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
@@ -122,11 +133,6 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
     settled = f"{min(step.accepted, len(guesses))} of {count(len(guesses), 'guess', 'guesses')} settled"
     words = f"{settled}: the text grows by {count(len(step.emitted), 'token')}"
     scene.word(words, ZoneCell(BLOCK, COLUMNS - 0.1, _FOOT - 0.1), "left", loud=True, since="accept")
-
-
-def _guesses(step: Step, n: int) -> list[int]:
-    """Return the nodes of a step's block."""
-    return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
 
 
 STAGE = StagePicture(base, frame)
