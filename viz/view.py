@@ -35,11 +35,6 @@ class Picture(NamedTuple):
     rows: Callable[[RunState, int], Table]  # step k as a table
 
 
-def always(header: Header) -> bool:
-    """Return True for every run."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """One view of a run. The page's player knows it by its name and handles it by its kind.
@@ -62,7 +57,7 @@ class View:
     frame: Callable[[RunState, int], Patch]  # step k: what changes
     # Step k as it is shown when a node is pinned: for each node, then for the token that the target wrote itself.
     pinned: Callable[[RunState, int], Sequence[Patch]] | None = None
-    shows: Callable[[Header], bool] = always  # whether a run has it
+    shows: Callable[[Header], bool] = lambda header: True  # whether a run has it
     grows: bool = False
     # Per part of a plot: "points" where a column holds each point's node, -1 for none ("nodes" of a layer, "customdata"
     # of a trace); "rows" where the rows of a matrix are the step's nodes; "own" where a line leads from a node to the

@@ -19,16 +19,6 @@ def say_nothing(run: RunState, step: Step) -> str:
     return ""
 
 
-def unweighted(step: Step, guesses: Sequence[int]) -> Mapping[int, float]:
-    """Return no weights."""
-    return {}
-
-
-def without_notes(run: RunState, step: Step, guesses: Sequence[int]) -> Sequence[tuple[int, str]]:
-    """Return no words beside nodes."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
     """What shared views, sentences and the stream ask of a method. Its label is that of its class in `METHODS`."""
@@ -52,10 +42,10 @@ class Screen:
 
     # The tree.
     depth: Callable[[Header], int] = lambda header: 4  # how deep guesses can go, as far as that is known beforehand
-    weights: Callable[[Step, Sequence[int]], Mapping[int, float]] = unweighted  # how likely guesses are, from 0 to 1
+    weights: Callable[[Step, Sequence[int]], Mapping[int, float]] = lambda step, guesses: {}  # how likely, 0 to 1
     weights_are_ranks: str = ""  # a sentence for where a weight is no probability
-    notes: Callable[[RunState, Step, Sequence[int]], Sequence[tuple[int, str]]] = without_notes  # words beside nodes
-    notes_follow: bool = False  # whether they are beside the nodes; else below them
+    notes: Callable[[RunState, Step, Sequence[int]], Sequence[tuple[int, str]]] = lambda run, step, guesses: ()
+    notes_follow: bool = False  # whether these words are beside the nodes; else below them
     row_name: Callable[[Step, int], str] | None = None  # what a branch is called, by its node below the root
     depth_name: str = ""  # comes before a depth's number
     inspired: Callable[[RunState, int], Set[int]] | None = None  # nodes of step k that an earlier answer helped to make
