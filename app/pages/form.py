@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -158,21 +158,14 @@ def _reference(prefix: str) -> gr.Textbox:
     )
 
 
-@dataclass(slots=True)
-class SamplingControls:
-    """The controls of sampling."""
-
-    fields: dict[str, Component] = field(default_factory=dict)
-
-    @classmethod
-    def build(cls, prefix: str) -> SamplingControls:
-        """Create the controls: temperature and seed, and the filters in a closed accordion."""
-        rows = {row["name"]: row for row in Sampling.describe()}
-        rows["temperature"] = {**rows["temperature"], "max": _MAX_TEMPERATURE}
-        made = {name: control(rows[name], prefix) for name in ("temperature", "seed")}
-        with gr.Accordion("Filters", open=False):
-            made |= {name: control(row, prefix) for name, row in rows.items() if name not in made}
-        return cls({name: made[name] for name in rows})
+def sampling_controls(prefix: str) -> dict[str, Component]:
+    """Create the controls of sampling: temperature and seed, and the filters in a closed accordion."""
+    rows = {row["name"]: row for row in Sampling.describe()}
+    rows["temperature"] = {**rows["temperature"], "max": _MAX_TEMPERATURE}
+    made = {name: control(rows[name], prefix) for name in ("temperature", "seed")}
+    with gr.Accordion("Filters", open=False):
+        made |= {name: control(row, prefix) for name, row in rows.items() if name not in made}
+    return {name: made[name] for name in rows}
 
 
 def choices_of(names: Iterable[str]) -> list[tuple[str, str]]:

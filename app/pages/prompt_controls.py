@@ -20,7 +20,7 @@ from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, tolerant
-from .form import Component, SamplingControls, Update, at_most
+from .form import Component, Update, at_most
 from .viewer import conversation
 
 MESSAGE, CHAT, RAW = "Message", "Chat", "Raw"
@@ -123,21 +123,21 @@ class PromptControls:
         shown = {self.mode: CHAT, self.text: gr.update(visible=False), self.system: system}
         return {**hint, **shown, self.message: rest[-1]["content"], **self._chat(True, rest[:-1])}
 
-    def show_example(self, name: str, sampling: SamplingControls) -> Update:
+    def show_example(self, name: str, sampling: Mapping[str, Component]) -> Update:
         """Put an example's prompt, and the sampling that goes with it, into the controls."""
         example = EXAMPLES.get(name)
         if example is None:
             return {self.hint: gr.update(value="", visible=False)}
         values = {**Sampling().to_json(), **example.sampling}
         shown = self.show(example.prompt or tuple(dict(message) for message in example.messages), name)
-        return shown | {sampling.fields[key]: value for key, value in values.items()}
+        return shown | {sampling[key]: value for key, value in values.items()}
 
     def choose_example(self, entry: CatalogEntry, name: str | None) -> Any:
         """Offer the examples that a model understands, and select one of them, or none."""
         offered = any(example.id == name for example in examples_for(entry.model))
         return gr.update(choices=_choices(entry), value=name if offered else "")
 
-    def show_model(self, entry: CatalogEntry, sampling: SamplingControls, values: Mapping[str, Any]) -> Update:
+    def show_model(self, entry: CatalogEntry, sampling: Mapping[str, Component], values: Mapping[str, Any]) -> Update:
         """Offer a model's examples; an unchanged example of another language gives way to the first of them."""
         examples, selected = examples_for(entry.model), EXAMPLES.get(values["example"])
         if selected is None or selected in examples:

@@ -21,7 +21,16 @@ from ..presets import DEFAULTS, best_preset, preset, presets
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
-from .form import SamplingControls, Update, answer_line, choices_of, length_bounds, length_field, model_menu, values_of
+from .form import (
+    Update,
+    answer_line,
+    choices_of,
+    length_bounds,
+    length_field,
+    model_menu,
+    sampling_controls,
+    values_of,
+)
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 from .viewer import race_viewer
@@ -62,13 +71,13 @@ class RaceForm:
             self.length = length_field(96, "race", entry)
             self.model = model_menu(app_state, "race")
         with gr.Accordion("Sampling", open=False):
-            self.sampling = SamplingControls.build("race-s")
+            self.sampling = sampling_controls("race-s")
         with gr.Row(elem_classes="app-go"):
             answer_line()
             self.run = gr.Button("Race", variant="primary", elem_id="race-go")
             self.stop = gr.Button("Stop", elem_id="race-stop")
         self.inputs = [self.methods, self.length, self.model, *self.prompt.controls]
-        self.inputs += [*self.sampling.fields.values(), *self.presets.values()]
+        self.inputs += [*self.sampling.values(), *self.presets.values()]
         self.wire()
 
     def wire(self) -> None:
@@ -77,7 +86,7 @@ class RaceForm:
         prompt.wire()
         self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.methods], [self.methods, self.length], **QUICK)
-        outputs = [*prompt.outputs, *self.sampling.fields.values()]
+        outputs = [*prompt.outputs, *self.sampling.values()]
         changed = [prompt.example, *outputs, *self.presets.values()]
         on_choice(self.model, [self.model, *prompt.controls], self.change_model, changed)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
@@ -94,7 +103,7 @@ class RaceForm:
                 model=given[self.model],
                 method=name,
                 params=self._params(name, given),
-                sampling=values_of(Sampling, self.sampling.fields, given),
+                sampling=values_of(Sampling, self.sampling, given),
                 prompt=prompt,
                 max_new_tokens=given[self.length],
                 raw=values["mode"] == RAW,
@@ -157,13 +166,13 @@ class RaceForm:
             shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
         if state.example or state.prompt is not None:
             shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
-        return shown | {self.sampling.fields[name]: value for name, value in state.sampling.items()}
+        return shown | {self.sampling[name]: value for name, value in state.sampling.items()}
 
     @property
     def outputs(self) -> list[Any]:
         """All components that `show_state` may change."""
         parts = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
-        return [*parts, *self.sampling.fields.values(), *self.presets.values()]
+        return [*parts, *self.sampling.values(), *self.presets.values()]
 
 
 def build(app_state: AppState) -> RaceForm:

@@ -22,13 +22,13 @@ from ..state import AppState
 from .events import QUICK, event_address, tolerant
 from .form import (
     MethodControls,
-    SamplingControls,
     Update,
     answer_line,
     choices_of,
     length_bounds,
     length_field,
     model_menu,
+    sampling_controls,
     values_of,
 )
 from .form_values import on_choice
@@ -58,7 +58,7 @@ class RunForm:
             self.model = model_menu(app_state, "run")
         self.own_form = None if app_state.own_models is None else OwnForm(app_state, app_state.own_models)
         with gr.Accordion("Sampling", open=False):
-            self.sampling = SamplingControls.build("s")
+            self.sampling = sampling_controls("s")
         self.compare = gr.Checkbox(
             False,
             label="Measure the speed-up",
@@ -71,7 +71,7 @@ class RunForm:
             self.beside = gr.Button("Run beside", elem_id="run-beside")
             self.stop = gr.Button("Stop", elem_id="run-stop")
         self.inputs = [self.method, self.length, self.model, self.compare, *self.prompt.controls]
-        self.inputs += self.sampling.fields.values()
+        self.inputs += self.sampling.values()
         self.inputs += [part for method in self.methods.values() for part in method.fields.values()]
         self.inputs += [method.reference for method in self.methods.values() if method.reference is not None]
         self.wire()
@@ -83,7 +83,7 @@ class RunForm:
         groups = [self.methods[name].group for name in self.methods]
         self.method.change(tolerant(self.show_method), self.method, groups, **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.method], [self.method, self.length], **QUICK)
-        outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
+        outputs = [*prompt.outputs, self.method, *self.sampling.values()]
         prompt.example.input(tolerant(self.show_example), [prompt.example, self.model], outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
@@ -105,7 +105,7 @@ class RunForm:
             model=given[self.model],
             method=name,
             params=values_of(METHODS[name].Params, method.fields, given) if method else {},
-            sampling=values_of(Sampling, self.sampling.fields, given),
+            sampling=values_of(Sampling, self.sampling, given),
             prompt=prompt_of(values),
             max_new_tokens=given[self.length],
             reference=given[method.reference] if method and method.reference is not None else "",
@@ -169,7 +169,6 @@ class RunForm:
             shown |= self._show_method(state)
             if (reference := self.methods[str(state.method)].reference) is not None:
                 shown[reference] = state.reference
-        shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
         if state.length:
             shown[self.length] = state.length
         if state.prompt is not None:
@@ -180,8 +179,7 @@ class RunForm:
             shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
             if state.method:
                 shown[self.method] = state.method
-            shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
-        return shown
+        return shown | {self.sampling[name]: value for name, value in state.sampling.items()}
 
     def _show_method(self, state: PageState) -> Update:
         """Select the method of a state, with its parameters."""
@@ -200,4 +198,4 @@ class RunForm:
         parts = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
         for method in self.methods.values():
             parts += [method.group, *method.fields.values(), *filter(None, (method.reference, method.preset))]
-        return [*parts, *self.sampling.fields.values()]
+        return [*parts, *self.sampling.values()]
