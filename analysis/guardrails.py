@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decoding.codec import Codec, Message
@@ -95,9 +94,9 @@ def classify(engine: Engine, text: str, *, cancel: threading.Event | None = None
     return [*CATEGORIES, UNCLEAR][min(number, len(CATEGORIES))]
 
 
-def read_prompts(path: Path = PROMPTS) -> list[tuple[str, str]]:
-    """Read labelled prompts, pairs of a label and a text."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read_prompts() -> list[tuple[str, str]]:
+    """Read the labelled prompts that ship, pairs of a label and a text."""
+    rows = [json.loads(line) for line in PROMPTS.read_text(encoding="utf-8").splitlines()]
     return [(row["label"], row["text"]) for row in rows]
 
 

@@ -57,13 +57,13 @@ def count_successors(pocket: Engine, runs: int = 1000) -> Counts:
     return counts
 
 
-def count_rates(pocket: Engine, runs: int = 20) -> Counts:
+def count_rates(pocket: Engine) -> Counts:
     """Count tokens and passes of Medusa's two acceptance rules over the temperature, in answers to the sum."""
     counts: Counts = {}
     for acceptance in ACCEPTANCES:
         for temperature in (0.25, 0.5, _WARM, 1.0):
             tally = Counter[str]()
-            for seed in range(runs):
+            for seed in range(20):
                 sampling = {"temperature": temperature, "seed": seed}
                 run = pocket.decode(
                     EXAMPLES["sum"].prompt, "medusa", {"acceptance": acceptance}, sampling, 160, record="off"
@@ -84,12 +84,12 @@ def count_phrases(pocket: Engine) -> Counts:
     return counts
 
 
-def count_askings(english: Engine, times: int = 3) -> Counts:
+def count_askings(english: Engine) -> Counts:
     """Count the passes of methods that remember, each time that they are asked about the rain."""
     counts: Counts = {}
     for method in ("suffix", "token_recycling"):
         memory, passes = dict[str, Any](), dict[str, int]()
-        for time in range(1, times + 1):
+        for time in (1, 2, 3):
             run = english.generate(RAIN, method, FEW_ROWS.get(method, {}), None, 128, record="off", memory=memory)
             passes[str(time)] = run.summary.steps
         counts[f"asked-{method}"] = passes
@@ -108,7 +108,7 @@ def count_drafters() -> Counts:
     return counts | {"doctor": _probes()}
 
 
-def write_drafter_runs(folders: Mapping[str, Path] = DRAFTER_RUNS) -> None:
+def write_drafter_runs() -> None:
     """Evaluate the slow drafter and the mended one, into run folders."""
     with TemporaryDirectory() as place:
         mended = Path(place) / "mended"
@@ -116,11 +116,11 @@ def write_drafter_runs(folders: Mapping[str, Path] = DRAFTER_RUNS) -> None:
         config = json.loads((mended / "config.json").read_text(encoding="utf-8"))
         (mended / "config.json").write_text(json.dumps(config | {"norm_before_residual": True}), encoding="utf-8")
         for name, drafter in (("slow", SLOW_DRAFTER), ("mended", mended)):
-            engine = load(TARGET, eagle=str(drafter), device="cpu")
+            folder, engine = DRAFTER_RUNS[name], load(TARGET, eagle=str(drafter), device="cpu")
             plan = make_plan(spread(read_tasks(suite(TARGET)), 7), ["eagle3"], params=_CHAIN, max_new_tokens=48)
-            shutil.rmtree(folders[name], ignore_errors=True)
-            evaluate(plan, folders[name], in_this_process(engine), {"eagle": f"{name} drafter"})
-            write_summary(folders[name], read_summary(folders[name]) | {"name": f"Sample: the {name} drafter"})
+            shutil.rmtree(folder, ignore_errors=True)
+            evaluate(plan, folder, in_this_process(engine), {"eagle": f"{name} drafter"})
+            write_summary(folder, read_summary(folder) | {"name": f"Sample: the {name} drafter"})
 
 
 def _positions(chosen: Selection) -> dict[str, int]:

@@ -45,9 +45,9 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
+def joined(texts: Iterable[str]) -> str:
     """Return texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
-    row = ""
+    row, most = "", 4 * LONGEST_QUOTED + 1
     for text in whole(texts):
         row += text[:most]
         if len(row) >= most:

@@ -49,6 +49,7 @@ class ExaminedDraft:
     """A draft model beside its target."""
 
     method = "draft_model"
+    folder: Path | None = None  # a model of its own has no files that promise how it is wired
     young = False  # a model of its own learns in all of its parts at once
 
     def __init__(
@@ -57,12 +58,10 @@ class ExaminedDraft:
         codec: Codec,
         target: AnyDecoder,
         target_codec: Codec,
-        read: Callable[[], Weights] | None = None,  # its weights by transformers' names, where they can be read
-        folder: Path | None = None,
+        read: Callable[[], Weights],  # its weights by transformers' names
     ) -> None:
-        self.folder = folder
         self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
-        self._weights = read() if read is not None and isinstance(draft, Decoder) else {}
+        self._weights = read() if isinstance(draft, Decoder) else {}
         self.about, self.depth = f"{draft.card.name} {draft.card.hash[:12]}", _DEPTH
         rope = draft.rope.parameters if isinstance(draft, Decoder) else {}
         self.given = DraftWiring(rope, draft.shape.windows, eps=draft.shape.eps)

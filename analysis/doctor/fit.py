@@ -55,10 +55,10 @@ class FitChange:
 class TargetFit:
     """The target's distributions at some positions of its texts, over the tokens that a drafter can draft."""
 
-    def __init__(self, examined: Examined, texts: Sequence[Text], most: int = MANY) -> None:
+    def __init__(self, examined: Examined, texts: Sequence[Text]) -> None:
         self._examined, self._texts = examined, list[tuple["Text", Sequence[int]]]()
         self._wanted = list[torch.Tensor]()
-        for text in texts[:most]:
+        for text in texts[:MANY]:
             self._texts.append((text, range(text.prompt_length, len(text.ids) - examined.depth)))
 
     def divergence(self, wiring: Any, most: int | None = None) -> torch.Tensor:  # (R,) nats

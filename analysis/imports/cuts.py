@@ -42,26 +42,24 @@ def add_steps(
     tables: ImportedRows, counted: TokenCount, run: int, found: Acceptance, tokens: int, prompt: int | None
 ) -> None:
     """Add the steps of a run of so many tokens; `counted` says where the record counts them."""
-    columns, reasons = step_columns(counted.fields, counted.name, found, tokens, prompt)
+    columns, reasons = _step_columns(counted, found, tokens, prompt)
     tables.missing |= reasons
     tables.add_steps(counted.fields.where, run, drafts=found.drafts, **columns)
 
 
-def step_columns(
-    fields: Fields, what: str, found: Acceptance, tokens: int, prompt: int | None, first: int = 1
+def _step_columns(
+    counted: TokenCount, found: Acceptance, tokens: int, prompt: int | None
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """Make the columns of the steps of a run of so many tokens; and the reasons why columns are unknown.
-
-    `first` is 1 where the first pass had no guess and is not counted. `what` names the count of the tokens in an error.
-    """
+    """Make the columns of the steps of a run of so many tokens; and the reasons why columns are unknown."""
+    fields, what = counted
     accepted, drafted = [*found.accepted], [*found.drafted]
-    if tokens < first and not accepted:
+    if tokens < 1 and not accepted:
         return {"accepted": [], "written": [], "drafted": []}, {}
-    whole = first + sum(accepted) + len(accepted)
+    whole = 1 + sum(accepted) + len(accepted)
     # Which step was the last one is not known without an order: the longest can have lost as many tokens as any.
     last = len(accepted) - 1 if found.ordered or not accepted else accepted.index(max(accepted))
     if whole > tokens and whole - (accepted[last] if accepted else 0) > tokens:
-        fields.refuse(what, f"is {tokens}, but {first} + the sum of (accepted + 1) over all steps is {whole}")
+        fields.refuse(what, f"is {tokens}, but 1 + the sum of (accepted + 1) over all steps is {whole}")
     without = max(0, tokens - whole)
     if without > MOST_STEPS:
         fields.refuse(what, f"is {tokens}, which makes more than the {MOST_STEPS} steps that are read")
@@ -69,11 +67,10 @@ def step_columns(
     if whole > tokens:
         written[last] -= whole - tokens  # the text ended in the middle of the last step
     placed = found.ordered and not without
-    head = [0] * first
     columns: dict[str, list[Any]] = {
-        "accepted": [*head, *accepted, *[0] * without],
-        "written": [*(1 for _ in head), *written, *[1] * without],
-        "drafted": [*head, *drafted, *[0] * without],
+        "accepted": [0, *accepted, *[0] * without],
+        "written": [1, *written, *[1] * without],
+        "drafted": [0, *drafted, *[0] * without],
     }
     if placed and prompt is not None:
         columns["start"] = starts_of(columns["written"], prompt)

@@ -144,9 +144,9 @@ class OpenFolder:
 class RunFolders:
     """All folders by their ids. Thread-safe."""
 
-    def __init__(self, owner: Path | None = None, shipped: Path = SHIPPED) -> None:
+    def __init__(self, owner: Path | None = None) -> None:
         self._listed = {
-            each.id: each for each in [*_found(shipped, "sample"), *(_found(owner, "own") if owner else ())]
+            each.id: each for each in [*_found(SHIPPED, "sample"), *(_found(owner, "own") if owner else ())]
         }
         if owner and not any(each.id.startswith("own-") for each in self._listed.values()):
             raise ParamError(

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from decoding.types import JSON
 
+_CLIP = 1.0  # the norm at which a group's gradient is clipped
+_WARM_UP, _FALLING = 60, 0.45  # of a plateau: steps until the full rate, and the share of the steps in which it falls
+
 
 class Optimizer(Protocol):
     """What the training loop asks of an optimizer."""
@@ -45,10 +48,10 @@ class Group:
 class GroupedAdamW:
     """AdamW over groups of weights, each with its own rate on a cosine schedule and its own gradient clipping."""
 
-    def __init__(self, groups: Mapping[str, Group], warm_up: int, clip: float = 1.0) -> None:
-        """Start with `warm_up` steps until the full rate, and clip a group's gradient at the norm `clip`."""
-        self._groups, self._warm_up, self._clip = list(groups.values()), warm_up, clip
-        self.about: Mapping[str, JSON] = {"warm_up": warm_up, "clip": clip}
+    def __init__(self, groups: Mapping[str, Group], warm_up: int) -> None:
+        """Start with `warm_up` steps until the full rate."""
+        self._groups, self._warm_up = list(groups.values()), warm_up
+        self.about: Mapping[str, JSON] = {"warm_up": warm_up, "clip": _CLIP}
         self.weights: Mapping[str, nn.Parameter] = {
             f"{name}/{key}": weight for name, group in groups.items() for key, weight in group.weights.items()
         }
@@ -64,7 +67,7 @@ class GroupedAdamW:
             if step / steps < group.start:
                 for weight in group.weights.values():
                     weight.grad = None
-            nn.utils.clip_grad_norm_([*group.weights.values()], self._clip)
+            nn.utils.clip_grad_norm_([*group.weights.values()], _CLIP)
         self._adam.step()
         self._adam.zero_grad(set_to_none=True)
 
@@ -127,10 +130,10 @@ def cosine_share(step: int, steps: int, warm_up: int, start: float = 0.0) -> flo
     return rise * 0.5 * (1 + cos(pi * done / max(1.0, steps - first)))
 
 
-def plateau_share(step: int, steps: int, *, warm_up: int = 60, falling: float = 0.45) -> float:
+def plateau_share(step: int, steps: int) -> float:
     """Return the share of the full rate: a short rise, a plateau, and a linear fall to zero over the last part."""
-    rise = min(1.0, (step + 1) / max(1, min(warm_up, steps // 10)))
-    return min(rise, (steps - step) / max(1.0, steps * falling))
+    rise = min(1.0, (step + 1) / max(1, min(_WARM_UP, steps // 10)))
+    return min(rise, (steps - step) / max(1.0, steps * _FALLING))
 
 
 def _state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

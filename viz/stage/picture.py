@@ -15,9 +15,7 @@ _INSET = 0.1  # rows by which a box is lower than its cell
 _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
 
 
-def scene_figure(
-    base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, *, lossless: bool = True
-) -> Figure:
+def scene_figure(base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, *, lossless: bool) -> Figure:
     """Return the figure of a scene whose columns are plain values."""
     drawn = _Drawing(base, scene, colours, phase, meanings(lossless=lossless))
     drawn.zones()
