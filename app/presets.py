@@ -16,13 +16,13 @@ from .server.machine import device_of
 
 DEFAULTS = "defaults"  # the name of the settings that are a method's own
 TUNED_HERE = "tuned here"  # ends the name of what was found on this machine
-_found: TunedHere = {}  # when the server started
+_tuned_here: TunedHere = {}  # when the server started
 
 
-def offer(found: TunedHere) -> None:
+def offer(tuned: TunedHere) -> None:
     """Offer settings that were found on this machine, until the process ends."""
-    for method, models in found.items():
-        _found[method] = {**_found.get(method, {}), **models}
+    for method, models in tuned.items():
+        _tuned_here[method] = {**_tuned_here.get(method, {}), **models}
 
 
 def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
@@ -30,22 +30,22 @@ def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
     plain = kind.Params().to_json()
     ships = {name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()}
     listed = {DEFAULTS: plain} | ships
-    found = _found.get(kind.name, {}).items()
-    return listed | {_name(model): each for model, each in found if each not in listed.values()}
+    models = _tuned_here.get(kind.name, {}).items()
+    return listed | {_name(model): each for model, each in models if each not in listed.values()}
 
 
 def best_preset(method: str, entry: CatalogEntry) -> str:
     """Return the preset that is fastest for this model on its kind of device, as measured; else the defaults."""
     model, device = Path(entry.model).name, device_of(entry.device)
-    if device == "cpu" and (found := _found.get(method, {}).get(model)):
+    if device == "cpu" and (settings := _tuned_here.get(method, {}).get(model)):
         here = _name(model)
-        return here if here in presets(METHODS[method]) else preset_name(METHODS[method], found)
+        return here if here in presets(METHODS[method]) else preset_name(METHODS[method], settings)
     return tuned_preset(method, entry.model, device) or DEFAULTS
 
 
 def is_for_a_model(method: str, name: object) -> bool:
     """Return True for a preset that another model's takes the place of."""
-    return name in (*TUNED, DEFAULTS, *map(_name, _found.get(method, {})))
+    return name in (*TUNED, DEFAULTS, *map(_name, _tuned_here.get(method, {})))
 
 
 def preset_name(kind: type[Method], values: Mapping[str, object]) -> str:

@@ -88,9 +88,9 @@ def report(model: str, questions: int, tokens: int) -> str:
         engine.prepare(name, lambda what, share: None)
     seen, unseen = halves(list(read_tasks(suite(SUITES[model]))), questions)
     Answers(engine, methods, tokens).add(seen[0])  # warming up
-    known, measured, passes = Answers(engine, methods, tokens), Answers(engine, methods, tokens), Passes(engine)
+    fitted_on, measured, passes = Answers(engine, methods, tokens), Answers(engine, methods, tokens), Passes(engine)
     for one, other in zip(seen, unseen, strict=True):  # in turn: a machine's speed drifts
-        known.add(one)
+        fitted_on.add(one)
         passes.add()
         measured.add(other)
         passes.add()
@@ -100,7 +100,7 @@ def report(model: str, questions: int, tokens: int) -> str:
     for name in methods:
         if name == _PLAIN:
             continue
-        fitted, plain, met = known.steps[name], known.steps[_PLAIN], measured.steps[name]
+        fitted, plain, met = fitted_on.steps[name], fitted_on.steps[_PLAIN], measured.steps[name]
         drafting = drafting_in_passes(fitted, plain)
         predicted = predicted_speedup(fitted, drafting, curve, _layers(engine, name))
         actual = measured_speedup(met, measured.steps[_PLAIN])

@@ -53,17 +53,17 @@ def row(engine: Engine, method: str, ids: Sequence[list[int]], tokens: int) -> l
     engine.prepare(method, lambda what, share: None)  # both need it
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_CACHE_HOME=folder):
-        found = tune(engine, method, ids, max_new_tokens=tokens)  # what the user has tuned stays
+        choice = tune(engine, method, ids, max_new_tokens=tokens)  # what the user has tuned stays
     tuned = time.perf_counter() - begin
     settings, begin = candidates(method), time.perf_counter()
     grid = speeds(engine, [(method, each) for each in settings], ids, tokens)
     full = time.perf_counter() - begin
     best = settings[max(range(len(grid)), key=grid.__getitem__)]
-    racers = [(_PLAIN, {}), (method, best), *([(method, found["params"])] if found["params"] != best else [])]
+    racers = [(_PLAIN, {}), (method, best), *([(method, choice["params"])] if choice["params"] != best else [])]
     plain, fastest, *others = speeds(engine, racers, ids, tokens, _TIMES)
     chosen = others[0] if others else fastest
-    loss = 1 - (chosen if found["speculate"] else plain) / max(fastest, plain)
-    advice = "speculate" if found["speculate"] else "do not speculate"
+    loss = 1 - (chosen if choice["speculate"] else plain) / max(fastest, plain)
+    advice = "speculate" if choice["speculate"] else "do not speculate"
     gains = [f"{speed / plain:.2f}×" for speed in (chosen, fastest)]
     cells = [method, str(len(settings)), f"{100 * tuned / full:.1f}%", *gains, advice, f"{100 * loss:.1f}%"]
     sys.stderr.write(" | ".join(cells) + "\n")

@@ -64,7 +64,7 @@ def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
     }
     look = {"showgrid": False, "zeroline": False, "color": colours["text"], "ticks": ""}
     seen = min(len(tokens), _WIDEST)
-    heads = [escaped(column.text if column.own else f"{OTHER} {column.text}") for column in tokens]
+    heads = [escaped(column.text if column.is_choice else f"{OTHER} {column.text}") for column in tokens]
     names = [f"{escaped(row.label)} <b>{row.mean}</b>" for row in methods]
     below = _BELOW + _LETTER * max(len(column.text) for column in tokens)
     words = " ".join(filter(None, (about_text(tokens), about_silent(methods))))

@@ -29,7 +29,7 @@ class Column:
     """A token of the text."""
 
     text: str  # with everything visible
-    own: bool  # whether it is the target's choice
+    is_choice: bool  # whether it is the target's choice
     words: str
 
 
@@ -97,7 +97,7 @@ def sentence(row: str, column: str, cell: str) -> str:
 
 def about_text(columns: Sequence[Column]) -> str:
     """Return a sentence on how much of the text is the target's own choice."""
-    chosen = sum(column.own for column in columns)
+    chosen = sum(column.is_choice for column in columns)
     return f"{chosen} of {count(len(columns), 'token')} {'is' if chosen == 1 else 'are'} the target's own choice."
 
 

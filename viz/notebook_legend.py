@@ -25,8 +25,8 @@ def entries(view: View, base: Figure, run: RunState) -> list[PlotTrace]:
     used = {Fate.PROMPT, *base.get("draws", ())}
     for step in run.steps:
         used |= {*node_fates(step), *emitted_fates(step)}
-    known = meanings(lossless=run.header.lossless)
-    fates = [_entry(meaning.label, meaning.symbol, meaning.colour) for meaning in known if meaning.fate in used]
+    fate_meanings = meanings(lossless=run.header.lossless)
+    fates = [_entry(meaning.label, meaning.symbol, meaning.colour) for meaning in fate_meanings if meaning.fate in used]
     return fates + [_of_key(item) | {"legend": "legend2"} for item in base.get("key", ())]
 
 

@@ -208,9 +208,9 @@ class ExaminedDraft:
     @torch.inference_mode()
     def _read(self, wiring: DraftWiring, text: Text, rows: range) -> torch.Tensor:  # (len(rows), V)
         """Return the logits after these rows of the text, in the draft model's own ids."""
-        prompt, known = self._prompt(wiring, text), self._draft.card.vocabulary
+        prompt, vocabulary = self._prompt(wiring, text), self._draft.card.vocabulary
         ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
-        fed = [min(max(each + wiring.offset, 0), known - 1) for each in ids]
+        fed = [min(max(each + wiring.offset, 0), vocabulary - 1) for each in ids]
         first = rows.start + moved  # rows in front of it answer for nothing
         asked, model = fed[first : rows.stop + moved], self._model(wiring)
         session = model.open(len(fed), max(len(asked), _CHUNK))

@@ -78,8 +78,8 @@ def _lookup(texts: Sequence[Text], depth: int) -> float:
             index.update(written)
             if place in wanted:
                 places += 1
-                found = (index.find(written[-n:], latest=True) for n in range(_LONGEST, 0, -1))
-                at = next((each for each in found if each is not None), None)
+                matches = (index.find(written[-n:], latest=True) for n in range(_LONGEST, 0, -1))
+                at = next((each for each in matches if each is not None), None)
                 right += at is not None and text.ids[at] == text.ids[place + 1]
     return right / max(1, places)
 
@@ -91,10 +91,10 @@ def _ngrams(texts: Sequence[Text], depth: int) -> float:
     for token, follower in every:
         by_token.setdefault(token, []).append(follower)
     right = places = 0
-    for text, own in zip(texts, followers, strict=True):
+    for text, of_this_text in zip(texts, followers, strict=True):
         for place in text.places(depth):
             token = text.ids[place]
-            counts = {each: every[token, each] - own[token, each] for each in by_token.get(token, ())}
+            counts = {each: every[token, each] - of_this_text[token, each] for each in by_token.get(token, ())}
             best = max(counts, key=lambda each: (counts[each], -each), default=None)
             right += best is not None and counts[best] > 0 and best == text.ids[place + 1]
             places += 1

@@ -121,9 +121,9 @@ def check_rounding(weights: Mapping[str, torch.Tensor]) -> Check:
     if worst is None:
         return Check("rounding", "rounding", fine=True, sentence="no matrix was rounded to few levels")
     coarse = {name: error for name, error in errors.items() if error > _COARSE}
-    told = ", ".join(f"{name} {error:.1%}" for name, error in (coarse or {worst: errors[worst]}).items())
+    listed = ", ".join(f"{name} {error:.1%}" for name, error in (coarse or {worst: errors[worst]}).items())
     fewer = f", {len(coarse)} of them too coarsely" if coarse else ""
-    sentence = f"{len(errors)} matrices were rounded to few levels{fewer}, with errors of {told}"
+    sentence = f"{len(errors)} matrices were rounded to few levels{fewer}, with errors of {listed}"
     if coarse:
         sentence += ": store them in more bits"
     return Check("rounding", "rounding", fine=not coarse, sentence=sentence, given="rounded", better="bfloat16")

@@ -39,25 +39,25 @@ def starts_of(written: Sequence[int], prompt: int) -> list[int]:
 
 
 def add_steps(
-    tables: ImportedRows, counted: TokenCount, run: int, found: Acceptance, tokens: int, prompt: int | None
+    tables: ImportedRows, counted: TokenCount, run: int, acceptance: Acceptance, tokens: int, prompt: int | None
 ) -> None:
     """Add the steps of a run of so many tokens; `counted` says where the record counts them."""
-    columns, reasons = _step_columns(counted, found, tokens, prompt)
+    columns, reasons = _step_columns(counted, acceptance, tokens, prompt)
     tables.missing |= reasons
-    tables.add_steps(counted.fields.where, run, drafts=found.drafts, **columns)
+    tables.add_steps(counted.fields.where, run, drafts=acceptance.drafts, **columns)
 
 
 def _step_columns(
-    counted: TokenCount, found: Acceptance, tokens: int, prompt: int | None
+    counted: TokenCount, acceptance: Acceptance, tokens: int, prompt: int | None
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Make the columns of the steps of a run of so many tokens; and the reasons why columns are unknown."""
     fields, what = counted
-    accepted, drafted = [*found.accepted], [*found.drafted]
+    accepted, drafted = [*acceptance.accepted], [*acceptance.drafted]
     if tokens < 1 and not accepted:
         return {"accepted": [], "written": [], "drafted": []}, {}
     whole = 1 + sum(accepted) + len(accepted)
     # Which step was the last one is not known without an order: the longest can have lost as many tokens as any.
-    last = len(accepted) - 1 if found.ordered or not accepted else accepted.index(max(accepted))
+    last = len(accepted) - 1 if acceptance.ordered or not accepted else accepted.index(max(accepted))
     if whole > tokens and whole - (accepted[last] if accepted else 0) > tokens:
         fields.refuse(what, f"is {tokens}, but 1 + the sum of (accepted + 1) over all steps is {whole}")
     without = max(0, tokens - whole)
@@ -66,7 +66,7 @@ def _step_columns(
     written = [each + 1 for each in accepted]
     if whole > tokens:
         written[last] -= whole - tokens  # the text ended in the middle of the last step
-    placed = found.ordered and not without
+    placed = acceptance.ordered and not without
     columns: dict[str, list[Any]] = {
         "accepted": [0, *accepted, *[0] * without],
         "written": [1, *written, *[1] * without],
@@ -76,4 +76,6 @@ def _step_columns(
         columns["start"] = starts_of(columns["written"], prompt)
     if placed:
         return columns, {}
-    return columns, {"steps.start": UNPLACED} if found.ordered else {"steps.start": UNORDERED, "steps.step": UNORDERED}
+    if acceptance.ordered:
+        return columns, {"steps.start": UNPLACED}
+    return columns, {"steps.start": UNORDERED, "steps.step": UNORDERED}

@@ -86,18 +86,20 @@ def _add(tables: ImportedRows, fields: Fields) -> str:
     return engine
 
 
-def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, prompt: int | None) -> dict[str, list[Any]]:
+def _own_steps(
+    ours: Fields, acceptance: Acceptance | None, tokens: int | None, prompt: int | None
+) -> dict[str, list[Any]]:
     """Read the steps of our export, which has those without a guess as well; its first may have had guesses."""
     written, guessing = ours.counts("written"), ours.counts("spec_steps")
     if tokens is not None:
         ours.agree("written", sum(written), "the tokens of the answer", tokens)
-    guesses = found or Acceptance((), (), ordered=True)
-    ours.agree("spec_steps", len(guessing), "the entries of per_step_accepted", len(guesses.accepted))
+    acceptance = acceptance or Acceptance((), (), ordered=True)
+    ours.agree("spec_steps", len(guessing), "the entries of per_step_accepted", len(acceptance.accepted))
     if guessing != sorted(set(guessing)) or (guessing and guessing[-1] >= len(written)):
         ours.refuse("spec_steps", f"must number some of the {len(written)} steps, in their order")
     accepted, drafted = (
-        dict(zip(guessing, guesses.accepted, strict=True)),
-        dict(zip(guessing, guesses.drafted, strict=True)),
+        dict(zip(guessing, acceptance.accepted, strict=True)),
+        dict(zip(guessing, acceptance.drafted, strict=True)),
     )
     columns: dict[str, list[Any]] = {
         "written": written,

@@ -22,7 +22,7 @@ _SAME = 0.02  # probabilities this near in the mean are called equal
 
 def reliability(selection: Selection) -> MetricResult:
     """Compute the accepted share of the guesses with each confidence; the value is the ECE."""
-    judged, confidence = _known(selection, "confidence")
+    judged, confidence = _judged_values(selection, "confidence")
     accepted = selection.nodes.number("accepted")[judged]
     bins = _bin(confidence)
     counts, hits, sums = (
@@ -76,7 +76,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
 
 def p_against_q(selection: Selection) -> MetricResult:
     """Count the judged guesses by both models' probabilities, as a density."""
-    judged, q = _known(selection, "confidence")
+    judged, q = _judged_values(selection, "confidence")
     p = selection.nodes.number("p")[judged]
     both = ~np.isnan(p)
     if not both.any():
@@ -150,7 +150,7 @@ def _beside(overlap: Array, hit: Array) -> str:
     return f"{sentence}, which is within chance."
 
 
-def _known(selection: Selection, column: str) -> tuple[Array, Array]:
+def _judged_values(selection: Selection, column: str) -> tuple[Array, Array]:
     """Select the judged guesses with a value in a column, and return the values."""
     values = selection.nodes.number(column)
     rows = np.flatnonzero(selection.judged & ~np.isnan(values))

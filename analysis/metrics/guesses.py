@@ -34,8 +34,8 @@ def confusion(selection: Selection) -> MetricResult:
     """Count what the target chose instead of the drafter's first guess, where all guesses were wrong."""
     nodes = selection.nodes
     token, wanted = nodes.number("token"), nodes.number("wanted")
-    known = ~np.isnan(token) & ~np.isnan(wanted)
-    rows = selection.lost[known[selection.lost]]
+    compared = ~np.isnan(token) & ~np.isnan(wanted)
+    rows = selection.lost[compared[selection.lost]]
     if not len(rows):
         raise UnknownError("no guess of this selection was rejected")
     pairs = np.stack([token[rows], wanted[rows]], axis=1)

@@ -86,11 +86,11 @@ def _target(step: Step, node: int, children: Sequence[int], vocabulary: int) -> 
         if choice < shares[0] - ROUNDED:
             yield differs(step.index, f"choices[{node}]", step.choices[node], f"the shares in {where}", best[0][0])
     if step.entropy:
-        known = sum(-share * math.log(share) for share in shares if share > 0)
+        listed_entropy = sum(-share * math.log(share) for share in shares if share > 0)
         others = vocabulary - len(best)
         # What is left lies on as few tokens as can be, none likelier than those listed, or on all of them alike.
-        low = known + (left * -math.log(max(shares[-1], 1e-12)) if left and shares[-1] > 0 else 0.0)
-        high = known + (left * math.log(others / left) if left > 0 and others > 0 else 0.0)
+        low = listed_entropy + (left * -math.log(max(shares[-1], 1e-12)) if left and shares[-1] > 0 else 0.0)
+        high = listed_entropy + (left * math.log(others / left) if left > 0 and others > 0 else 0.0)
         slack = 1e-4 * (1.0 + math.log(vocabulary))
         if not low - slack <= step.entropy[node] <= high + slack:
             yield Contradiction(

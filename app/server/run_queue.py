@@ -105,12 +105,12 @@ class Ticket:
     """A place in a RunQueue. As a context manager it leaves the queue at the end of the block."""
 
     def __init__(self, queue: RunQueue, client: str) -> None:
-        self._queue, self.client, self._known = queue, client, 0
+        self._queue, self.client, self._position = queue, client, 0
 
     def wait(self, timeout: float) -> int:
         """Wait up to `timeout` seconds for the position to change; returns it. At position 0 the ticket is served."""
-        self._known = self._queue.wait(self, self._known, timeout)
-        return self._known
+        self._position = self._queue.wait(self, self._position, timeout)
+        return self._position
 
     def leave(self) -> None:
         """Leave the queue."""

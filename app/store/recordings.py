@@ -80,22 +80,22 @@ class Recordings:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._headers = dict[str, Header]()
-        self._known = {each.id: each for each in read_index(folder) if self._read_header(each.id)}
+        self._recordings = {each.id: each for each in read_index(folder) if self._read_header(each.id)}
         self._lines = dict[str, str]()
         self._broken = set[str]()  # ids whose files turned out to be damaged
         self._replay_lock = threading.Lock()
 
     def __iter__(self) -> Iterator[RecordedRun]:
-        return iter(self._known.values())
+        return iter(self._recordings.values())
 
     def get(self, run: object) -> RecordedRun | None:
         """Return a recording by its id."""
-        return self._known.get(run) if isinstance(run, str) else None
+        return self._recordings.get(run) if isinstance(run, str) else None
 
     @cached_property
     def landing(self) -> RecordedRun | None:
         """The recording that the page opens with: the first that can be replayed to its end."""
-        named = [self._known[run] for run in LANDINGS if run in self._known]
+        named = [self._recordings[run] for run in LANDINGS if run in self._recordings]
         return next((each for each in (*named, *self) if self._replays(each.id)), None)
 
     def header(self, run: str) -> Header:
@@ -115,9 +115,9 @@ class Recordings:
 
     def packed(self, run: str) -> Packed | None:
         """Return a recording's file and proof; None if there is no such recording, or its file cannot be read."""
-        if run not in self._known or run in self._broken:
+        if run not in self._recordings or run in self._broken:
             return None
-        recording = self._known[run]
+        recording = self._recordings[run]
         try:
             return Packed(self._file(run).read_bytes(), Proof(recording.check, recording.speedup))
         except OSError as error:
@@ -169,7 +169,7 @@ class Recordings:
         """Return the lines of a file; None, with a line in the log, if it does not hold a whole run."""
         try:
             trace = parse_trace(packed.data)
-            if self._known[run].step >= len(trace.steps):
+            if self._recordings[run].step >= len(trace.steps):
                 raise TraceError(f"{INDEX} opens it at a step that it does not have")
             play, lines = replay(trace, run)
             return lines + StoredRun(trace, play, packed.proof).end()

@@ -146,7 +146,7 @@ class RunFolders:
 
     def __init__(self, owner: Path | None = None) -> None:
         self._listed = {
-            each.id: each for each in [*_found(SHIPPED, "sample"), *(_found(owner, "own") if owner else ())]
+            each.id: each for each in [*_folders_in(SHIPPED, "sample"), *(_folders_in(owner, "own") if owner else ())]
         }
         if owner and not any(each.id.startswith("own-") for each in self._listed.values()):
             raise ParamError(
@@ -193,7 +193,7 @@ class RunFolders:
         return brought_id
 
 
-def _found(folder: Path, prefix: str) -> list[Listed]:
+def _folders_in(folder: Path, prefix: str) -> list[Listed]:
     """Return the run folders in a folder, or that folder itself."""
     if not folder.is_dir():
         return []

@@ -63,7 +63,7 @@ def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, e
     assert [line["columns"] for line in got if line["kind"] == "columns"] == [
         [asdict(each) for each in measured_tokens(found)]
     ]
-    assert not all(column.own for column in measured_tokens(found))
+    assert not all(column.is_choice for column in measured_tokens(found))
     shown = [{**line, "kind": None} for line in got if line["kind"] == "row"]
     assert shown == [{"kind": None, **asdict(row)} for row in rows(found)]
     assert last["kind"] == "done" and "tokens are the target's own choice" in last["sentence"]

@@ -28,7 +28,7 @@ NAME = "toy, tuned here"
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing was tuned before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(presets, "_found", {})
+    monkeypatch.setattr(presets, "_tuned_here", {})
     return tmp_path / "specscope" / "tuned"
 
 

@@ -65,7 +65,7 @@ def test_every_cell_is_said_in_words() -> None:
 
 def test_a_token_that_is_not_the_targets_choice_is_marked() -> None:
     tokens = measured_tokens(found())
-    assert [token.own for token in tokens] == [True, True, False, True]
+    assert [token.is_choice for token in tokens] == [True, True, False, True]
     assert tokens[2].words == "token 3 of 4, ' d' where the target chooses ' f'"
     heads = plain(landscape(found()))["layout"]["xaxis"]["ticktext"]
     assert [head.startswith("≠ ") for head in heads] == [False, False, True, False]

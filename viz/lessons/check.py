@@ -141,21 +141,21 @@ def _check_screens(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
 
 def _check_told(lesson: Lesson) -> Iterator[str]:
     """Check that no text in front of a question states the fact that it asks for."""
-    told = set[str]()
+    stated = set[str]()
     for screen in lesson.screens:
         ask = screen.ask
         before = [*screen.before, *([ask.question] if ask else [])]
-        told.update(fact for text in before for fact in _facts_of(text))
-        told.update(_facts_of_slider(screen, after=False))
+        stated.update(fact for text in before for fact in _facts_of(text))
+        stated.update(_facts_of_slider(screen, after=False))
         if ask:
             asked = [ask.right.fact] if ask.right else []
             asked += [fact for choice in ask.choices if choice.right for fact in _fact_alone(choice.words)]
-            if known := next((fact for fact in asked if fact in told), None):
-                yield str(lesson.error(ask.question.line, f"a text in front of the question states {known}"))
+            if fact_before := next((fact for fact in asked if fact in stated), None):
+                yield str(lesson.error(ask.question.line, f"a text in front of the question states {fact_before}"))
         replies = [text for text in _texts_of_ask(ask) if text not in before] if ask else []
         after = [*replies, *screen.after, *(screen.dials or {}).values()]
-        told.update(fact for text in after for fact in _facts_of(text))
-        told.update(_facts_of_slider(screen, after=True))
+        stated.update(fact for text in after for fact in _facts_of(text))
+        stated.update(_facts_of_slider(screen, after=True))
 
 
 def _facts_of(text: Prose) -> list[str]:

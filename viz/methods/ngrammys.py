@@ -38,7 +38,7 @@ def frame(run: RunState, k: int) -> Patch:
     nodes, drawn = NodeIndex(step), set[int]()
     if step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
-        board.outcome(_found(run, step), 0.7, 0)
+        board.outcome(_row_summary(run, step), 0.7, 0)
     chains = _chains(run, step, nodes)
     given = len(chains)
     for y, (row, chain) in enumerate(chains[:_ROWS], start=1):
@@ -59,7 +59,7 @@ def rows(run: RunState, k: int) -> Table:
     step, listed = run.steps[k], {-1}
     nodes, table_rows = NodeIndex(step), list[TableRow]()
     if step.tokens:
-        cells = (texts_of(run, step.tokens[:1]), None, None, fates_of(step, [0]), _found(run, step))
+        cells = (texts_of(run, step.tokens[:1]), None, None, fates_of(step, [0]), _row_summary(run, step))
         table_rows.append(TableRow(cells, 0))
     for row, chain in _chains(run, step, nodes):
         new = [(depth, node) for depth, node in enumerate(chain, start=1) if node not in listed]
@@ -78,7 +78,7 @@ def _chains(run: RunState, step: Step, nodes: NodeIndex) -> list[tuple[NGrammysR
     return [*zip(given, nodes.rows((row.get("tokens", []) for row in given), merged=merged), strict=True)]
 
 
-def _found(run: RunState, step: Step) -> str:
+def _row_summary(run: RunState, step: Step) -> str:
     """Say how many rows there are, and how often the ending was found where the text was searched."""
     panel = panel_of(step)
     if not panel.get("rows"):

@@ -30,11 +30,11 @@ class _Drawing:
     """Shapes and annotations of plotly, in the stage's own columns and rows."""
 
     def __init__(
-        self, base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, known: Sequence[Meaning]
+        self, base: Figure, scene: Patch, colours: Mapping[str, str], phase: StepPhase, fates: Sequence[Meaning]
     ) -> None:
         self._base, self._scene, self._colours = base, scene, colours
         self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
-        self._phase, self._known = phase, known
+        self._phase, self._fates = phase, fates
         moves = zip(*scene.get("moves", ()), strict=True)
         self._moved = {
             move[0]: move[2:] for move in moves if move[1] <= STEP_PHASES.index(phase)
@@ -92,7 +92,7 @@ class _Drawing:
     def figure(self) -> Figure:
         """Return all of it, with what became of every token for the pointer."""
         pieces = self._scene.get("pieces", {})
-        labels = [f"{pieces['text'][number]}: {self._known[pieces['fate'][number]].label}" for number in self._places]
+        labels = [f"{pieces['text'][number]}: {self._fates[pieces['fate'][number]].label}" for number in self._places]
         hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}
         hover |= {"x": [x + 0.46 for x, _ in self._places.values()], "y": [y + 0.5 for _, y in self._places.values()]}
         hover |= {"text": labels, "hovertemplate": "%{text}<extra></extra>"}

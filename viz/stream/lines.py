@@ -82,16 +82,16 @@ class Strings:
 
     def __init__(self, write: Callable[..., str] = line, closed: bool = False) -> None:
         self._write = write
-        self.known: dict[str, int] = {}
+        self.number_of: dict[str, int] = {}
         self.closed = closed
         self._written = 0
 
     def numbers(self, given: Iterable[str]) -> encode.Encoded:
         """Return the numbers of some strings; the strings themselves where a closed table does not hold all of them."""
         strings = [*given]
-        if self.closed and not self.known.keys() >= set(strings):
+        if self.closed and not self.number_of.keys() >= set(strings):
             return strings
-        numbers = [self.known.setdefault(string, len(self.known)) for string in strings]
+        numbers = [self.number_of.setdefault(string, len(self.number_of)) for string in strings]
         most = max(numbers, default=0)
         return shortest(encode.pack(numbers, "u1" if most < 2**8 else "u2" if most < 2**16 else "i4"))
 
@@ -108,8 +108,8 @@ class Strings:
 
     def line(self) -> str:
         """Write what the stream does not hold yet."""
-        new = [*self.known][self._written :]
-        self._written = len(self.known)
+        new = [*self.number_of][self._written :]
+        self._written = len(self.number_of)
         return self._write("strings", strings=new) if new else ""
 
 
@@ -136,7 +136,7 @@ class Values:
     def __init__(self, write: Callable[..., str] = line) -> None:
         self._write = write
         self._seen = set[int]()
-        self._known: dict[str, int] = {}
+        self._number_of: dict[str, int] = {}
         self._new: list[encode.Encoded] = []
 
     def replace(self, value: encode.Encoded) -> encode.Encoded:
@@ -147,11 +147,11 @@ class Values:
         if not isinstance(value, dict | list | tuple):
             return value
         if len(written) >= _SHORTEST:
-            if written in self._known:
-                return {"same": self._known[written]}
+            if written in self._number_of:
+                return {"same": self._number_of[written]}
             if hash(written) in self._seen:
                 self._new.append(value)
-                return {"same": self._known.setdefault(written, len(self._known))}
+                return {"same": self._number_of.setdefault(written, len(self._number_of))}
             self._seen.add(hash(written))
         if isinstance(value, dict):
             values = zip(value.values(), parts, strict=True)

@@ -85,13 +85,13 @@ def picture(run: RunState, k: int) -> Figure:
 
 def _origins(run: RunState, k: int) -> list[str]:
     """Return the fate of every token up to a step, and of accepted guesses where they came from."""
-    words, known = screen_of(run.header).source_words, meanings(lossless=run.header.lossless)
-    origins = [known[Fate.PROMPT].label] * len(run.header.prompt)
+    words, fate_meanings = screen_of(run.header).source_words, meanings(lossless=run.header.lossless)
+    origins = [fate_meanings[Fate.PROMPT].label] * len(run.header.prompt)
     for step in run.steps[: k + 1]:
         guesses = [sources.in_a_sentence(step.sources[node], words) for node in step.path[1:]]
         guesses = [f": {token_text.escaped(source)}" for source in guesses]
         behind = guesses + [""] * (len(step.emitted) - len(guesses))
-        origins += [known[fate].label + more for fate, more in zip(emitted_fates(step), behind, strict=False)]
+        origins += [fate_meanings[fate].label + more for fate, more in zip(emitted_fates(step), behind, strict=False)]
     return origins
 
 

@@ -102,7 +102,7 @@ def frame(run: RunState, k: int) -> Patch:
         _edges(step, [node for node in guesses if _FAIR <= likely.get(node, 0) < _LIKELY]),
         _edges(step, [node for node in guesses if likely.get(node, 0) >= _LIKELY]),
         _taken(step, len(guesses)),
-        _own(step),
+        _own_token(step),
         {"text": encode.node("token", 0, 1)},
         _guesses(first, stop, len(guesses)),
         _at(step, sorted(inspired_nodes(run, k) & set(guesses))),
@@ -141,7 +141,7 @@ def _taken(step: Step, count: int) -> dict[str, Any]:
     return drawn | {"mode": "lines+text", "text": texts | {"cut": _CUT}}
 
 
-def _own(step: Step) -> dict[str, Any]:
+def _own_token(step: Step) -> dict[str, Any]:
     """Return the token that the target wrote itself, after the accepted path; none where the run was cut before it."""
     if len(step.emitted) <= step.accepted:
         return {}

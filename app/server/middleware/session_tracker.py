@@ -32,7 +32,7 @@ class SessionTracker:
 
     def expect(self, session: str, client: str) -> None:
         """Note that a session joined the queue: from now on it is expected to read its events."""
-        tab = self._known(session)
+        tab = self._session(session)
         tab.client, tab.seen = client, self._clock()
 
     def client(self, session: str) -> str:
@@ -43,7 +43,7 @@ class SessionTracker:
     @contextlib.contextmanager
     def reading(self, session: str) -> Iterator[None]:
         """Note that a session reads its events, as long as the block takes."""
-        tab = self._known(session)
+        tab = self._session(session)
         tab.streams += 1
         try:
             yield
@@ -67,5 +67,5 @@ class SessionTracker:
         for session in [name for name in self._sessions if self.away(name) > _FORGOTTEN]:
             del self._sessions[session]
 
-    def _known(self, session: str) -> _Session:
+    def _session(self, session: str) -> _Session:
         return self._sessions.setdefault(session, _Session(seen=self._clock()))

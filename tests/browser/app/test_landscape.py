@@ -86,7 +86,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     settings = [f"{row.label}: {row.settings or 'none'}" for row in methods]
     assert page.locator(".app-landscape-settings li").all_text_contents() == settings
     heads = page.locator(".app-strip thead th").all_text_contents()[2:]
-    assert heads == [column.text if column.own else f"≠ {column.text}" for column in tokens]
+    assert heads == [column.text if column.is_choice else f"≠ {column.text}" for column in tokens]
     assert any(head.startswith("≠ ") for head in heads) and any("<img" in head for head in heads)
     assert page.locator(".app-strip img").count() == 0
 
