@@ -96,6 +96,11 @@ def set_threads(threads: str | None) -> None:
         torch.set_num_threads(whole("--threads", threads, 1, 1024))
 
 
+def names_in(text: str) -> list[str]:
+    """Parse names with commas between them."""
+    return [name.strip() for name in clean(text).split(",") if name.strip()]
+
+
 def whole(flag: str, text: str, low: int, high: int) -> int:
     """Parse a flag's whole number."""
     try:

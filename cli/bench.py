@@ -21,7 +21,7 @@ from decoding.toy import NOTE
 from decoding.trace.metrics import may_be_cached
 from decoding.types import JSON
 
-from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
+from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, names_in, pairs, whole
 from .paint import Paint, one_line
 from .progress import ProgressBar
 
@@ -196,11 +196,6 @@ def _count(number: int, noun: str) -> str:
 def number(value: float | None, form: str) -> str:
     """Format a number for a table; a dash where there is none."""
     return "-" if value is None else format(value, form)
-
-
-def names_in(text: str) -> list[str]:
-    """Parse names with commas between them."""
-    return [name.strip() for name in clean(text).split(",") if name.strip()]
 
 
 def method_params(texts: Sequence[str], flag: str = "--param") -> dict[str, dict[str, JSON]]:

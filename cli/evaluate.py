@@ -14,8 +14,8 @@ from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
 
-from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, device_of, load_engine, real, whole
-from .bench import add_question_flags, columns_of, method_params, names_in, number, read_questions
+from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, device_of, load_engine, names_in, real, whole
+from .bench import add_question_flags, columns_of, method_params, number, read_questions
 from .paint import Paint, one_line
 from .progress import resumable
 

@@ -14,7 +14,7 @@ from decoding.errors import ParamError
 from decoding.trace import read_trace
 from decoding.types import JSON
 
-from .arguments import add_json_flag, add_model_flags, clean, load_engine, read_text, whole
+from .arguments import add_json_flag, add_model_flags, clean, load_engine, names_in, read_text, whole
 from .paint import Paint, visible
 from .progress import ProgressBar
 from .recorded import engine_of
@@ -49,9 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure and report."""
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     written = 0 if arguments.write is None else whole("--write", arguments.write, 1, 1_000_000)
-    methods = None
-    if arguments.methods is not None:
-        methods = [name.strip() for name in clean(arguments.methods).split(",") if name.strip()]
+    methods = None if arguments.methods is None else names_in(arguments.methods)
     engine, ids, first = _text(arguments, written)
     with ProgressBar() as progress:
         landscape = measure_landscape(engine, ids, methods, first=first, max_new_tokens=budget, progress=progress)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from decoding.errors import ParamError
 from decoding.types import JSON
 
-from .arguments import add_json_flag, clean
+from .arguments import add_json_flag, clean, names_in
 from .paint import Paint, one_line
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _keys(text: str | None, available: list[str]) -> list[str]:
-    keys = [key.strip() for key in clean(text).split(",") if key.strip()] if text is not None else available
+    keys = available if text is None else names_in(text)
     unknown = [key for key in keys if key not in available]
     if unknown or not keys:
         raise ParamError(f"--only must name metrics of {', '.join(available)}, not {', '.join(unknown)[:80]!r}")
@@ -140,14 +139,14 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
         if lacking:
             lines += ["", paint.bold("Not in this record")]
         for reason, titles in lacking.items():
-            lines += _wrapped(paint, f"{', '.join(titles)}: {one_line(reason)}", dim=True)
+            lines += paint.wrapped(f"{', '.join(titles)}: {one_line(reason)}", dim=True)
     return "\n".join(lines)
 
 
 def _metric(paint: Paint, title: str, result: MetricResult, *, rows: bool) -> list[str]:
     """Format a metric's sentence, and with `rows` the table below it."""
     sentence = result["sentence"] if result["reason"] is None else result["reason"]
-    lines = _wrapped(paint, f"{title}: {one_line(sentence)}" if title else one_line(sentence))
+    lines = paint.wrapped(f"{title}: {one_line(sentence)}" if title else one_line(sentence))
     if not rows or not result["rows"]:
         return lines
     cells = [[*map(_cell, row[:-1]), _cell(row[-1], _LONGEST)] for row in result["rows"][:_MOST_ROWS]]
@@ -178,11 +177,6 @@ def _cell(value: JSON, widest: int = _WIDEST) -> str:
         return f"{value:,}"
     text = one_line(str(value))
     return text if len(text) <= widest else f"{text[: widest - 1]}…"
-
-
-def _wrapped(paint: Paint, text: str, *, dim: bool = False) -> list[str]:
-    lines = textwrap.wrap(text, paint.width, initial_indent="  ", subsequent_indent="    ") or [""]
-    return [paint.dim(line) for line in lines] if dim else lines
 
 
 def _listing(paint: Paint, about: Sequence[dict[str, JSON]]) -> str:

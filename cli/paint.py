@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 import unicodedata
 from dataclasses import dataclass
 from typing import TextIO
@@ -75,6 +76,11 @@ class Paint:
         """Explain the marked stretches of a text."""
         marks = [f"{self.guess(' ' + kind + ' ', kind)} {KINDS.get(kind, _OTHER)[2]}" for kind in kinds]
         return "   ".join([*marks, "plain: the target's own token"])
+
+    def wrapped(self, text: str, *, dim: bool = False) -> list[str]:
+        """Break an indented text into lines that fit."""
+        lines = textwrap.wrap(text, self.width, initial_indent="  ", subsequent_indent="    ") or [""]
+        return [self.dim(line) for line in lines] if dim else lines
 
     def fit(self, text: str) -> str:
         """Replace letters that the terminal lacks."""

@@ -20,7 +20,7 @@ from decoding.types import JSON
 from lab.papers.claims import Paper
 from lab.papers.experiment import Variant
 
-from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, check_place, clean, load_engine, whole
+from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, check_place, clean, load_engine, names_in, whole
 from .bench import read_questions
 from .paint import Paint, one_line
 from .progress import ProgressBar, resumable
@@ -115,7 +115,7 @@ def _papers(text: str | None) -> list[Paper]:
     """Return the papers of these names, in our order."""
     from lab.papers import PAPERS
 
-    names = list(PAPERS) if text is None else [name.strip() for name in clean(text).split(",") if name.strip()]
+    names = list(PAPERS) if text is None else names_in(text)
     for name in names:
         if name not in PAPERS:
             raise ParamError(f"--only knows {', '.join(PAPERS)}, not {name[:40]!r}")

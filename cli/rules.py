@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,22 +86,22 @@ def _text(paint: Paint, report: dict[str, JSON], *, every: bool) -> str:
     if (costs := report["costs"]) is not None:
         measured = f"{costs['device']}, {costs['model']}, after {costs['context']:,} tokens"
         most = f"{costs['rows']:,} tokens a pass"
-        lines += _wrapped(paint, f"Passes cost as measured on {one_line(measured)}, for up to {most}.")
+        lines += paint.wrapped(f"Passes cost as measured on {one_line(measured)}, for up to {most}.")
     for part in report["selections"]:
         name = part["method"] if part["setting"] == "default" else f"{part['method']}, {part['setting']}"
         lines += [paint.dim("─" * paint.width), f"{paint.bold(one_line(name))}  {part['steps']:,} steps"]
         if part["reason"] is not None:
-            lines += _wrapped(paint, f"Not replayed: {one_line(part['reason'])}.")
+            lines += paint.wrapped(f"Not replayed: {one_line(part['reason'])}.")
             continue
         lines += _table(paint, part["rows"], every)
-        lines += _wrapped(paint, part["sentence"] or f"No speed-up: {part['unpriced']}.")
+        lines += paint.wrapped(part["sentence"] or f"No speed-up: {part['unpriced']}.")
         if part["best"]:
             lines.append(f"  {paint.bold(part['rows'][part['best']]['flags'])}")
         for because in dict.fromkeys(row["because"] for row in part["rows"]):
             kinds = dict.fromkeys(row["certainty"] for row in part["rows"] if row["because"] == because)
-            lines += _wrapped(paint, f"{', '.join(kinds)}: {because}", dim=True)
+            lines += paint.wrapped(f"{', '.join(kinds)}: {because}", dim=True)
         for each in part["unsaid"]:
-            lines += _wrapped(paint, f"cannot be said: {one_line(each['rules'])} ({each['because']})", dim=True)
+            lines += paint.wrapped(f"cannot be said: {one_line(each['rules'])} ({each['because']})", dim=True)
     return "\n".join(lines)
 
 
@@ -123,8 +122,3 @@ def _table(paint: Paint, rows: list[dict[str, JSON]], every: bool) -> list[str]:
     if len(shown) < len(rows):
         lines.append(paint.dim(f"and {len(rows) - len(shown)} other rules, which --all prints"))
     return lines
-
-
-def _wrapped(paint: Paint, text: str, *, dim: bool = False) -> list[str]:
-    lines = textwrap.wrap(text, paint.width, initial_indent="  ", subsequent_indent="    ") or [""]
-    return [paint.dim(line) for line in lines] if dim else lines

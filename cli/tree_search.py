@@ -12,7 +12,7 @@ from decoding.parts.heads import Guesser
 from decoding.parts.medusa_tree import expected_length, grow
 from decoding.types import JSON
 
-from .arguments import add_json_flag, add_model_flags, load_engine, whole
+from .arguments import add_json_flag, add_model_flags, load_engine, names_in, whole
 from .bench import read_questions
 from .paint import Paint
 from .progress import ProgressBar
@@ -38,7 +38,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Search, measure and report."""
-    asked = [whole("--measure", size.strip(), 1, _SIZES[-1]) for size in arguments.measure.split(",") if size.strip()]
+    asked = [whole("--measure", size, 1, _SIZES[-1]) for size in names_in(arguments.measure)]
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     engine = load_engine(arguments)
