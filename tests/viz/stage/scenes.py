@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from decoding.types import Trace
+from decoding.trace.file import read_trace
+from decoding.types import Step, Trace
+from tests import ROOT
 from viz.cells import STEP_PHASES, StepPhase
 from viz.run_state import RunState
 from viz.stage.scene import LINKS, seen_at, zone_of
@@ -102,3 +105,15 @@ def scenes(trace: Trace) -> list[Scene]:
     """The scenes of all steps."""
     run = RunState.of(trace)
     return [Scene(run, k) for k in range(len(trace.steps)) if trace.steps[k].tokens]
+
+
+def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
+    """Yield every step with its scene."""
+    run = RunState.of(trace)
+    for k, step in enumerate(run.steps):
+        yield run, step, Scene(run, k)
+
+
+def shipped(name: str) -> Trace:
+    """Read a recording that comes with the page."""
+    return read_trace(ROOT / "assets" / "traces" / f"{name}.jsonl.gz")

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from decoding.trace.file import read_trace
-from decoding.types import Step, Trace
-from tests import ROOT
 from tests.viz.records import changed, record
-from viz.run_state import RunState
 
-from .scenes import Scene, numbers
-
-UNSURE = ROOT / "assets" / "traces" / "smollm2-prime-draft_model.jsonl.gz"
-
-
-def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Yield every step with its scene."""
-    run = RunState.of(trace)
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
+from .scenes import numbers, shipped, steps
 
 
 def said(p: float | None) -> str:
@@ -98,7 +84,7 @@ def test_chances_are_said_where_they_were_drawn() -> None:
 def test_bars_are_as_long_as_the_drafter_was_sure() -> None:
     """Below each token, and where it was unsure it says why it stopped."""
     stopped = 0
-    for _, step, scene in steps(read_trace(UNSURE)):
+    for _, step, scene in steps(shipped("smollm2-prime-draft_model")):
         sure = step.panel["confidence"]
         shares = zip(*map(numbers, scene.patch.get("some", {}).get("share", ((), ()))), strict=True)
         nodes = numbers(scene.patch["pieces"]["nodes"])

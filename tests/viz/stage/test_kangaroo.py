@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from decoding.trace.file import read_trace
-from decoding.types import Step, Trace
+from decoding.types import Trace
 from tests.viz.records import changed, record
 from viz.notebook import figure
 from viz.palette import LIGHT, Fate
 from viz.run_state import RunState
 
-from .scenes import Scene, Shown, numbers
+from .scenes import Scene, Shown, numbers, shipped, steps
 
-SHIPPED = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("kangaroo-defaults", "smollm2-rain-kangaroo")
-
-
-def shipped(name: str) -> Trace:
-    """A recording that comes with the page."""
-    return read_trace(SHIPPED / f"{name}.jsonl.gz")
 
 
 TRACES = [record("kangaroo"), *map(shipped, NAMES)]
 every_trace = pytest.mark.parametrize("trace", TRACES, ids=["golden", *NAMES])
-
-
-def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace)
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
 
 
 def inside(scene: Scene, zone: str, phase: str) -> list[Shown]:

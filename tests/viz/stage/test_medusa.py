@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import changed, record
 from viz.cells import STEP_PHASES
@@ -18,22 +15,9 @@ from viz.palette import Fate, meanings
 from viz.run_state import RunState
 from viz.views.pair import SAY, of_node
 
-from .scenes import Scene
+from .scenes import Scene, shipped, steps
 
-SHIPPED = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("medusa-defaults", "medusa-figure-2", "medusa-best-guesses-only", "medusa-typical", "smollm2-rain-medusa")
-
-
-def shipped(name: str) -> Trace:
-    """A recording that comes with the page."""
-    return read_trace(SHIPPED / f"{name}.jsonl.gz")
-
-
-def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace)
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
 
 
 def heads_word(step: Step, node: int) -> tuple[int, int]:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import record
 from viz.palette import Fate
-from viz.run_state import RunState
 
-from .scenes import Scene, Shown, numbers
+from .scenes import Scene, Shown, numbers, shipped, steps
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-ouroboros", "ouroboros-defaults", "ouroboros-humaneval", "ouroboros-reference-sizes")
 
 
 def trace_of(name: str) -> Trace:
     """A recorded run."""
-    return record("ouroboros") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
-
-
-def steps(name: str) -> Iterator[tuple[Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace_of(name))
-    for k, step in enumerate(run.steps):
-        yield step, Scene(run, k)
+    return record("ouroboros") if name == "golden" else shipped(name)
 
 
 def drafted(step: Step) -> list[int]:
@@ -48,7 +35,7 @@ def pooled(scene: Scene, phase: str) -> list[list[Shown]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_draft_and_phrases_are_the_nodes_that_were_read(name: str) -> None:
     """The whole draft is seen, and after it a row for each of the phrases that are shown in the pool."""
-    for step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         pieces = [piece for piece in scene.pieces("verify") if piece.zone in ("guesses", "behind")]
         nodes = [piece.node for piece in pieces]
         assert len(set(nodes)) == len(nodes) and all(piece.token == step.tokens[piece.node] for piece in pieces)
@@ -63,7 +50,7 @@ def test_draft_and_phrases_are_the_nodes_that_were_read(name: str) -> None:
 def test_guesses_come_out_of_the_pools_phrases(name: str) -> None:
     """A phrase's tokens fly to where they lengthen the draft; they are the panel's."""
     seen = 0
-    for step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         pool = {piece.id: piece for row in pooled(scene, "propose") for piece in row}
         shown = [[piece.token for piece in row[1:]] for row in pooled(scene, "propose")]
         assert all(any(phrase[: len(row)] == row for phrase in step.panel["suffixes"]) for row in shown)
@@ -78,7 +65,7 @@ def test_guesses_come_out_of_the_pools_phrases(name: str) -> None:
 def test_words_out_of_phrases_differ_from_the_drafters_own(name: str) -> None:
     """A pass of the drafter writes one word of its own; those before it and those after the draft are copied."""
     both = 0
-    for step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         drafted_nodes, last = set[int](), 0
         for wrote in step.panel["passes"]:
             last += wrote
@@ -99,7 +86,7 @@ def test_words_out_of_phrases_differ_from_the_drafters_own(name: str) -> None:
 def test_the_targets_words_go_into_the_pool(name: str) -> None:
     """Refined phrases take the place of the old ones, inspired ones come below; each token from where it was seen."""
     refined = inspired = 0
-    for step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         before = {piece.id: piece for piece in scene.pieces("accept")}
         panel, key = step.panel, step.tokens[(drafted(step) or [0])[-1]]
         corrected = panel["refined"] or panel["suffixes"]
@@ -126,7 +113,7 @@ def test_the_targets_words_go_into_the_pool(name: str) -> None:
 def test_what_the_target_wants_instead_is_seen_from_the_verdict_on() -> None:
     """Below a phrase, in the column of the word that it replaces."""
     seen = 0
-    for step, scene in steps("ouroboros-defaults"):
+    for _, step, scene in steps(trace_of("ouroboros-defaults")):
         words = [piece for piece in scene.pieces("verify") if piece.zone == "behind" and piece.node < 0]
         assert not words
         cells = {(piece.x, piece.y): piece for piece in scene.pieces("accept") if piece.zone == "behind"}
@@ -141,7 +128,7 @@ def test_what_the_target_wants_instead_is_seen_from_the_verdict_on() -> None:
 
 def test_a_long_draft_goes_on_in_the_next_line() -> None:
     """Nothing of it is hidden, and the room after it is kept for phrases."""
-    for step, scene in steps("ouroboros-humaneval"):
+    for _, step, scene in steps(trace_of("ouroboros-humaneval")):
         line = sorted(
             (piece for piece in scene.pieces("propose") if piece.zone == "guesses"), key=lambda piece: piece.x
         )

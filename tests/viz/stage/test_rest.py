@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import record
-from viz.run_state import RunState
 
-from .scenes import Scene, Shown, numbers
+from .scenes import Scene, Shown, numbers, shipped, steps
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-rest", "rest-defaults")
 
 
 def trace_of(name: str) -> Trace:
     """A recorded run."""
-    return record("rest") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
-
-
-def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace_of(name))
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
+    return record("rest") if name == "golden" else shipped(name)
 
 
 def hits(step: Step, node: int) -> int:
@@ -48,7 +35,7 @@ def passages(scene: Scene) -> list[list[Shown]]:
 def test_the_matched_end_is_framed(name: str) -> None:
     """As many tokens of the text as were found, as far as they are in sight; it is said how many, and where."""
     matched = 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         span = step.panel.get("span", 0)
         frames = scene.patch.get("frames")
         if not span:
@@ -71,7 +58,7 @@ def test_the_matched_end_is_framed(name: str) -> None:
 def test_passages_begin_with_the_matched_end_and_go_on_as_a_branch(name: str) -> None:
     """The end flies out of the text, the rest is a path of the tree, and its count is the one that was recorded."""
     seen = 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         text = {piece.id: piece for piece in scene.pieces("propose") if piece.zone == "text"}
         rows = passages(scene)
         for row in rows:
@@ -94,7 +81,7 @@ def test_passages_begin_with_the_matched_end_and_go_on_as_a_branch(name: str) ->
 def test_guesses_flow_out_of_the_passages(name: str) -> None:
     """Every guess flies out of a passage's token; the bar below it is the share of the places that were read."""
     seen = 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         store = {piece.id: piece for row in passages(scene) for piece in row}
         guesses = [piece for piece in scene.pieces("propose") if piece.zone == "guesses"]
         assert all(piece.origin in store and store[piece.origin].node == piece.node for piece in guesses)
@@ -112,7 +99,7 @@ def test_guesses_flow_out_of_the_passages(name: str) -> None:
 def test_nothing_found_says_what_was_looked_for(name: str) -> None:
     """The shortest end that is not in the datastore, and how it was searched."""
     seen = 0
-    for run, step, scene in steps(name):
+    for run, step, scene in steps(trace_of(name)):
         words = " ".join(scene.words("propose"))
         missing = step.panel.get("span") == 0
         assert ("is not in the datastore" in words) == missing
@@ -127,7 +114,7 @@ def test_nothing_found_says_what_was_looked_for(name: str) -> None:
 def test_an_accepted_branch_that_is_longer_than_its_line_is_in_the_text() -> None:
     """What there was no room for comes into the text; the text moves on, and the target's own token is in sight."""
     seen = 0
-    for _, step, scene in steps("rest-defaults"):
+    for _, step, scene in steps(trace_of("rest-defaults")):
         line = [piece for piece in scene.pieces("commit") if piece.zone == "text" and piece.y == 0]
         line.sort(key=lambda piece: piece.x)
         new = [piece.token for piece in line][-len(step.emitted) :]

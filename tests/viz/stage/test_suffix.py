@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from decoding.trace.file import read_trace
-from decoding.types import Step, Trace
+from decoding.types import Trace
 from tests.viz.records import changed, record
 from viz.run_state import RunState
 from viz.wording import count
 
-from .scenes import Scene, Shown, numbers
+from .scenes import Scene, Shown, numbers, shipped, steps
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-suffix")
 
 
 def trace_of(name: str) -> Trace:
     """A recorded run."""
-    return record("suffix") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
-
-
-def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace_of(name))
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
+    return record("suffix") if name == "golden" else shipped(name)
 
 
 def passages(scene: Scene, phase: str = "propose") -> list[list[Shown]]:
@@ -44,7 +32,7 @@ def passages(scene: Scene, phase: str = "propose") -> list[list[Shown]]:
 def test_the_ending_is_tied_to_the_places_where_it_stands_as_well(name: str) -> None:
     """A passage begins with the ending and goes on as the record says; those of this text come out of it."""
     seen = 0
-    for run, step, scene in steps(name):
+    for run, step, scene in steps(trace_of(name)):
         text = {piece.id: piece for piece in scene.pieces("propose") if piece.zone == "text"}
         [root] = [piece for piece in text.values() if piece.node == 0]
         rows, places = passages(scene), step.panel.get("places", [])
@@ -73,7 +61,7 @@ def test_the_ending_is_tied_to_the_places_where_it_stands_as_well(name: str) -> 
 def test_guesses_come_out_of_passages(name: str) -> None:
     """A guess that a passage shows flies out of it, with the same token; its bar is how often it came next."""
     seen = 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         shown = {piece.id: piece for row in passages(scene) for piece in row}
         guesses = [piece for piece in scene.pieces("propose") if piece.zone == "guesses"]
         for guess in guesses:
@@ -95,7 +83,7 @@ def test_guesses_come_out_of_passages(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_both_scores_are_said_and_the_larger_one_is_loud(name: str) -> None:
     seen = set[str]()
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         words = scene.words("propose")
         for side in (step.panel["local"], step.panel["earlier"]):
             if side["guesses"]:
@@ -119,7 +107,7 @@ def test_both_scores_are_said_and_the_larger_one_is_loud(name: str) -> None:
 def test_the_same_token_of_a_text_is_the_same_piece(name: str) -> None:
     """A passage that moves on with the text glides: its pieces keep their names, and no other token has them."""
     kept, seen = 0, dict[int, int]()
-    for _, _, scene in steps(name):
+    for _, _, scene in steps(trace_of(name)):
         now = {piece.id: piece.token for row in passages(scene) for piece in row}
         assert all(seen[piece] == token for piece, token in now.items() if piece in seen)
         kept += len(now.keys() & seen.keys())

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from decoding.trace.file import read_trace
-from decoding.types import Step, Trace
+from decoding.types import Trace
 from tests.toys import counted_text, engine
 from tests.viz.records import changed, record
 from viz.methods.stages.token_recycling import paid_off
 from viz.run_state import RunState
 
-from .scenes import Scene, Shown
+from .scenes import Scene, Shown, shipped, steps
 
-TRACES = Path(__file__).parents[3] / "assets" / "traces"
 NAMES = ("golden", "smollm2-prime-token_recycling")
 
 
 def trace_of(name: str) -> Trace:
     """A recorded run."""
-    return record("token_recycling") if name == "golden" else read_trace(TRACES / f"{name}.jsonl.gz")
-
-
-def steps(name: str) -> Iterator[tuple[RunState, Step, Scene]]:
-    """Every step with its scene."""
-    run = RunState.of(trace_of(name))
-    for k, step in enumerate(run.steps):
-        yield run, step, Scene(run, k)
+    return record("token_recycling") if name == "golden" else shipped(name)
 
 
 def table(scene: Scene, phase: str) -> dict[int, list[Shown]]:
@@ -47,7 +35,7 @@ def table(scene: Scene, phase: str) -> dict[int, list[Shown]]:
 def test_guesses_come_out_of_the_rows_that_were_read(name: str) -> None:
     """Of every row the first entries, in their order; a guess flies out of the entry of its own token."""
     seen = 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         read = {row["token"]: list(row["entries"]) for row in step.panel["rows"]}
         rows = table(scene, "propose")
         assert len(rows) == min(4, len(read))
@@ -67,7 +55,7 @@ def test_guesses_come_out_of_the_rows_that_were_read(name: str) -> None:
 def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
     """What was read gives way to what the answers say; before the last phase nothing of them is seen."""
     known, turned = dict[int, list[int]](), 0
-    for _, step, scene in steps(name):
+    for _, step, scene in steps(trace_of(name)):
         now = {token: list(after) for token, _, after, _ in step.panel["changed"]}
         known |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if not row["ago"]}
         for token, before, _, _ in step.panel["changed"]:
@@ -90,7 +78,7 @@ def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
 def test_an_entry_that_stays_is_the_same_piece_at_its_new_rank() -> None:
     """It glides within its row: the eye sees which candidates rise."""
     moved = 0
-    for _, _, scene in steps("smollm2-prime-token_recycling"):
+    for _, _, scene in steps(trace_of("smollm2-prime-token_recycling")):
         before, after = table(scene, "accept"), table(scene, "commit")
         for token in before.keys() & after.keys():
             old, new = ({piece.token: piece for piece in rows[token]} for rows in (before, after))
