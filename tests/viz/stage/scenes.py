@@ -79,6 +79,14 @@ class Scene:
                 )  # fmt: skip
         return links
 
+    def rows(self, zone: str, phase: StepPhase = "propose") -> list[list[Shown]]:
+        """Return the pieces of a zone, row by row."""
+        rows: dict[float, list[Shown]] = {}
+        for piece in self.pieces(phase):
+            if piece.zone == zone:
+                rows.setdefault(piece.y, []).append(piece)
+        return [sorted(rows[y], key=lambda piece: piece.x) for y in sorted(rows)]
+
     def links(self, kind: str, phase: StepPhase) -> list[tuple[int, int]]:
         """The ids of linked pieces."""
         links = self.patch.get("links", {"from": (), "to": (), "when": ()})

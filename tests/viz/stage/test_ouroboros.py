@@ -8,7 +8,7 @@ from decoding.types import Step, Trace
 from tests.viz.records import record
 from viz.palette import Fate
 
-from .scenes import Scene, Shown, numbers, shipped, steps
+from .scenes import numbers, shipped, steps
 
 NAMES = ("golden", "smollm2-prime-ouroboros", "ouroboros-defaults", "ouroboros-humaneval", "ouroboros-reference-sizes")
 
@@ -23,15 +23,6 @@ def drafted(step: Step) -> list[int]:
     return [node for node, source in enumerate(step.sources) if source.startswith("draft")]
 
 
-def pooled(scene: Scene, phase: str) -> list[list[Shown]]:
-    """The phrases in the pool, row by row."""
-    rows: dict[float, list[Shown]] = {}
-    for piece in scene.pieces(phase):
-        if piece.zone == "pool":
-            rows.setdefault(piece.y, []).append(piece)
-    return [sorted(rows[y], key=lambda piece: piece.x) for y in sorted(rows)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_draft_and_phrases_are_the_nodes_that_were_read(name: str) -> None:
     """The whole draft is seen, and after it a row for each of the phrases that are shown in the pool."""
@@ -40,7 +31,7 @@ def test_draft_and_phrases_are_the_nodes_that_were_read(name: str) -> None:
         nodes = [piece.node for piece in pieces]
         assert len(set(nodes)) == len(nodes) and all(piece.token == step.tokens[piece.node] for piece in pieces)
         assert set(drafted(step)) <= set(nodes)
-        hidden = len(step.panel["suffixes"]) - len(pooled(scene, "verify"))
+        hidden = len(step.panel["suffixes"]) - len(scene.rows("pool", "verify"))
         assert hidden or set(nodes) == set(range(1, len(step.tokens)))
         assert set(step.path) - {0} <= set(nodes)
         assert not hidden or f"{hidden} not shown" in " ".join(scene.words("propose"))
@@ -51,8 +42,8 @@ def test_guesses_come_out_of_the_pools_phrases(name: str) -> None:
     """A phrase's tokens fly to where they lengthen the draft; they are the panel's."""
     seen = 0
     for _, step, scene in steps(trace_of(name)):
-        pool = {piece.id: piece for row in pooled(scene, "propose") for piece in row}
-        shown = [[piece.token for piece in row[1:]] for row in pooled(scene, "propose")]
+        pool = {piece.id: piece for row in scene.rows("pool") for piece in row}
+        shown = [[piece.token for piece in row[1:]] for row in scene.rows("pool")]
         assert all(any(phrase[: len(row)] == row for phrase in step.panel["suffixes"]) for row in shown)
         for piece in scene.pieces("propose"):
             if piece.zone == "behind" and piece.node not in drafted(step) and piece.origin is not None:
@@ -92,7 +83,7 @@ def test_the_targets_words_go_into_the_pool(name: str) -> None:
         corrected = panel["refined"] or panel["suffixes"]
         new = [[first, *phrase] for first, phrase, became in panel["inspired"] if became != "refreshed"]
         held = {(key, *phrase) for phrase in corrected}
-        rows = pooled(scene, "commit")
+        rows = scene.rows("pool", "commit")
         for row in rows:
             tokens = [piece.token for piece in row]
             assert any(tokens == [*phrase[: len(tokens)]] for phrase in [*held, *new])

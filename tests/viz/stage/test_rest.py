@@ -7,7 +7,7 @@ import pytest
 from decoding.types import Step, Trace
 from tests.viz.records import record
 
-from .scenes import Scene, Shown, numbers, shipped, steps
+from .scenes import numbers, shipped, steps
 
 NAMES = ("golden", "smollm2-prime-rest", "rest-defaults")
 
@@ -20,15 +20,6 @@ def trace_of(name: str) -> Trace:
 def hits(step: Step, node: int) -> int:
     """At how many places the text up to a guess was found."""
     return int(step.sources[node].split(":")[1])
-
-
-def passages(scene: Scene) -> list[list[Shown]]:
-    """The passages of the datastore, row by row."""
-    rows: dict[float, list[Shown]] = {}
-    for piece in scene.pieces("propose"):
-        if piece.zone == "store":
-            rows.setdefault(piece.y, []).append(piece)
-    return [sorted(rows[y], key=lambda piece: piece.x) for y in sorted(rows)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +51,7 @@ def test_passages_begin_with_the_matched_end_and_go_on_as_a_branch(name: str) ->
     seen = 0
     for _, step, scene in steps(trace_of(name)):
         text = {piece.id: piece for piece in scene.pieces("propose") if piece.zone == "text"}
-        rows = passages(scene)
+        rows = scene.rows("store")
         for row in rows:
             ending = [piece for piece in row if piece.node < 0]
             assert [piece.token for piece in ending] == list(step.panel["ending"])[-len(ending) :]
@@ -82,12 +73,12 @@ def test_guesses_flow_out_of_the_passages(name: str) -> None:
     """Every guess flies out of a passage's token; the bar below it is the share of the places that were read."""
     seen = 0
     for _, step, scene in steps(trace_of(name)):
-        store = {piece.id: piece for row in passages(scene) for piece in row}
+        store = {piece.id: piece for row in scene.rows("store") for piece in row}
         guesses = [piece for piece in scene.pieces("propose") if piece.zone == "guesses"]
         assert all(piece.origin in store and store[piece.origin].node == piece.node for piece in guesses)
         lines = scene.links("flow", "propose")
-        assert len(lines) == len(passages(scene)) and not scene.links("flow", "verify")
-        assert {store[one].y for one, _ in lines} == {row[0].y for row in passages(scene)}
+        assert len(lines) == len(scene.rows("store")) and not scene.links("flow", "verify")
+        assert {store[one].y for one, _ in lines} == {row[0].y for row in scene.rows("store")}
         nodes = numbers(scene.patch["pieces"]["nodes"])
         for i, value in zip(*map(numbers, scene.patch.get("some", {}).get("share", ((), ()))), strict=True):
             assert value == pytest.approx(hits(step, nodes[i]) / step.panel["read"], abs=0.001)
@@ -104,7 +95,7 @@ def test_nothing_found_says_what_was_looked_for(name: str) -> None:
         missing = step.panel.get("span") == 0
         assert ("is not in the datastore" in words) == missing
         if missing:
-            assert not passages(scene) and f"down to {run.header.params['shortest']}" in words
+            assert not scene.rows("store") and f"down to {run.header.params['shortest']}" in words
             last = run.text(step.tokens[0]).strip()
             assert last in words or not last.isalnum()
         seen += missing

@@ -9,7 +9,7 @@ from tests.viz.records import changed, record
 from viz.run_state import RunState
 from viz.wording import count
 
-from .scenes import Scene, Shown, numbers, shipped, steps
+from .scenes import Scene, numbers, shipped, steps
 
 NAMES = ("golden", "smollm2-prime-suffix")
 
@@ -19,15 +19,6 @@ def trace_of(name: str) -> Trace:
     return record("suffix") if name == "golden" else shipped(name)
 
 
-def passages(scene: Scene, phase: str = "propose") -> list[list[Shown]]:
-    """The passages, row by row."""
-    rows: dict[float, list[Shown]] = {}
-    for piece in scene.pieces(phase):
-        if piece.zone == "places":
-            rows.setdefault(piece.y, []).append(piece)
-    return [sorted(rows[y], key=lambda piece: piece.x) for y in sorted(rows)]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_ending_is_tied_to_the_places_where_it_stands_as_well(name: str) -> None:
     """A passage begins with the ending and goes on as the record says; those of this text come out of it."""
@@ -35,7 +26,7 @@ def test_the_ending_is_tied_to_the_places_where_it_stands_as_well(name: str) -> 
     for run, step, scene in steps(trace_of(name)):
         text = {piece.id: piece for piece in scene.pieces("propose") if piece.zone == "text"}
         [root] = [piece for piece in text.values() if piece.node == 0]
-        rows, places = passages(scene), step.panel.get("places", [])
+        rows, places = scene.rows("places"), step.panel.get("places", [])
         assert len(rows) == min(len(places), 4)
         lines = scene.links("match", "propose")
         assert len(lines) == len(rows) and {one for one, _ in lines} <= {root.id}
@@ -62,7 +53,7 @@ def test_guesses_come_out_of_passages(name: str) -> None:
     """A guess that a passage shows flies out of it, with the same token; its bar is how often it came next."""
     seen = 0
     for _, step, scene in steps(trace_of(name)):
-        shown = {piece.id: piece for row in passages(scene) for piece in row}
+        shown = {piece.id: piece for row in scene.rows("places") for piece in row}
         guesses = [piece for piece in scene.pieces("propose") if piece.zone == "guesses"]
         for guess in guesses:
             if guess.origin in shown:
@@ -108,7 +99,7 @@ def test_the_same_token_of_a_text_is_the_same_piece(name: str) -> None:
     """A passage that moves on with the text glides: its pieces keep their names, and no other token has them."""
     kept, seen = 0, dict[int, int]()
     for _, _, scene in steps(trace_of(name)):
-        now = {piece.id: piece.token for row in passages(scene) for piece in row}
+        now = {piece.id: piece.token for row in scene.rows("places") for piece in row}
         assert all(seen[piece] == token for piece, token in now.items() if piece in seen)
         kept += len(now.keys() & seen.keys())
         seen |= now

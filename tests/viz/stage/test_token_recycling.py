@@ -22,13 +22,9 @@ def trace_of(name: str) -> Trace:
 
 def table(scene: Scene, phase: str) -> dict[int, list[Shown]]:
     """The entries of every row that is seen, by its token."""
-    rows: dict[float, list[Shown]] = {}
-    for piece in scene.pieces(phase):
-        if piece.zone == "table":
-            rows.setdefault(piece.y, []).append(piece)
-    ordered = [sorted(row, key=lambda piece: piece.x) for row in rows.values()]
-    assert all(row[0].x == 0 for row in ordered)
-    return {row[0].token: row[1:] for row in ordered}
+    rows = scene.rows("table", phase)
+    assert all(row[0].x == 0 for row in rows)
+    return {row[0].token: row[1:] for row in rows}
 
 
 @pytest.mark.parametrize("name", NAMES)
