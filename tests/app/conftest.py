@@ -13,7 +13,8 @@ from app.jobs.runner import JobRunner
 from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.state import AppState
-from app.store.trace_store import TraceStore
+from app.store.trace_store import StoredRun, TraceStore, replay
+from decoding.types import Trace
 from tools.page import Page, serving
 
 TOY = CatalogEntry("toy", "toy", draft="toy")
@@ -72,6 +73,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     flags = ("--api", "--mcp", "--metrics", "--api-key-file", str(folder / "keys"))
     with serving(folder / "log", *flags, "--models", str(folder / "models.toml")) as running:
         yield running
+
+
+def dropped(app_state: AppState, trace: Trace) -> dict[str, str]:
+    """Drop a trace on the page, and return its address."""
+    app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
+    return {"run": "dropped"}
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from app.store.trace_store import StoredRun, replay
 from decoding.errors import ParamError, SpecscopeError
 from decoding.types import Trace
 
-from .conftest import lines
+from .conftest import dropped, lines
 
 
 @pytest.fixture
@@ -24,13 +24,6 @@ def trace(app_state: AppState) -> Trace:
     engine = app_state.jobs.models.request(app_state.catalog["toy"]).wait(60)
     assert engine is not None
     return engine.generate("Monday: high tide", "jacobi", {"n": 4}, max_new_tokens=24, record="full").trace
-
-
-def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """Return the address of a trace that was dropped on the page."""
-    play, _ = replay(trace, "dropped")
-    app_state.store.put("dropped", StoredRun(trace, play))
-    return {"run": "dropped"}
 
 
 def rejected(trace: Trace) -> tuple[int, int]:
@@ -50,7 +43,7 @@ def decoded(app_state: AppState, query: dict[str, str]) -> list[dict[str, Any]]:
 def test_a_rejected_guess_is_decoded_on_beside_the_run(app_state: AppState, trace: Trace) -> None:
     """What the page shows: a run of its own, which can be opened again and says where it comes from."""
     k, node = rejected(trace)
-    got = decoded(app_state, stored(app_state, trace) | {"branch": f"{k}n{node}"})
+    got = decoded(app_state, dropped(app_state, trace) | {"branch": f"{k}n{node}"})
     host = got[0]
     assert (
         host["live"] == "beside" and host["branch"] == f"branch={k}n{node}" and host["address"] == f"run={host['run']}"
@@ -67,7 +60,7 @@ def test_a_rejected_guess_is_decoded_on_beside_the_run(app_state: AppState, trac
 
 
 def test_a_text_is_forced(app_state: AppState, trace: Trace) -> None:
-    got = decoded(app_state, stored(app_state, trace) | {"branch": "3k0", "force": " Sunday\ud800"})
+    got = decoded(app_state, dropped(app_state, trace) | {"branch": "3k0", "force": " Sunday\ud800"})
     assert any(line["kind"] == "end" for line in got) and "force=+Sunday" in got[0]["branch"]
 
 
@@ -86,7 +79,7 @@ def test_a_text_is_forced(app_state: AppState, trace: Trace) -> None:
     ],
 )
 def test_what_names_no_place_is_refused(app_state: AppState, trace: Trace, query: Any, sentence: str) -> None:
-    stored(app_state, trace)
+    dropped(app_state, trace)
     with pytest.raises(SpecscopeError, match=sentence):
         branch_of(app_state, query)
 
@@ -117,16 +110,16 @@ def test_another_models_trace_is_refused(app_state: AppState, trace: Trace) -> N
     with pytest.raises(ParamError, match="does not have the run's model"):
         branch_of(
             app_state,
-            stored(app_state, replace(trace, header=replace(trace.header, model=card))) | {"branch": "1n1"},
+            dropped(app_state, replace(trace, header=replace(trace.header, model=card))) | {"branch": "1n1"},
         )
     card = replace(trace.header.model, hash="1" * 64)
-    query = stored(app_state, replace(trace, header=replace(trace.header, model=card)))
+    query = dropped(app_state, replace(trace, header=replace(trace.header, model=card)))
     assert "not by" in decoded(app_state, query | {"branch": "1n1"})[-1]["sentence"]
 
 
 def test_a_long_run_goes_on_as_long_as_the_page_allows(app_state: AppState, trace: Trace) -> None:
     long = replace(trace, header=replace(trace.header, max_new_tokens=100_000, prefill_chunk=4096))
-    order, _ = branch_of(app_state, stored(app_state, long) | {"branch": "2k0", "force": "a"})
+    order, _ = branch_of(app_state, dropped(app_state, long) | {"branch": "2k0", "force": "a"})
     assert order.origin is not None
     header, step = order.origin.trace.header, trace.steps[2]
     assert header.max_new_tokens == step.start - len(header.prompt) + LIMITS.new_tokens and header.prefill_chunk == 512

@@ -22,7 +22,7 @@ from decoding.methods import METHODS
 from decoding.types import Trace
 from viz.landscape_rows import measured_tokens, rows
 
-from .conftest import lines
+from .conftest import dropped, lines
 
 MEASURED = ["jacobi", "lookahead", "draft_model", "prompt_lookup", "suffix", "ngrammys", "token_recycling", "ouroboros"]
 LACKING = ["medusa", "kangaroo", "eagle3", "rest"]
@@ -42,14 +42,8 @@ def trace(engine: Engine) -> Trace:
     return engine.generate("Monday: high tide at six", "jacobi", sampling=sampling, max_new_tokens=20).trace
 
 
-def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped on the page."""
-    app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
-    return {"run": "dropped"}
-
-
 def measured(app_state: AppState, trace: Trace) -> list[dict[str, Any]]:
-    return lines(deque(started(app_state, stored(app_state, trace)), maxlen=1).pop())
+    return lines(deque(started(app_state, dropped(app_state, trace)), maxlen=1).pop())
 
 
 def started(app_state: AppState, query: dict[str, str]) -> Iterator[str]:
@@ -76,7 +70,7 @@ def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, e
 
 def test_a_row_comes_as_soon_as_it_is_measured(app_state: AppState, trace: Trace) -> None:
     seen = list[list[str]]()
-    for text in started(app_state, stored(app_state, trace)):
+    for text in started(app_state, dropped(app_state, trace)):
         seen.append([line["label"] for line in lines(text) if line["kind"] == "row"])
     assert {len(labels) for labels in seen} == {*range(len(MEASURED) + 1)}
 
@@ -189,7 +183,7 @@ def test_the_time_is_limited(app_state: AppState, trace: Trace, monkeypatch: pyt
 
 def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) -> None:
     text = ""
-    for text in started(app_state, stored(app_state, trace)):
+    for text in started(app_state, dropped(app_state, trace)):
         if '"row"' in text:
             app_state.jobs.stop("tab", RunLandscape)
     *_, last = got = lines(text)
@@ -202,7 +196,7 @@ def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) 
 def test_it_waits_its_turn_and_can_be_stopped_there(app_state: AppState, trace: Trace) -> None:
     with app_state.jobs.queue.join("somebody"):
         text = ""
-        for text in started(app_state, stored(app_state, trace)):
+        for text in started(app_state, dropped(app_state, trace)):
             if '"queued"' in text:
                 app_state.jobs.stop("tab", RunLandscape)
     *_, waits, last = lines(text)
@@ -222,7 +216,7 @@ def test_a_visitor_who_leaves_is_not_measured_for(
         return {"finished": False}
 
     monkeypatch.setattr("analysis.landscape.measure_landscape", endless)
-    going = started(app_state, stored(app_state, trace))
+    going = started(app_state, dropped(app_state, trace))
     next(text for text in going if '"measuring"' in text)
     assert len(app_state.jobs.queue) == 1
     going.close()  # type: ignore[attr-defined]

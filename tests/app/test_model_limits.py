@@ -19,12 +19,11 @@ from app.pages.run_form import RunForm
 from app.pages.viewer import race_viewer, viewer
 from app.settings_from_run import settings_from_run
 from app.state import AppState
-from app.store.trace_store import StoredRun, replay
 from decoding.errors import ParamError
 from decoding.types import Trace
 from tests.event_loops import discard_event_loops
 
-from .conftest import TOY, lines
+from .conftest import TOY, dropped, lines
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind
 SMALL = replace(TOY, max_prompt_tokens=10, max_new_tokens=6)
@@ -46,11 +45,6 @@ def trace(small: AppState) -> Trace:
     return engine.generate(PROMPT, "jacobi", max_new_tokens=24).trace
 
 
-def stored(small: AppState, trace: Trace) -> dict[str, str]:
-    small.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
-    return {"run": "dropped"}
-
-
 def asked(small: AppState, prompt: str = PROMPT, tokens: int = 6) -> Any:
     settings: dict[str, Any] = {"method": "jacobi", "params": {}, "sampling": {}}
     return order(small.catalog, model="toy", prompt=prompt, max_new_tokens=tokens, **settings)
@@ -66,11 +60,11 @@ def test_an_order_above_them_is_refused(small: AppState) -> None:
 
 
 def test_a_file_cannot_ask_for_more(small: AppState, trace: Trace) -> None:
-    branch, _ = branch_of(small, stored(small, trace) | {"branch": "0k0", "force": "a"})
+    branch, _ = branch_of(small, dropped(small, trace) | {"branch": "0k0", "force": "a"})
     assert branch.max_new_tokens == 6 and branch.origin is not None
     assert branch.origin.trace.header.max_new_tokens <= trace.steps[0].start + 6
     long = replace(trace, header=replace(trace.header, prompt=trace.header.prompt * 2))
-    query = stored(small, long)
+    query = dropped(small, long)
     with pytest.raises(ParamError, match="prompt has 18 tokens, more than this page reads"):
         branch_of(small, query | {"branch": "0k0", "force": "a"})
     with pytest.raises(ParamError, match="has 24 tokens, above the 16 that this page measures"):
@@ -78,7 +72,7 @@ def test_a_file_cannot_ask_for_more(small: AppState, trace: Trace) -> None:
 
 
 def test_a_longer_run_fills_the_form_with_the_most(small: AppState, trace: Trace) -> None:
-    state, remarks = settings_from_run(small, stored(small, trace))
+    state, remarks = settings_from_run(small, dropped(small, trace))
     assert state.length == 6
     assert remarks == ["The run was longer than this page allows: the length is set to 6 new tokens."]
 

@@ -8,24 +8,9 @@ import pytest
 
 from app.race_from_run import race_from_run
 from app.state import AppState
-from app.store.trace_store import StoredRun, replay
 from decoding.types import Trace
 
-from .conftest import CATALOG, TOY
-
-
-@pytest.fixture
-def app_state() -> AppState:
-    made = AppState(CATALOG, "toy")
-    assert made.jobs.models.request(TOY).wait(60) is not None
-    return made
-
-
-def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
-    """The address of a trace that was dropped."""
-    play, _ = replay(trace, "dropped")
-    app_state.store.put("dropped", StoredRun(trace, play))
-    return {"run": "dropped"}
+from .conftest import TOY, dropped
 
 
 @pytest.fixture
@@ -37,7 +22,7 @@ def trace(app_state: AppState) -> Trace:
 
 
 def test_a_dropped_trace_is_taken_over_token_by_token(app_state: AppState, trace: Trace) -> None:
-    state, remarks = race_from_run(app_state, keep(app_state, trace))
+    state, remarks = race_from_run(app_state, dropped(app_state, trace))
     engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None and isinstance(state.prompt, str)
     assert engine.encode(state.prompt) == list(trace.header.prompt)
@@ -49,8 +34,8 @@ def test_a_dropped_trace_is_taken_over_token_by_token(app_state: AppState, trace
 def test_what_cannot_be_taken_over_is_said(app_state: AppState, trace: Trace) -> None:
     """A model that is not here, and with it its tokens; settings that are no preset."""
     unusual = replace(trace, header=replace(trace.header, params={**trace.header.params, "W": 3}))
-    assert "presets only" in " ".join(race_from_run(app_state, keep(app_state, unusual))[1])
+    assert "presets only" in " ".join(race_from_run(app_state, dropped(app_state, unusual))[1])
     far = replace(trace, header=replace(trace.header, model=replace(trace.header.model, name="elsewhere")))
-    state, remarks = race_from_run(app_state, keep(app_state, far))
+    state, remarks = race_from_run(app_state, dropped(app_state, far))
     assert state.prompt is None and state.model is None
     assert "does not have the run's model" in remarks[0] and "prompt field was left" in remarks[1]

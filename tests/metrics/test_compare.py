@@ -12,8 +12,6 @@ from analysis.metrics import Selection, compared, measure
 from .simulated import chains
 from .tables import run, selection, step
 
-RATES = (0.8, 0.7, 0.7, 0.6)
-
 
 def test_differences_are_paired_by_question() -> None:
     """Before: a 2 tokens a step, b 4; after: b 5, a 3, and c, which is in one only. (3 + 5)/2 - (2 + 4)/2 = 1."""
