@@ -143,14 +143,14 @@ def serve(answer: Callable[[Any], ChildAnswer]) -> None:
 
 
 def _receive(messages: queue.SimpleQueue[Any]) -> None:
-    """Queue what is asked. At the end of the input the process exits at once: its answer is not needed any more."""
+    """Queue requests. At the end of the input the process exits at once: nobody waits for its answer any more."""
     for line in sys.stdin.buffer:
         messages.put(json.loads(line))
     os._exit(0)
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process in so many seconds; 0: not at all."""
+    """Have the system end this process after `seconds` seconds; 0: never."""
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have it ignored
         signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,4 +1,4 @@
-"""Work that tells how far it is: a generator, so that whoever runs it can stop it between two parts."""
+"""Work that reports its progress: a generator, so that its caller can stop it between two parts."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def tune(
 def tuning(
     engine: Engine, method: str, prompts: Sequence[Prompt], max_new_tokens: int, seconds: float = math.inf
 ) -> Reporting[dict[str, JSON]]:
-    """Do what `tune` does, and tell before each run how far it is.
+    """Do what `tune` does, and report the progress before each run.
 
     It races no more candidates than fit into about `seconds`.
     """
@@ -165,7 +165,7 @@ class _Race:
         self.tokens = self.disturbed = 0
 
     def warm_up(self, base: Racer, seconds: float) -> float:
-        """Time autoregressive decoding; return how many racers fit into so many seconds."""
+        """Time autoregressive decoding; return how many racers fit into `seconds`."""
         for _ in range(2):
             plain = self._run(base, self._ids[0], self._first, math.inf)
         if not plain.decode_tokens:
@@ -257,7 +257,7 @@ def _gains(racer: Racer, base: Racer, last: int) -> list[float]:
 
 
 def _lead(gains: Sequence[float]) -> float:
-    """Return by how many standard errors the gains are above nothing; a single one is by none."""
+    """Return the mean gain in standard errors; 0 for a single gain."""
     if len(gains) < 2:
         return 0.0
     mean, error = statistics.fmean(gains), statistics.stdev(gains) / math.sqrt(len(gains))

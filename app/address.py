@@ -53,7 +53,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A place where a run shall go on otherwise: with a guess of the step's tree, or with a text."""
+    """A position where a run is to continue differently: with a guess of the step's tree, or with a text."""
 
     step: int
     node: int | None

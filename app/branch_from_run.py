@@ -48,7 +48,7 @@ def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, For
 
 
 def _bounded(trace: Trace, step: int, entry: CatalogEntry) -> Trace:
-    """Return the trace of a run that would go on no longer than this page allows its model."""
+    """Return the trace of a run, if continuing it stays within this page's limits for its model."""
     if step >= len(trace.steps):
         raise ParamError(f"this run has {len(trace.steps)} steps: choose an earlier one than {step}")
     header = trace.header

@@ -25,7 +25,7 @@ ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class BranchOrigin:
-    """Where another run shall go on otherwise, as `Engine.branch` takes it."""
+    """Where another run is to continue differently, as `Engine.branch` takes it."""
 
     run: str
     trace: Trace

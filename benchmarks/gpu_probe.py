@@ -17,7 +17,7 @@ _REPLAYS, _LONGEST = 3, 15
 def probe(
     decoder: Decoder, context: int, device: str, rows: tuple[int, ...] = (1, 8, 64)
 ) -> tuple[str, dict[str, Any]]:
-    """Profile replays of passes of so many rows after `context` tokens."""
+    """Profile replays of passes over each of `rows` after `context` tokens."""
     kind = torch.profiler.ProfilerActivity.CUDA if device == "cuda" else torch.profiler.ProfilerActivity.CPU
     texts, figures = [], {}
     session = decoder.open(context + 256, 512)

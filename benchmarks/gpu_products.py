@@ -38,7 +38,7 @@ HEAD += ["error"]
 
 
 def plans(rows: int, eight: bool) -> list[Any]:
-    """List the plans that are worth a try for so many rows."""
+    """List the plans that are worth a try for `rows` rows."""
     from decoding.gpu.products import Tiling
 
     block, stages = next((each, stages) for each, stages in ((16, 5), (64, 4), (128, 4)) if rows <= each)

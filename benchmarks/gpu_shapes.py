@@ -44,7 +44,7 @@ SHAPES = {
 
 
 class Prompts:
-    """Prompts of about so many tokens, each a little longer than the one before."""
+    """Prompts of about `tokens` tokens, each a little longer than the one before."""
 
     def __init__(self, vocabulary: int, tokens: int) -> None:
         self._ids = torch.randint(0, vocabulary, (tokens + 4096,)).tolist()

@@ -33,7 +33,7 @@ VIEWS = ("mask", "window", "pool", "tree")
 
 
 def long_run() -> Trace:
-    """Decode with Lookahead (15, 5, 15), longer than what is looked at of it."""
+    """Decode with Lookahead (15, 5, 15), for longer than the page is measured."""
     run = load("pocket", device="cpu").decode(
         PROMPT, "lookahead", max_new_tokens=TOKENS, end_tokens=(), record="full"
     )  # after the end of its answer a model knows little, and few guesses hold

@@ -30,7 +30,7 @@ _PLAIN = "autoregressive"
 
 
 def halves(tasks: list[Task], questions: int) -> tuple[list[Task], list[Task]]:
-    """Return so many questions of every kind twice: every other one, and those between them."""
+    """Return two disjoint sets with `questions` questions of every kind."""
     kinds = dict[str, list[Task]]()
     for task in tasks:
         kinds.setdefault(task.category, []).append(task)

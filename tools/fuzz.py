@@ -118,7 +118,7 @@ class Fuzz:
         self.scale, self.sent = scale, Counter[str]()
 
     def send(self, name: str, count: int, inputs: st.SearchStrategy[Any], ask: Callable[[Any], object]) -> None:
-        """Try so many inputs."""
+        """Try `count` inputs."""
         checks = [*HealthCheck]
         most = max(1, round(count * self.scale))
 

@@ -29,7 +29,7 @@ FLAGS = ("--model", "pocket", "--api", "--metrics")
 
 
 def run_many(page: Page, visitors: int, at_once: int, tokens: int = 64) -> Counter[str]:
-    """Let so many visitors run a prompt, each from an address of its own; raises RuntimeError for any other answer."""
+    """Let `visitors` visitors run a prompt, each from its own address; raises RuntimeError for any other answer."""
 
     def one(number: int) -> str:
         visitor = Visitor(page.port, f"127.0.3.{number + 1}")
@@ -103,7 +103,7 @@ def _watch(port: int, end: Any) -> None:
 
 
 def main() -> int:
-    """Load a server and print what came of it."""
+    """Load a server and print the results."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log", *FLAGS) as page:
         page.visitor().run(60, run_length=8)
         sys.stdout.write(f"{PAGES} pages at once beside {RUNS} live runs: p95 {fifty_pages(page):.0f} ms.\n")

@@ -72,7 +72,7 @@ class Visitor:
         return self.ask("POST", path, body, seconds, **sent)
 
     def leave(self, path: str, content: object, most: int = 300, **headers: str) -> int:
-        """Call as a program does, read up to so many bytes of the answer, and go; returns the status."""
+        """Call as a program does, read up to `most` bytes of the answer, and leave; returns the status."""
         sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
         with contextlib.closing(self.connect(20)) as line:
             line.request("POST", path, json.dumps(content).encode(), sent)

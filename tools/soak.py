@@ -42,7 +42,7 @@ class Held(NamedTuple):
 
 @dataclass
 class Soak:
-    """A crowd, and what came of its visits."""
+    """A crowd, and the outcomes of its visits."""
 
     page: Page
     seed: int = 0
@@ -143,7 +143,7 @@ def _checked(lines: str) -> str:
 
 
 def main() -> int:
-    """Soak a server, and print what it held and what came of the visits."""
+    """Soak a server, and print its resources over time and the outcomes of the visits."""
     parser = argparse.ArgumentParser(prog="python -m tools.soak", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of visits (default: %(default)s)")
     seconds = 60 * parser.parse_args().minutes

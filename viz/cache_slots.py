@@ -94,7 +94,7 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
 
 
 def slot_ranges(places: range, slots: int) -> Iterator[range]:
-    """Return the slots of neighbouring positions: those of a ring go on at its first slot; without slots never."""
+    """Return the slots of neighbouring positions: in a ring, the first slot follows the last."""
     place = places.start
     while place < places.stop:
         first = place % slots if slots else place

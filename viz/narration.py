@@ -1,4 +1,4 @@
-"""A step in plain words: what was guessed and from where, what the target made of it, and what it brought."""
+"""A step in plain words: what was guessed and from where, what the target accepted, and what that gained."""
 
 from __future__ import annotations
 

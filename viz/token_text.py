@@ -126,5 +126,5 @@ def _code(char: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return at most so many characters of a text."""
+    """Cut a text to at most `longest` characters."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -169,7 +169,7 @@ def timed_run(
     ends: frozenset[int],
     seconds: float = math.inf,
 ) -> MeasuredRun:
-    """Run a method once, for at most so many seconds after the prompt is read."""
+    """Run a method once, for at most `seconds` seconds after the prompt is read."""
     begin = time.perf_counter()
     options: DecodeOptions = {"end_tokens": sorted(ends), "record": "off", "memory": memory}
     with contextlib.closing(engine.decode(ids, method, params, None, budget, **options)) as run:

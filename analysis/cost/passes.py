@@ -136,7 +136,7 @@ def measure_passes(engine: Engine, context: int, trees: Sequence[WrongTree], rou
 
 
 class Rounds:
-    """Measures rounds of trees in runs of one text, which is read anew only once a run has grown too long."""
+    """Measures rounds of trees in runs of one text, which is read again only when a run has grown too long."""
 
     def __init__(self, engine: Engine, times: PassTimes) -> None:
         self._engine, self._times = engine, times

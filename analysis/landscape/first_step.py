@@ -71,7 +71,7 @@ def first_draft(
 
 
 class _Unpooled(SessionPool):
-    """Opens every session anew: a part's sessions have read the text up to a position."""
+    """Opens a new session each time: a part's sessions have read the text up to a position."""
 
     def lend(self, borrower: object, owner: SessionOwner[SessionT], capacity: int, largest_step: int) -> SessionT:
         return owner.open(capacity, largest_step)

@@ -1,4 +1,4 @@
-"""Expected against measured speed-up: what a step costs in steps of one token at a time, and what of it is too much."""
+"""Expected against measured speed-up: the cost of a step in autoregressive steps, and which part of it is too high."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _ratio(above: Array, below: Array) -> list[JSON]:
 
 
 def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:
-    """Compute percentiles of values and of so many zeros, which are counted and never stored."""
+    """Compute percentiles of values and a number of zeros, which are counted and never stored."""
     count = len(values) + zeros
     if not count:
         return [name, 0, None, None, None]

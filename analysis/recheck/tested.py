@@ -12,7 +12,7 @@ _SLACK = 5e-6  # of p - u * q: each of the three has six decimals
 
 
 def untrue_tests(trace: Trace, step: Step) -> Iterator[Contradiction]:
-    """Check which guesses a step tested, and what came of it.
+    """Check which guesses a step tested, and the outcome.
 
     Guesses that have a q are tested in their order at each place that the walk reaches, until one is accepted. The
     first is tested by the target's p and its own q. For those after it p is a residual, which is not recorded, but no

@@ -65,7 +65,7 @@ class Positions:
         return np.asarray(np.append(self.start, len(self.step))[step + 1])
 
     def after(self, accepted: Array) -> Array:
-        """Return for every position where the next step begins if a step there accepts so many guesses."""
+        """Return where the next step begins, for every position, if a step there accepts `accepted` guesses."""
         return np.minimum(np.arange(len(self.step)) + accepted + 1, self.limit)
 
     def walk(self, after: Array) -> Array:

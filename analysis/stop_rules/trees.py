@@ -169,7 +169,7 @@ def _pairs(
 
 
 def _ranks(step: Array) -> Array:
-    """Number the guesses of each step, which stand side by side, from 0."""
+    """Number the guesses of each step from 0; those of one step are adjacent."""
     place = np.arange(len(step))
     begins = np.append(True, step[1:] != step[:-1])[: len(step)]
     return np.asarray(place - np.maximum.accumulate(np.where(begins, place, 0)))

@@ -166,7 +166,7 @@ class DebugCalls:
         return {"folder": asked or self._folders.first(), "name": opened.name, "runs": folder_costs(opened)}
 
     def recorded(self, folder: str, number: int) -> tuple[Trace, dict[str, str]]:
-        """Return a run of a folder, and what the page says of it."""
+        """Return a run of a folder, with the page's description of it."""
         opened = self._folders.get(folder)
         trace, from_file = trace_of(opened.folder, number, LIMITS.upload_bytes, LIMITS.files)
         if from_file:

@@ -30,7 +30,7 @@ def _costs_of(opened: OpenFolder) -> list[dict[str, Any]]:
 
 
 def _method(opened: OpenFolder, method: str, setting: str, most: int) -> dict[str, Any] | None:
-    """Return a method's steps, the first `most`; None where the folder does not tell what they read."""
+    """Return a method's first `most` steps; None if the folder does not record how many rows they read."""
     selection = opened.selection.where(method=method, setting=setting)
     steps, run_of_step = selection.steps, selection.run_of_step
     later = np.flatnonzero(steps.number("step") > 0)[:most]

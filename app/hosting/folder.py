@@ -1,4 +1,4 @@
-"""The folders that are written: each anew, and none over that is somebody else's."""
+"""Output folders: each is emptied before it is written, unless it holds files of somebody else."""
 
 from __future__ import annotations
 

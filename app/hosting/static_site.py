@@ -78,7 +78,7 @@ _PAGE = """<!doctype html>
 
 
 def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> int:
-    """Write the folder anew, with the runs that are wanted; returns its bytes."""
+    """Empty the folder and write the wanted runs into it; returns its size in bytes."""
     app_state = AppState(replay_only=True)
     landing = app_state.recordings.landing
     assert landing is not None, "the checkout has no recordings"

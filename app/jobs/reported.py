@@ -1,4 +1,4 @@
-"""Work of a job that tells how far it is, as lines of the job's stream."""
+"""The progress of a job's work, as lines of the job's stream."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Job(Protocol):
 
 
 class JobKey(NamedTuple):
-    """Names a job: a tab has at most one of each kind, and they go on side by side."""
+    """Names a job: a tab has at most one of each kind, and different kinds run side by side."""
 
     tab: str
     kind: type[Job]

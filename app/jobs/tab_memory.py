@@ -42,7 +42,7 @@ class TabMemory:
         self._learnt.pop(tab)
 
     def end_conversation(self, tab: str) -> None:
-        """Delete a tab's conversation. A run that still answers in it goes on, but its answer is dropped."""
+        """Delete a tab's conversation. A run that still answers in it continues, but its answer is dropped."""
         self._conversations.pop(tab)
         self._chats.pop(tab)
 

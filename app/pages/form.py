@@ -119,7 +119,7 @@ def at_most(characters: int, info: str = "") -> dict[str, Any]:
 
 
 def answer_line() -> gr.HTML:
-    """Create the line in which the page's script says what came of a press on the button below it."""
+    """Create the line in which the page's script reports the result of pressing the button below it."""
     return gr.HTML('<p class="app-said" role="status"></p>', html_template="${value}", apply_default_css=False)
 
 

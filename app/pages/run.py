@@ -72,7 +72,7 @@ class RunJobs:
         yield from start_job(self.app_state, again, request)
 
     def start_branch(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
-        """Start a run beside the one that an address names: it goes on from the position that the address names too."""
+        """Start a run beside the one that an address names, continuing from the position in the address."""
 
         def branch() -> Job:
             chosen, fork = branch_of(self.app_state, event_address(event))

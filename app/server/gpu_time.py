@@ -30,7 +30,7 @@ _paces = dict[tuple[str, str], float]()  # seconds for a token, by model and met
 
 
 def seconds_for(model: str, method: str, tokens: int) -> int:
-    """Return for how many seconds the GPU is wanted, for a run of so many tokens."""
+    """Return how many seconds of GPU time to ask for, for a run of `tokens` tokens."""
     pace = _paces.get((model, method), _FIRST_PACE)
     return min(MOST, max(LEAST, AROUND + math.ceil(pace * tokens)))
 

@@ -29,7 +29,7 @@ def route(app_state: AppState) -> Route:
 
 
 def health(app_state: AppState) -> dict[str, object]:
-    """Describe the server: its models by their state, and the runs that wait and go on."""
+    """Describe the server: how many models are in each state, and how many runs are waiting and running."""
     models, waiting, running = dict.fromkeys(MODEL_STATES, 0), 0, 0
     if not app_state.replay_only:
         jobs = app_state.jobs

@@ -1,4 +1,4 @@
-"""What the page knows of machines: this one's device, and another one that a run was recorded on."""
+"""What the page knows about machines: this one's device, and the one that a run was recorded on."""
 
 from __future__ import annotations
 

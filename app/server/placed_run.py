@@ -67,14 +67,14 @@ class PlacedRun(Iterator[Step]):
 
     @property
     def finish(self) -> str | None:
-        """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
+        """Return why the run ended, in the words of `Summary.finish`; None while it is running."""
         if self._summary is None:
             return "cancelled" if self._closed.is_set() else None
         return self._summary.finish
 
     @property
     def summary(self) -> Summary:
-        """Return the run's summary, or that of what is there of it."""
+        """Return the run's summary, or that of the steps so far."""
         if self._summary is not None:
             return self._summary
         text = self._codec.continuation(self.header.prompt, self.ids)

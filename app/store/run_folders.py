@@ -75,7 +75,7 @@ class RecentAnswers:
 
 
 class OpenFolder:
-    """A folder in memory, with what is asked of it again and again."""
+    """A folder in memory, with cached answers to repeated questions."""
 
     def __init__(self, name: str, folder: RunFolder, workers: QueryWorkers) -> None:
         try:

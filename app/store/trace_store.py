@@ -185,7 +185,7 @@ class TraceStore:
         return stored
 
     def play(self, run: object) -> Play:
-        """Return what writes the lines of a run that is stored or still goes on; raises TraceError if it is unknown."""
+        """Return the writer of the lines of a stored or running run; raises TraceError if there is none."""
         return (self.streaming.get(run) if isinstance(run, str) else None) or self.find(run).play
 
     def _get_unpacked(self, run: str) -> StoredRun | None:

@@ -37,7 +37,7 @@ class _Rows(Method):
 
 
 def pass_ms(engine: Engine, rows: int, context: int = 256, steps: int = 6) -> float:
-    """Time one pass over so many rows, after a text of `context` tokens: the median of a few, after a warm-up."""
+    """Time one pass over `rows` rows, after a text of `context` tokens: the median of a few, after a warm-up."""
     text = [1 + position % 97 for position in range(context)]
     budget = rows * (steps + _WARM_UP) + 1  # tokens, should every row be accepted
     run = engine.decode(text, _Rows, {"rows": rows}, None, budget, record="off", end_tokens=())

@@ -41,5 +41,5 @@ class OtherPage:
         return cls(model[1], outcomes)
 
     def outcome(self, paper: Paper, claim: str) -> tuple[ClaimOutcome, str]:
-        """Return what came of a claim there."""
+        """Return the verdict on a claim there."""
         return self.outcomes.get((paper.title, claim), (ClaimOutcome.UNMEASURED, "No page tells."))

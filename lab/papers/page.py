@@ -70,7 +70,7 @@ def document(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON]) -> 
 
 
 def page(findings: Sequence[CheckedClaim], measured: Mapping[str, JSON], other: OtherPage | None = None) -> str:
-    """Write everything, for people, in Markdown, beside what came of the claims on another model."""
+    """Write the page in Markdown, with the verdicts on another model beside its own."""
     counts = Counter(finding.judgement.verdict for finding in findings)
     numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in ClaimOutcome if counts[verdict])
     blocks = [

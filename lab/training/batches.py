@@ -73,7 +73,7 @@ class Batch:
 
 
 def limit_lines(batches: Iterable[Batch], lines: int) -> list[Batch]:
-    """Split batches so that each has at most so many lines."""
+    """Split batches so that each has at most `lines` lines."""
     return [part for batch in batches for part in batch.parts(lines)]
 
 

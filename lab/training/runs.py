@@ -196,7 +196,7 @@ def _learn(
 
 
 def _narrow(job: TrainingJob, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
-    """Write the tokens that may be drafted, if not all may; return what the card tells of it."""
+    """Write the tokens that may be drafted, if not all may; return the card's lines on them."""
     for path in job.out.glob(f"{VOCABULARY_FILE}*"):  # of an earlier training
         path.unlink()
     if ids is None:

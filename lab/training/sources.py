@@ -64,7 +64,7 @@ class FileSource:
         self._order = lru_cache(maxsize=2)(self._shuffled)
 
     def steps(self, epochs: float) -> int:
-        """Count the steps that so many epochs take."""
+        """Count the steps that `epochs` epochs take."""
         return max(1, round(epochs * len(self._all.ids) / self._lines))
 
     def draw(self, step: int) -> Batch:

@@ -37,7 +37,7 @@ class Attack:
         return socket.create_connection(("127.0.0.1", self.page.port), 5, (ATTACKER, 0))
 
     def many(self, count: int, ask: Callable[[int], int], workers: int = 8) -> None:
-        """Send so many requests, several at once; a connection that is ended counts as 0."""
+        """Send `count` requests, several at once; a connection that is ended counts as 0."""
 
         def one(number: int) -> int:
             try:

@@ -86,7 +86,7 @@ def unread_races(attack: Attack) -> None:
 
 
 def tiny_traces(attack: Attack) -> None:
-    """Open so many files that those of others would go."""
+    """Open more files than are stored, so that those of others might be evicted."""
     text = base64.b64encode(bombs.GOLDEN.read_bytes()).decode()
     attack.many(300, lambda n: attack.visitor().call("open_trace", text).status, 4)
 

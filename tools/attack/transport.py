@@ -64,7 +64,7 @@ def new_hosts(attack: Attack) -> None:
 
 
 def sessions_of_others(attack: Attack) -> None:
-    """Read, start and stop what the tab of another address runs, whose id is known; raises if anything comes of it."""
+    """Try to read, start and stop the runs of another address's tab, whose id is known; raises if one succeeds."""
 
     def run(number: int) -> int:
         owner = attack.page.visitor("127.0.0.3")

@@ -1,4 +1,4 @@
-"""A board: cells with tokens, in rows, with words beside them and signs of what became of them."""
+"""A board: rows of cells with tokens, words beside them, and signs for their fates."""
 
 from __future__ import annotations
 

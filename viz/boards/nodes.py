@@ -1,4 +1,4 @@
-"""Finds the nodes of a step that hold what a method's panel speaks of."""
+"""Finds the nodes of a step that a method's panel refers to."""
 
 from __future__ import annotations
 

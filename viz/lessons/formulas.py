@@ -12,7 +12,7 @@ CountName = NewType("CountName", str)
 
 
 def cost(device: DeviceCost, rows: int) -> float:
-    """Return c(T): what a pass over so many rows costs on a named device, in passes over one."""
+    """Return c(T): the cost of a pass over `rows` rows on a named device, in passes over one."""
     return device.cost(rows)
 
 

@@ -41,7 +41,7 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
-    """An answer to choose, and the reply to whoever chooses it; in an order, the name that the fact has for it."""
+    """An answer to choose, and the reply to a reader who chooses it; in an order, the fact's name for it."""
 
     words: Prose
     reply: Prose | None

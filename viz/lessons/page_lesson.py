@@ -103,7 +103,7 @@ class LessonWriter:
         }
 
     def slider(self, slider: Slider) -> dict[str, JSON]:
-        """Return a slider: for each of its marks the run and what the fact says of it."""
+        """Return a slider: the run and the fact's value at each of its marks."""
         marks = []
         for value, run in slider.marks:
             number = self.fact(slider.fact_of(value, run), slider.line)

@@ -51,7 +51,7 @@ def rows_per_token(run: Trace) -> float:
 
 
 def rows_ms(run: Trace, rows: int) -> float:
-    """Return the median time of the target's passes over so many rows, the first pass left out."""
+    """Return the median time of the target's passes over `rows` rows, the first pass left out."""
     times = [step.timing.forward_ms for step in run.steps[1:] if step.fed == rows]
     if not times:
         raise FactError(f"no later step of this run reads {rows} rows")
@@ -69,7 +69,7 @@ def prompt_in_passes(run: Trace) -> float:
 
 
 def count_rows(run: Trace, rows: int) -> int:
-    """Count the steps after the first that read so many rows."""
+    """Count the steps after the first that read `rows` rows."""
     return sum(step.fed == rows for step in run.steps[1:])
 
 
@@ -150,12 +150,12 @@ def token_bytes(run: Trace) -> int:
 
 
 def cache_mb(run: Trace, tokens: int) -> float:
-    """Return the megabytes of keys and values of so many tokens."""
+    """Return the megabytes that the keys and values of `tokens` tokens take."""
     return tokens * token_bytes(run) / 1e6
 
 
 def cache_share(run: Trace, tokens: int) -> float:
-    """Return the percentage of what a pass reads that keys and values of so many tokens are."""
+    """Return the share of a pass's reads, in percent, that the keys and values of `tokens` tokens are."""
     cached = cache_mb(run, tokens)
     return 100 * cached / (cached + pass_mb(run))
 

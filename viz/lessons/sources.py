@@ -37,7 +37,7 @@ class DeviceCost:
     times: tuple[float, ...]  # milliseconds
 
     def milliseconds(self, rows: int) -> float:
-        """Return the time of a pass over so many rows; only what was measured."""
+        """Return the time of a pass over `rows` rows, if it was measured."""
         if rows not in self.rows:
             raise SourceError(f"{self.device}: passes over {rows} rows were not measured, only over {self.rows}")
         return self.times[self.rows.index(rows)]
@@ -62,7 +62,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A row of the first table of docs/paper_checks.md, and what came of the claim on each model that has a page."""
+    """A row of the first table of docs/paper_checks.md, with the verdict on each model that has a page."""
 
     paper: str
     place: str

@@ -89,7 +89,7 @@ def forward_ms(at: At) -> float:
 
 
 def separate_ms(at: At, passes: int) -> float:
-    """Return the time of so many passes like the step's, one after the other."""
+    """Return the time of `passes` passes like the step's, one after the other."""
     return passes * at.step.timing.forward_ms
 
 

@@ -1,4 +1,4 @@
-"""All that the screen knows of a method, as one object; a method without one has what these defaults give."""
+"""Everything that the screen knows about a method, as one object; a method without one gets these defaults."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _end(sizes: tuple[int, ...], column: int) -> int:
 
 @lru_cache(maxsize=64)
 def _places(N: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return where cells of rows with so many tokens lie: columns, and levels from the bottom up."""
+    """Return the cells of rows of these lengths: columns, and levels from the bottom up."""
     cells = [(r, i + (r == 0)) for r, size in enumerate(sizes) for i in range(size)]
     top = N - 1 - len(sizes)
     return tuple(r + i for r, i in cells), tuple(top + r for r, _ in cells)

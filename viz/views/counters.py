@@ -25,7 +25,7 @@ _EVERY = 32  # every how many steps sums are remembered: of a long run all of th
 
 @dataclass(frozen=True, slots=True)
 class CounterRow:
-    """A number on the screen: (value * scale) with so many digits, then the unit."""
+    """A number on the screen: value * scale, rounded to `digits` digits, then the unit."""
 
     key: str
     label: str
