@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from .claims import Claim, Judgement, Paper, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_tokens, using
@@ -61,18 +61,8 @@ def _number(variant: Variant, fact: str) -> int:
     return int(variant.facts[fact])
 
 
-def _ablate(fact: str, other: str) -> Callable[[Experiment], ResultTable]:
-    def take(experiment: Experiment) -> ResultTable:
-        return _ablation(experiment, fact, other)
-
-    return take
-
-
-def _rising(what: str) -> Callable[[ResultTable], Judgement]:
-    def judge(table: ResultTable) -> Judgement:
-        return combine(rises(f"{what} from {table.names[0]} to {table.names[-1]}", table.column(TOKENS)))
-
-    return judge
+def _judge_ablation(table: ResultTable, what: str) -> Judgement:
+    return combine(rises(f"{what} from {table.names[0]} to {table.names[-1]}", table.column(TOKENS)))
 
 
 def _claims() -> tuple[Claim, ...]:
@@ -104,8 +94,8 @@ def _claims() -> tuple[Claim, ...]:
             "layer alone.",
             measured=f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the tapped layers.",
-            take=_ablate("tapped layers", "guesses learnt"),
-            judge=_rising("tapped layers"),
+            take=partial(_ablation, fact="tapped layers", other="guesses learnt"),
+            judge=partial(_judge_ablation, what="tapped layers"),
         ),
         Claim(
             place="Table 2",
@@ -114,8 +104,8 @@ def _claims() -> tuple[Claim, ...]:
             "alone.",
             measured=f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
             rule="Tokens per step rise with the guesses learnt.",
-            take=_ablate("guesses learnt", "tapped layers"),
-            judge=_rising("guesses learnt"),
+            take=partial(_ablation, fact="guesses learnt", other="tapped layers"),
+            judge=partial(_judge_ablation, what="guesses learnt"),
         ),
     )
 
