@@ -6,7 +6,7 @@ and the target's own token go up into the text; from then on they are pieces of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -200,6 +200,17 @@ class StepScene(Scene):
         if self.run.wants_one(self.step):
             why = "only one more token is needed"
         self.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
+
+
+def guesses_with_rows(step: Step, guesses: Iterable[int], room: Room) -> list[int]:
+    """Return the guesses that there are rows for; those that come first are preferred."""
+    ends, chosen = {0}, {0}
+    for node in guesses:
+        above = step.parents[node]
+        if above in chosen and (above in ends or len(ends) < room.rows):
+            ends = (ends - {above}) | {node}
+            chosen.add(node)
+    return sorted(chosen - {0})
 
 
 def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:

@@ -18,7 +18,17 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import GUESSES, Room, StepScene, depths_of, node_name, position_name, rows_of, text_zone
+from ...stage.parts import (
+    GUESSES,
+    Room,
+    StepScene,
+    depths_of,
+    guesses_with_rows,
+    node_name,
+    position_name,
+    rows_of,
+    text_zone,
+)
 from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -179,14 +189,10 @@ def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], p
 
 def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:
     """Return the guesses that there are rows for: the accepted ones, then those with the largest products."""
-    taken, ends, chosen = set(step.path), {0}, {0}
-    depths = depths_of(step.parents)
-    for node in sorted(products, key=lambda node: (node not in taken, -products[node], depths[node], node)):
-        above = step.parents[node]
-        if above in chosen and depths[node] <= room.depth and (above in ends or len(ends) < room.rows):
-            ends = (ends - {above}) | {node}
-            chosen.add(node)
-    return sorted(chosen - {0})
+    taken, depths = set(step.path), depths_of(step.parents)
+    guesses = (node for node in products if depths[node] <= room.depth)
+    best = sorted(guesses, key=lambda node: (node not in taken, -products[node], depths[node], node))
+    return guesses_with_rows(step, best, room)
 
 
 STAGE = StagePicture(base, frame)

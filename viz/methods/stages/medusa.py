@@ -22,7 +22,7 @@ from ...panels import panel_reader
 from ...params import params_reader
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import Room, StepScene, depths_of, position_name, text_zone
+from ...stage.parts import Room, StepScene, depths_of, guesses_with_rows, position_name, text_zone
 from ...stage.scene import COLUMNS, NARROW, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -213,13 +213,8 @@ def _shown_guesses(step: Step, words: Mapping[int, _Word], shown: Mapping[_Word,
     for node, word in words.items():
         if (above := step.parents[node]) in ranks and word in shown:
             ranks[node] = ranks[above] + word.rank
-    ends, chosen = {0}, {0}
-    for node in sorted(ranks, key=lambda node: (node not in taken, ranks[node], depths[node], node)):
-        above = step.parents[node]
-        if above in chosen and (above in ends or len(ends) < room.rows):
-            ends = (ends - {above}) | {node}
-            chosen.add(node)
-    return sorted(chosen - {0})
+    best = sorted(ranks, key=lambda node: (node not in taken, ranks[node], depths[node], node))
+    return guesses_with_rows(step, best, room)
 
 
 STAGE = StagePicture(base, frame)
