@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import http.client
+import json
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +32,13 @@ class Attack:
         if session is not None:
             made.session = session
         return made
+
+    def export(self, file: str, form: str) -> int:
+        """Drop a trace on the page of a new tab and export it; returns the higher status of the two answers."""
+        tab = self.visitor()
+        dropped = tab.call("open_trace", file)
+        run = json.loads(dropped.json().get("lines", "{}").split("\n")[0]).get("run", "")
+        return max(dropped.status, tab.call("run_export", [run, form]).status)
 
     def connect(self) -> socket.socket:
         """Open a connection from the attacker's address, on which anything can be sent."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import socket
 import time
 from collections.abc import Callable
@@ -70,14 +69,7 @@ def trace_bombs(attack: Attack) -> None:
 def largest_files(attack: Attack) -> None:
     """Open and export the largest traces that are read, again and again."""
     file = bombs.of_nodes(256, 256)
-
-    def drop(number: int) -> int:
-        tab = attack.visitor()
-        dropped = tab.call("open_trace", file)
-        run = json.loads(dropped.json().get("lines", "{}").split("\n")[0]).get("run", "")
-        return max(dropped.status, tab.call("run_export", [run, ("html", "perfetto", "csv")[number % 3]]).status)
-
-    attack.many(24, drop, 6)
+    attack.many(24, lambda n: attack.export(file, ("html", "perfetto", "csv")[n % 3]), 6)
 
 
 def unread_races(attack: Attack) -> None:

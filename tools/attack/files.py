@@ -65,15 +65,7 @@ def contradicting_folders(attack: Attack) -> None:
 def half_characters(attack: Attack) -> None:
     """Export traces whose names and texts hold half a character, in every form."""
     file = _trace()
-
-    def drop(number: int) -> int:
-        tab = attack.visitor()
-        dropped = tab.call("open_trace", file)
-        run = json.loads(dropped.json().get("lines", "{}").split("\n")[0]).get("run", "")
-        form = ("html", "csv", "vllm", "perfetto")[number % 4]
-        return max(dropped.status, tab.call("run_export", [run, form]).status)
-
-    attack.many(50, drop, 4)
+    attack.many(50, lambda n: attack.export(file, ("html", "csv", "vllm", "perfetto")[n % 4]), 4)
 
 
 def _trace() -> str:
