@@ -24,7 +24,7 @@ from lab.training.drafter import DrafterLearner, DrafterSettings, parameters
 from lab.training.teacher import TOP, Teacher
 
 from .conftest import CHATS
-from .test_medusa import Kill, MakeBackbone, train, weights_of
+from .test_medusa import MakeBackbone, check_resuming, train
 
 SMALL = DrafterSettings(hidden=32, layers=2, heads=2, intermediate=64, rate=0.01)
 
@@ -120,20 +120,7 @@ def test_a_drafter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, b
 @pytest.mark.slow  # it trains
 def test_a_killed_training_ends_as_an_unbroken_one(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
     """What the model says is not saved: it is read again, to the last bit the same."""
-    unbroken = DrafterLearner(backbone(), SMALL, seed=1)
-    train(unbroken, batch, tmp_path / "unbroken")
-    with pytest.raises(Kill):
-        train(
-            DrafterLearner(backbone(), SMALL, seed=1),
-            batch,
-            tmp_path / "killed",
-            reports=iter([None] * 6),
-            checkpoint_seconds=0.0,
-        )
-    resumed = DrafterLearner(backbone(), SMALL, seed=1)
-    train(resumed, batch, tmp_path / "killed")
-    for one, other in zip(weights_of(unbroken), weights_of(resumed), strict=True):
-        assert torch.equal(one, other)
+    check_resuming(lambda: DrafterLearner(backbone(), SMALL, seed=1), batch, tmp_path, steps=30, killed_after=6)
 
 
 def test_its_embedding_starts_as_the_models_own(backbone: MakeBackbone) -> None:

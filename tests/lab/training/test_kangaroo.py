@@ -19,7 +19,7 @@ from lab.training.batches import Batch
 from lab.training.kangaroo import AdapterSettings, KangarooLearner, usual_exit
 from lab.training.vocabulary import write_vocabulary
 
-from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
+from .test_medusa import MakeBackbone, check_pieces, check_resuming, shaken, train
 
 IDS = torch.tensor([token for token in range(300) if token % 3])
 
@@ -110,30 +110,15 @@ def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, bat
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
-    def learner() -> KangarooLearner:
-        return KangarooLearner(backbone(), AdapterSettings(1), seed=1)
-
-    whole, resumed = learner(), learner()
-    train(whole, batch, tmp_path / "whole", steps=6)
-    with pytest.raises(Kill):
-        train(learner(), batch, tmp_path / "killed", steps=6, reports=iter([None] * 2), checkpoint_seconds=0.0)
-    train(resumed, batch, tmp_path / "killed", steps=6)
-    assert all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(resumed), strict=True))
+    check_resuming(
+        lambda: KangarooLearner(backbone(), AdapterSettings(1), seed=1), batch, tmp_path, steps=6, killed_after=2
+    )
 
 
 def test_pieces_small_enough_for_the_memory_change_nothing(
     backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gradients = list[list[Tensor]]()
-    for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
-        monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
-        learner = KangarooLearner(backbone(), AdapterSettings(1), seed=1)
-        shaken(learner)
-        for part in batch.parts(at_once):
-            learner.learn(part, batch.counts(1), 0.0)
-        gradients.append([w.grad for w in learner.groups["adapter"].weights.values() if w.grad is not None])
-    assert len(gradients[0]) == 6
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+    check_pieces(lambda: KangarooLearner(backbone(), AdapterSettings(1), seed=1), batch, "adapter", 6, monkeypatch)
 
 
 def test_the_exit_is_where_the_paper_has_it() -> None:

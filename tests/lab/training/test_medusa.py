@@ -215,6 +215,30 @@ def weights_of(learner: Any) -> list[Tensor]:
     return [w.detach().clone() for group in learner.groups.values() for w in group.weights.values()]
 
 
+def check_resuming(make: Callable[[], Any], batch: Batch, folder: Path, steps: int, killed_after: int) -> None:
+    """Assert that a training that is killed and resumed ends with the weights of an unbroken one."""
+    whole, resumed = make(), make()
+    train(whole, batch, folder / "whole", steps)
+    with pytest.raises(Kill):
+        train(make(), batch, folder / "killed", steps, reports=iter([None] * killed_after), checkpoint_seconds=0.0)
+    train(resumed, batch, folder / "killed", steps)
+    assert all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(resumed), strict=True))
+
+
+def check_pieces(make: Callable[[], Any], batch: Batch, group: str, count: int, patch: pytest.MonkeyPatch) -> None:
+    """Assert that a drafter's gradients are the same whether it learns all at once or in small pieces."""
+    gradients = list[list[Tensor]]()
+    for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
+        patch.setattr("lab.training.drafted._LOGITS", logits)
+        learner = make()
+        shaken(learner)
+        for part in batch.parts(at_once):
+            learner.learn(part, batch.counts(learner.distances), 0.0)
+        gradients.append([w.grad for w in learner.groups[group].weights.values() if w.grad is not None])
+    assert len(gradients[0]) == count
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+
+
 @slow  # it trains
 @pytest.mark.parametrize("joint", [None, JOINT])
 def test_a_killed_training_goes_on_to_the_same_weights(
