@@ -4,7 +4,7 @@ import { modelName } from "../../player/text/words.js";
 
 /** @import { Counted, Curve, PassCost } from "./types.d.ts" */
 
-export const CHEAP = 1.2; // passes over one token: a pass that costs no more than this is called cheap
+const CHEAP = 1.2; // passes over one token: a pass that costs no more than this is called cheap
 
 /**
  * @param {Curve} curve

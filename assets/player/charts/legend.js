@@ -122,7 +122,7 @@ const SYMBOLS = {
  * @param {string} name
  * @param {string} paint
  */
-export const markerIcon = (name, paint) => {
+const markerIcon = (name, paint) => {
   const shape = name.replace(/-open(-dot)?$/, "");
   const open = name.includes("-open") || shape === "x" || shape === "hash";
   const mark = svg("svg", { viewBox: "0 0 12 12", class: "ss-symbol", "aria-hidden": "true" },

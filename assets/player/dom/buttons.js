@@ -27,7 +27,7 @@ const ICONS = {
 const SOLID = new Set(["first", "back", "play", "forward", "last", "live", "more"]);
 
 /** @param {IconName} name */
-export const drawIcon = (name) =>
+const drawIcon = (name) =>
   svg("svg", {
     viewBox: "0 0 20 20", class: SOLID.has(name) ? "ss-icon ss-solid" : "ss-icon", "aria-hidden": "true",
   }, svg("path", { d: ICONS[name] }));

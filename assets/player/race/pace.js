@@ -98,7 +98,7 @@ export const clockOf = (pace, plain, drafts = true) => {
  * Return what a pass lasts where all cost the same: as long as the plain one's step did on average.
  * @param {Timed[]} plain
  */
-export const passMs = (plain) => meanStep(plain) || 1;
+const passMs = (plain) => meanStep(plain) || 1;
 
 /**
  * Return by what factor a short race is slowed, so that it lasts about six seconds; 1 for a long one.

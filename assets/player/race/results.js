@@ -34,7 +34,7 @@ export const drawResults = (race) => {
  * Compare lossless greedy runs that ended: they must have written the same tokens.
  * @param {Lane[]} lanes
  */
-export const compareLanes = (lanes) => {
+const compareLanes = (lanes) => {
   const whole = lanes.filter((lane) => lane.whole);
   const bound = whole.filter((lane) => lane.record.head.header.lossless && greedy(lane));
   if (lanes.some((lane) => !greedy(lane))) {

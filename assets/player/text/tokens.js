@@ -24,7 +24,7 @@ export const isBytes = (raw) => BYTES.test(raw);
  * @param {RunRecord} record
  * @param {number} id
  */
-export const tokenText = (record, id) => {
+const tokenText = (record, id) => {
   const raw = record.raw(id);
   const plain = raw.replace(/[\n\t]/g, "");
   if (raw === "") return "∅";
