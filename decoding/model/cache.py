@@ -17,7 +17,6 @@ import torch
 
 from ..errors import ModelError
 from . import quiet
-from .upload import upload
 
 Views = tuple[torch.Tensor, ...]  # key and value of layer 0, key and value of layer 1, ...: (1, kv_heads, P, D) each
 
@@ -84,17 +83,25 @@ class Cache:
 
         Rows ascend, and the i-th of them is at least row i, so reading all of them before writing any is enough.
         """
-        kept = 0
-        while kept < len(rows) and rows[kept] == kept:
-            kept += 1
+        kept = next((place for place, row in enumerate(rows) if row != place), len(rows))
         if kept < len(rows):
-            old = [(self.length + row) % self.slots for row in rows[kept:]]
-            new = [(self.length + row) % self.slots for row in range(kept, len(rows))]
-            source, target = upload(torch.tensor([old, new]), self.data.device).unbind(0)
-            with torch.inference_mode():
-                self._flat.index_copy_(1, target, self._flat.index_select(1, source))
+            self._move_down(rows, kept)
         self.length += len(rows)
         self._longest = max(self._longest, self.length)
+
+    def _move_down(self, rows: Sequence[int], kept: int) -> None:
+        """Move all rows of a path but the first `kept`, which are in place: runs of neighbours as they are."""
+        runs = [[rows[kept], rows[kept] + 1]]  # begin and end
+        for row in rows[kept + 1 :]:
+            if row == runs[-1][1]:
+                runs[-1][1] += 1
+            else:
+                runs.append([row, row + 1])
+        begin, end = self.length + kept, self.length + len(rows)
+        overlaps = rows[kept] < len(rows)
+        with torch.inference_mode():
+            moved = [self._flat[:, self.slots_of(self.length + first, self.length + stop)] for first, stop in runs]
+            self._flat[:, self.slots_of(begin, end)] = torch.cat(moved, 1) if overlaps or len(runs) > 1 else moved[0]
 
     def holds(self, length: int) -> bool:
         """Return whether the text can go on after its first `length` tokens; a ring may have overwritten some."""
