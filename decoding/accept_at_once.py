@@ -34,6 +34,8 @@ _Test = tuple[int, int, torch.Tensor]  # a sampled guess, the node at which it i
 class Judge:
     """What the host asks about a step's logits, and how it decides by the answers."""
 
+    kept: Outputs = ()
+
     def __init__(
         self,
         proposal: Proposal,
@@ -50,16 +52,16 @@ class Judge:
         roles = proposal.roles if isinstance(proposal, Draft) else ()
         self.guesses: Sequence[bool] = [role is Role.VERIFY for role in roles]
         self._tests = [] if greedy or rule.typical is not None else _tests(proposal)
-        at = proposal.fixed if isinstance(proposal, QueuedDraft) else None
-        self.fixed = at is not None
+        queued, at = isinstance(proposal, QueuedDraft), proposal.fixed
+        self.fixed = queued and at is not None
         drafted = proposal.numbers if isinstance(proposal, QueuedDraft) else ()
         # The numbers of a draft that the device was still writing are fetched with the pass's, or beside them.
         self._inside = drafted if self.fixed else ()
         self._beside = drafted[len(self._inside) :]
-        recordable = (guess is None or guess_key is not None) and (self.fixed or not self._tests)
+        recordable = (guess is None or guess_key is not None) and (at is not None or not self._tests)
         asked = None if greedy else (replace(rule.sampling, seed=0), rule.typical)
-        size = len(proposal.parents) if self._tests else None
-        self.key: Hashable = (asked, size, guess_key, count, at) if recordable else None
+        tested = tuple((guess, node) for turn in self._tests for guess, node, _ in turn)
+        self.key: Hashable = (asked, tested, guess_key, count, at) if recordable else None
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer | Uploaded) -> Outputs:
         """Compute all of it on the device; `logits` are (T, V), and `hidden` (T, H)."""
@@ -124,11 +126,6 @@ class Judge:
         """Return the token that follows the root of a draft without guesses, while only the device knows it."""
         before = 0 if self._rule.sampling.greedy else sum(judged.sizes[:2])
         return judged.flat[before : before + 1].long()
-
-    def likeliest(self, judged: Judged) -> list[int]:
-        """Fetch the likeliest token at every node."""
-        size, (ids, faults, *_) = len(self._proposal.parents), judged.split(*fetch(judged.flat))
-        return checked(ids[:size], faults[:size])
 
     def decide_by(self, fetched: Sequence[Sequence[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
         """Decide by the numbers, of which there may be more rows than there are nodes."""

@@ -68,7 +68,7 @@ class Sampler:
     """Turns logits of one run into distributions, by its settings and the tokens of its text."""
 
     def __init__(self, sampling: Sampling, vocabulary: int, device: torch.device, text: Iterable[int]) -> None:
-        self.sampling = sampling
+        self.sampling, self.device = sampling, device
         self.draws = Draws(sampling.seed)
         self.penalises = sampling.repetition_penalty != 1.0  # whether the logits of the text's tokens are changed
         self._seen = torch.zeros(vocabulary if self.penalises else 0, dtype=torch.bool, device=device)

@@ -5,7 +5,7 @@ The attention mask of every step of every method is the ancestor closure compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
@@ -131,6 +131,7 @@ class Builder:
             parent = node
         return parent
 
-    def draft(self, q: tuple[torch.Tensor | None, ...] | None = None) -> Draft:
-        """Return the finished draft; `q` is as in `Draft`."""
-        return Draft(tuple(self._tokens), tuple(self._parents), tuple(self._roles), tuple(self._sources), q)
+    def draft(self, q: tuple[torch.Tensor | None, ...] | None = None, fixed: Hashable = None) -> Draft:
+        """Return the finished draft; `q` and `fixed` are as in `Draft`."""
+        tokens, parents = tuple(self._tokens), tuple(self._parents)
+        return Draft(tokens, parents, tuple(self._roles), tuple(self._sources), q, fixed=fixed)

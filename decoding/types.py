@@ -6,7 +6,7 @@ interface between the engine and any screen, test, file or script.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -54,6 +54,8 @@ class Draft:
     q: tuple[torch.Tensor | None, ...] | None = None
     # A layer, and the hidden states (T, H) with which the nodes enter it: the layers before it have run already.
     entry: tuple[int, torch.Tensor] | None = None
+    # Equal where every node's q is at the same address of the target's device; None: the addresses change.
+    fixed: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)

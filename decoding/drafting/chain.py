@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class Chain:
     tokens: list[int] = field(default_factory=list)
     q: list[torch.Tensor | None] = field(default_factory=list)  # (V,) each, as in `Draft`
     confidence: list[float] = field(default_factory=list)  # the drafter's largest probability, where it is asked for
+    fixed: Hashable = None  # as in `Draft`
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -50,7 +51,7 @@ class Chain:
 
     def draft(self, tree: Builder) -> Draft:
         """Finish the draft of a tree that began as this chain's; what hangs below the chain is a point mass."""
-        return tree.draft(q=(None, *self.q, *[None] * (len(tree) - 1 - len(self))))
+        return tree.draft((None, *self.q, *[None] * (len(tree) - 1 - len(self))), self.fixed)
 
 
 class OpenChain(ABC):

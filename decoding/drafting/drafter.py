@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .. import accept
-from ..accept_at_once import Judge
-from ..model.captured import PassSpec
+from ..model.captured import PassSpec, filled
 from ..model.decoder_session import DecoderSession
 from ..model.download import fetch, waits
 from ..model.session import JudgingSession
@@ -26,11 +25,13 @@ from ..sampling import draw, drawn_rows
 from ..tree import Builder, depths
 from ..types import Draft
 from .chain import Chain
+from .node_choices import NodeChoices
 from .text_so_far import TextSoFar
 from .window import Window, before_end
 from .writer import CPU, Reads, Recordable, Writer
 
 if TYPE_CHECKING:
+    from ..model.captured import Judged
     from ..model.draft_vocabulary import DraftVocabulary
     from ..model.graphs import Outputs
     from ..model.replays import Replays
@@ -126,23 +127,24 @@ class Drafter(Writer):
             draft = self._tree(root, window, guesses(root), count - len(chain) - 1)
             unasked = window.unasked(draft) if window else ()
             asked = [node for node in range(len(draft.tokens)) if node not in unasked]
-            rule = accept.AcceptanceRule(self.sampler.sampling, self.sampler.draws, 0)
-            judge = Judge(draft, rule) if self._judges else None
-            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked, judge)
+            room = max(0, self.session.largest_step - len(draft.tokens))
+            choices = NodeChoices(self, draft, len(missing)) if self._judges and len(missing) <= room else None
+            reading = self._read(missing, draft, room, asked, choices)
             if reading is None:
                 break
-            logits = reading.logits
-            if judge is not None and reading.judged is not None:
-                best = self._tokens(judge.likeliest(reading.judged))
-                answers: Mapping[int, int] = {node: best[node] for node in asked}
-                choose = accept.greedy(answers)
+            answers: Sequence[int] | Mapping[int, int]
+            if choices is not None and reading.judged is not None:
+                answers, choose = self._choices_made(choices, reading.judged, chain)
             else:
+                logits = reading.logits
                 if not self.sampler.plain:
                     logits = self.sampler.penalise_tree(self.widen(logits), draft, chain.tokens, asked)
                 answers, choose = self._choices(draft, asked, logits, window is not None, chain)
             path, written = accept.walk(draft, choose)
             self._reader.commit(path)
             chain.tokens.extend(written)
+            if choices is not None:
+                self._gather(chain, len(written), count)
             passes.append(len(written))
             if window:
                 new = window.answers(answers)
@@ -155,8 +157,8 @@ class Drafter(Writer):
 
     @property
     def _judges(self) -> bool:
-        """Whether a pass needs to return nothing but its likeliest tokens."""
-        if not self.queues or not self.sampler.plain or self.detailed:
+        """Whether a pass needs to return nothing but its choices."""
+        if not self.queues or self.sampler.penalises or self.detailed:
             return False
         return isinstance(self.session, JudgingSession) and self.session.judges
 
@@ -170,12 +172,12 @@ class Drafter(Writer):
         draft: Draft,
         room: int,
         asked: Sequence[int] | None = None,
-        judge: Judge | None = None,
+        judge: NodeChoices | None = None,
     ) -> Reading | None:
         """Read what the session lacks, then a tree; None if the run was interrupted, even before the tree."""
         if self.interrupted():
             return None
-        return self._reader.read(missing, draft, room, self.interrupted, asked, None if missing else judge)
+        return self._reader.read(missing, draft, room, self.interrupted, asked, judge)
 
     def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
         """Return what the session lacks of the text and the tokens written after it: all but the last, and the last."""
@@ -227,6 +229,31 @@ class Drafter(Writer):
             return drawn[row[node]] if drawn else draw(q, uniform)
 
         return best, choose
+
+    def _choices_made(self, choices: NodeChoices, judged: Judged, chain: Chain) -> tuple[Sequence[int], accept.Choose]:
+        """Return the same of a pass that has chosen at every node."""
+        best, drawn = choices.fetch(judged)
+        if not drawn:
+            best = self._tokens(best)
+            return best, accept.greedy(best)
+        q = choices.q(judged)
+
+        def choose(node: int, depth: int, children: Sequence[int]) -> int:
+            self.sampler.draws.skip(1)
+            chain.q.append(q[node])
+            return drawn[node]
+
+        return best, choose
+
+    def _gather(self, chain: Chain, fresh: int, longest: int) -> None:
+        """Copy q of the newest tokens to where q of a chain of so many is in every step."""
+        rows = [row for row in chain.q[-fresh:] if row is not None]
+        if not rows or self.outbox is None:
+            return
+        room = self.outbox.room("q", rows[0].expand(filled(longest) or longest, -1))
+        chain.q[-fresh:] = torch.stack(rows, out=room[len(chain) - fresh : len(chain)]).unbind(0)
+        if self.device == self.sampler.device:
+            chain.fixed = self.outbox, room.shape, room.dtype
 
     def _likeliest(self, logits: torch.Tensor) -> list[int]:
         """Return the likeliest tokens; in plain sampling the logits are over the drafter's vocabulary only."""

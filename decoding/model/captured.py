@@ -68,6 +68,7 @@ class PassJudge(Protocol):
     uniforms: Sequence[float]  # numbers of the seed, by depth
     guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not needed
     fixed: bool  # whether what is read of a draft on the device is at the same addresses for the same key
+    kept: Outputs  # computed with the numbers, for others on the device
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer) -> Outputs:
         """Compute the numbers."""
@@ -81,6 +82,7 @@ class Judged:
     states: Outputs  # as of any pass
     flat: torch.Tensor  # (N,) all numbers, in float64
     sizes: Sequence[int]  # how many each of them is
+    kept: Outputs = ()  # as in `PassJudge`
 
     def split(self, numbers: list[float]) -> list[list[float]]:
         """Split the numbers, once they have been fetched, into those that the judge returned."""
@@ -197,8 +199,11 @@ class _RecordedPass:
         numbers = judge.numbers(logits, final, self.buffer)
         flat = torch.cat([each.reshape(-1).double() for each in numbers])
         if self.judged is None:
-            self.judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers])
+            kept = tuple(map(torch.empty_like, judge.kept))
+            self.judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers], kept)
         self.judged.flat.copy_(flat)
+        for memory, fresh in zip(self.judged.kept, judge.kept, strict=True):
+            memory.copy_(fresh)
 
     def _take(self, step: PassRows) -> None:
         self.buffer.take(step)

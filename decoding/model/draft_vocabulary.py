@@ -36,6 +36,6 @@ class DraftVocabulary:
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Return logits of the whole vocabulary, in which every other token is impossible."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
-        for piece in torch.split(wide.view(-1), quiet.MOST):
+        for piece in torch.split(wide.view(-1), quiet.MOST) if wide.device.type == "cpu" else (wide,):
             piece.fill_(-torch.inf)
         return wide.index_copy_(-1, self.ids, logits)

@@ -27,7 +27,7 @@ class Outbox:
     def __init__(self) -> None:
         self._rooms = dict[Hashable, torch.Tensor]()
 
-    def room(self, place: int, like: torch.Tensor) -> torch.Tensor:
+    def room(self, place: Hashable, like: torch.Tensor) -> torch.Tensor:
         """Return the memory for an output."""
         key = place, like.shape, like.dtype
         if key not in self._rooms:

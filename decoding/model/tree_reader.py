@@ -36,15 +36,15 @@ class TreeReader:
         """Read the missing tokens before a tree, then the tree; answer for its nodes, or for `only` some.
 
         The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. `judge`
-        is for sessions that can run one. None, with the rest still missing, if the run was interrupted between two
-        passes.
+        is for sessions that can run one, and judges all rows of that pass. None, with the rest still missing, if the
+        run was interrupted between two passes.
         """
         pending = self._pending = catch_up(self._session, missing, room, self._chunk, interrupted, self._progress)
         if len(pending) > room or (len(pending) < len(missing) and interrupted()):
             return None
         tokens: Tokens = draft.ids if isinstance(draft, QueuedDraft) else draft.tokens
+        more: dict[str, Any] = {} if judge is None else {"judge": judge}
         if not pending:
-            more: dict[str, Any] = {} if judge is None else {"judge": judge}
             if draft.entry is not None and not isinstance(draft.parents, QueuedTree):
                 # Checking that the session has all methods of the protocol would cost a tenth of a toy's step.
                 return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry, **more)
@@ -55,7 +55,7 @@ class TreeReader:
             together = [*pending, *tokens]
         before = len(pending)
         rows = None if only is None else [before + node for node in only]
-        return self._session.read(together, put_after_chain(before, draft.parents), before, rows)
+        return self._session.read(together, put_after_chain(before, draft.parents), before, rows, **more)
 
     def commit(self, nodes: Sequence[int]) -> None:
         """Store the tokens that were pending, and then these nodes of the tree: a path from its root."""
