@@ -39,6 +39,7 @@ class Lessons:
             {
                 "id": lesson.id,
                 "title": lesson.title,
+                "topic": lesson.topic,
                 "minutes": lesson.minutes,
                 "follow": lesson.follow,
                 "needs": list(lesson.needs),

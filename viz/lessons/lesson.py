@@ -128,7 +128,8 @@ class Lesson:
     path: Path
     id: str
     number: int  # in the order in which lessons are taught
-    title: str
+    title: str  # a question
+    topic: str  # the method, or what the lesson is about, by its name
     minutes: int
     follow: str  # what the reader keeps an eye on throughout
     needs: tuple[str, ...]

@@ -27,7 +27,7 @@ from .lesson import (
 PHASES_BY_LETTER = {"p": "propose", "v": "verify", "w": "answers", "a": "accept", "c": "commit"}
 PIECES = ("guess", "cell", "row", "token")
 FRAMES = ("text", "guesses", "window", "pool", "heads", "target")
-_FRONT = ("id", "number", "title", "needs", "minutes", "object", "runs")
+_FRONT = ("id", "number", "title", "topic", "needs", "minutes", "object", "runs")
 _MOST_BYTES, _MOST_LINES = 64_000, 600
 _HEADING = re.compile(r"## (.+?) \{#([a-z][a-z0-9-]{0,31})\}")
 _DIRECTIVE = re.compile(r"@([a-z]+)(?: +(.*))?")
@@ -86,6 +86,7 @@ class _LessonReader:
             fields["id"].words,
             number,
             fields["title"].words,
+            fields["topic"].words,
             minutes,
             fields["object"].words,
             tuple(fields["needs"].words.split()),

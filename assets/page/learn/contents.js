@@ -6,15 +6,16 @@ import { el } from "../../player/dom/elements.js";
 /** @param {Learn} learn */
 export const contents = (learn) => {
   const { lessons, score } = learn;
-  const titles = new Map(lessons.map(({ id, title }) => [id, title]));
-  const cards = lessons.map(({ id, title, minutes, needs, questions }, i) => {
+  const numbers = new Map(lessons.map(({ id }, i) => [id, i + 1]));
+  const cards = lessons.map(({ id, title, topic, minutes, needs, questions }, i) => {
     const { answered, right } = score.of(id);
     const done = answered ? `${right} of ${questions} predicted` : `${questions} questions`;
-    const first = needs.filter((each) => titles.has(each)).map((each) => `“${titles.get(each)}”`);
+    const before = needs.map((each) => numbers.get(each)).filter(Boolean);
+    const after = before.length > 0 ? `, after lesson${before.length > 1 ? "s" : ""} ${before.join(" and ")}` : "";
     return el("li", {}, el("button", { type: "button", class: "app-learn-lesson", onclick: () => learn.open(id) },
       el("span", { class: "app-learn-number" }, String(i + 1)), el("strong", {}, title),
-      el("span", { class: "app-learn-facts" }, `${minutes} minutes, ${done}`),
-      first.length > 0 && el("span", { class: "app-learn-needs" }, `After ${first.join(" and ")}`)));
+      el("span", {}, topic),
+      el("span", { class: "app-learn-facts" }, `${minutes} minutes, ${done}${after}`)));
   });
   const forget = el("button", { type: "button", class: "app-button app-quiet", hidden: !score.any, onclick: () => {
     score.forget();

@@ -69,6 +69,7 @@ export interface LessonScreen {
 export interface LessonFacts {
   id: string;
   title: string;
+  topic: string;
   minutes: number;
   follow: string;
   needs: string[];

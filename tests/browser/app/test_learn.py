@@ -105,7 +105,8 @@ def test_a_lesson_is_walked_by_the_keyboard_alone(new_page: NewPage, served: Ser
     page.wait_for_selector(".app-learn-lessons")
     assert "0 of 6 predicted" in page.inner_text(".app-learn-lessons")
     page.click("text=Forget my answers")
-    assert "6 questions" in page.inner_text(".app-learn-lessons")
+    lessons = page.inner_text(".app-learn-lessons")
+    assert "6 questions" in lessons and "Lookahead decoding\n12 minutes, 8 questions, after lesson 4" in lessons
 
 
 def test_a_guess_is_pressed_on_the_stage_itself(new_page: NewPage, served: Served) -> None:
