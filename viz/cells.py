@@ -7,6 +7,7 @@ a value for each of its places; the page's player draws it itself, and `as_trace
 "x", "y"     the places; "yaxis": the axis of y, where it is not the figure's first
 "nodes"      the node that each square shows; -1: none
 "size"       pixels of a square or sign
+"span"       columns and rows that each square fills instead, for longer texts
 "opacity"    of the squares: one for all, or one for each
 "colour"     of all squares or signs; squares without it have the colours of their fates
 "fate"       the fate of each square, by its code
@@ -52,7 +53,8 @@ LETTERS = 12  # pixels of all words in figures: at the least what is read on a p
 LIFT = 0.42  # rows from the middle of a cell to the sign on its upper edge
 PITCH = 36  # pixels from one cell to the next that they need side by side
 DOWN = 31  # the same from one row to the next
-WIDE, WIDE_CUT = 42, 6  # the same where there are fewer cells
+WIDE, WIDE_CUT = 54, 6  # pixels of a column of wide cells, and characters of a token in one
+SPAN = (0.92, 0.9)  # columns and rows of a wide cell: at least 49 pixels, the width of six characters of most tokens
 _WRAPPED = 29  # bytes around a packed array
 _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": LETTERS, "color": "$text"}
 
@@ -80,9 +82,12 @@ def texts(given: Sequence[int], cut: int = CUT) -> Encoded:
     return {**tokens(given), "cut": cut}
 
 
-def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> CellLayer:
+def squares(
+    colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35, wide: bool = False
+) -> CellLayer:
     """Return squares with a token in each, of one colour or, without it, of the colours of their fates."""
-    look: CellLayer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
+    look: CellLayer = {"layer": "squares", "x": [], "y": [], "opacity": opacity}
+    look |= {"span": SPAN} if wide else {"size": size}
     look |= {} if colour is None else {"colour": colour}
     return look | {"font": LETTERS, "ink": "$text"} if text else look
 
@@ -129,15 +134,28 @@ def as_trace(layer: CellLayer, fills: Sequence[str]) -> PlotTrace:
     if "font" in layer:
         position = "middle center" if kind == "squares" else f"middle {layer['side']}"
         trace |= {"textposition": position, "textfont": {"size": layer["font"], "color": layer["ink"]}}
+    if "span" in layer:
+        return trace | _bars(layer, fills)
     if kind == "squares":
         mode = "markers+text" if "font" in layer else "markers"
-        return points(mode) | trace | {"hoverinfo": "none", "marker": _square(layer, fills)}
+        marker = {"symbol": "square", "size": layer["size"]} | _fill(layer, fills)
+        return points(mode) | trace | {"hoverinfo": "none", "marker": marker}
     return points("text") | trace if kind == "labels" else points("markers") | trace | {"marker": _sign(layer)}
 
 
-def _square(layer: CellLayer, fills: Sequence[str]) -> dict[str, Any]:
-    """Return the marker of squares: of fates, one flat band of the colour scale for each code."""
-    look = {"symbol": "square", "size": layer["size"], "opacity": layer["opacity"], "line": {"width": 0}}
+def _bars(layer: CellLayer, fills: Sequence[str]) -> PlotTrace:
+    """Return wide cells as bars: plotly's markers are as high as they are wide."""
+    columns, rows = layer["span"]
+    base, across = [x - columns / 2 for x in layer["x"]], [columns for _ in layer["x"]]
+    where = {"type": "bar", "orientation": "h", "base": base, "x": across, "width": rows, "offset": -rows / 2}
+    words = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
+    fill = {"marker": _fill(layer, fills), "hoverinfo": "none"}
+    return where | words | fill | {"showlegend": False, "cliponaxis": False}
+
+
+def _fill(layer: CellLayer, fills: Sequence[str]) -> dict[str, Any]:
+    """Return how squares are filled: of fates, with one flat band of the colour scale for each code."""
+    look = {"opacity": layer["opacity"], "line": {"width": 0}}
     if "colour" in layer:
         return look | {"color": layer["colour"]}
     scale = [[(code + end) / FATE_COUNT, fill] for code, fill in enumerate(fills) for end in (0, 1)]

@@ -34,12 +34,28 @@ CUT = """(() => { const plot = player.cards.cards.get(given).plot, whole = plot.
   return [out.map((part) => part.textContent || part.parentNode.className.baseVal),
     Math.max(0, plot.view.base.least - whole.width)]; })()"""
 
+# Tokens in wide cells that are wider than their cells.
+SPILT = """(() => { const { cells } = player.cards.cards.get("pool").plot;
+  let word = 0;
+  return cells.drawn.flatMap(([, layer]) => [...layer.text ?? []].flatMap((text) => {
+    const node = text && cells.words.children[word++];
+    const spilt = node && layer.span && node.getComputedTextLength() > 2 * cells.halves(layer)[0];
+    return spilt ? [node.textContent] : []; })); })()"""
+
 
 def opened(show: Show, run: str, view: str, step: int, **size: int) -> Shown:
     shown = show(recorded(run), step=step, **size)
     shown.do(f"player.cards.goto('{view}')")
     shown.wait(f"player.cards.cards.get('{view}').content.drawn !== null")
     return shown
+
+
+@pytest.mark.parametrize("run", choose(("prompt-lookup-defaults", "ngrammys-defaults"), {"prompt-lookup-defaults"}))
+def test_tokens_fit_into_their_cells_on_a_phone(show: Show, run: str) -> None:
+    """Words that spilt over their squares ran into those beside them."""
+    shown = opened(show, run, "pool", 6, width=390, height=844)
+    assert len(shown.run('[...document.querySelectorAll("[data-view=pool] .ss-cell-words text")]')) > 20
+    assert shown.run(SPILT) == []
 
 
 @slow  # some seconds in a browser
@@ -64,10 +80,10 @@ def test_a_board_fills_the_full_screen_as_a_whole(show: Show, board: tuple[str, 
     run, view, step = board
     shown = opened(show, run, view, step, width=1440, height=900)
     plot = f"player.cards.cards.get('{view}').plot"
-    before = shown.run(f"[{plot}.height(), {plot}.cells.drawn[0][1].size]")
+    before = shown.run(f"[{plot}.height(), 2 * {plot}.cells.halves({plot}.cells.drawn[0][1])[1]]")
     shown.page.click(f"[data-view={view}] button[aria-label*='on the full screen']")
     shown.wait(f"{plot}.box.closest('.ss-filled') && {plot}.gd._fullLayout.height > {before[0]} * 1.05")
-    after = shown.run(f"[{plot}.gd._fullLayout.height, {plot}.cells.drawn[0][1].size]")
+    after = shown.run(f"[{plot}.gd._fullLayout.height, 2 * {plot}.cells.halves({plot}.cells.drawn[0][1])[1]]")
     assert after[0] / before[0] == pytest.approx(after[1] / before[1], rel=0.02) and after[1] > before[1]
     assert shown.run(CUT, view)[0] == []
     card = "player.root.querySelector('.ss-filled')"

@@ -1,7 +1,7 @@
 // Layers of cells: which the page draws itself, and what they are to plotly.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asTrace, drawnHere, nodesOf, placeholders, sizeOf, symbolOf } from "../../assets/player/charts/layers.js";
+import { asTrace, drawnHere, halvesOf, nodesOf, placeholders, symbolOf } from "../../assets/player/charts/layers.js";
 
 const squares = { layer: "squares", x: [0], y: [1], size: 20, opacity: 0.3, fate: [1], text: ["a"], font: 9, ink: "red" };
 const signs = { layer: "signs", x: [0], y: [1], yaxis: "y3", size: 6, colour: "black", stroke: 2 };
@@ -53,5 +53,14 @@ test("plotly gets labels as text and signs as markers, on the axis of the layer"
 
 test("nodes and sizes are read off either kind of part", () => {
   assert.deepEqual([nodesOf({ ...squares, nodes: [5] }), nodesOf(bars)], [[5], [4]]);
-  assert.deepEqual([sizeOf(squares, 0), sizeOf(bars, 1), sizeOf({ x: [] }, 0)], [20, 8, undefined]);
+  const axes = [{ d2p: (x) => 40 * x }, { d2p: (y) => 100 - 30 * y }];
+  const parts = [squares, bars, { x: [] }, { ...squares, span: [0.9, 0.8] }];
+  assert.deepEqual(parts.map((part) => halvesOf(part, 1, axes)), [[10, 10], [4, 4], [4, 4], [18, 12]]);
+});
+
+test("plotly gets wide cells as bars around their places", () => {
+  const wide = asTrace({ ...squares, x: [2, 3], span: [0.5, 0.75], nodes: [3, 4] }, ["white", "green"]);
+  assert.deepEqual([wide.type, wide.orientation, wide.base, wide.x], ["bar", "h", [1.75, 2.75], [0.5, 0.5]]);
+  assert.deepEqual([wide.y, wide.width, wide.offset, wide.customdata], [[1], 0.75, -0.375, [3, 4]]);
+  assert.deepEqual([wide.mode, wide.marker.symbol, wide.marker.color, wide.marker.cmax], [undefined, undefined, [1], 1.5]);
 });

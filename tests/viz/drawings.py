@@ -37,7 +37,9 @@ def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:
 def cells(trace: dict[str, Any]) -> list[tuple[float, float, int]]:
     """Column, row and token of every point of a trace."""
     size = min(len(trace["x"]), len(trace["y"]))
-    points = zip(trace["x"], trace["y"], trace.get("text", ())[:size], strict=False)
+    bases = trace.get("base")  # of bars, which are wide cells
+    xs = trace["x"] if bases is None else [round(x + w / 2, 6) for x, w in zip(bases, trace["x"], strict=True)]
+    points = zip(xs, trace["y"], trace.get("text", ())[:size], strict=False)
     return [(x, y, int(text[1:])) for x, y, text in points if text]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from viz.boards.board import GAINED, OUTCOMES, SIGNED
-from viz.cells import SYMBOLS, Sign, as_trace, labels, named_signs, packed, signs, squares
+from viz.cells import SPAN, SYMBOLS, Sign, as_trace, labels, named_signs, packed, signs, squares
 from viz.palette import MEANINGS, Fate
 from viz.stream.encode import unpack
 
@@ -30,6 +30,15 @@ def test_squares_of_fates_are_bands_of_one_colour() -> None:
 def test_squares_of_one_colour_need_no_fates() -> None:
     trace = as_trace(squares("$root", text=False, opacity=0.2) | {"x": [0], "y": [0], "text": ["a"]}, FILLS)
     assert trace["mode"] == "markers" and trace["marker"]["color"] == "$root" and "colorscale" not in trace["marker"]
+
+
+def test_wide_cells_are_bars_around_their_places() -> None:
+    trace = as_trace(squares(wide=True) | {"x": [0, 3], "y": [1, 2], "fate": [0, 9], "text": ["a", "b"]}, FILLS)
+    columns, rows = SPAN
+    assert (trace["type"], trace["orientation"]) == ("bar", "h") and "mode" not in trace
+    assert (trace["base"], trace["x"]) == ([-columns / 2, 3 - columns / 2], [columns, columns])
+    assert (trace["y"], trace["width"], trace["offset"]) == ([1, 2], rows, -rows / 2)
+    assert trace["marker"]["color"] == [0, 9] and not {"symbol", "size"} & trace["marker"].keys()
 
 
 def test_signs_are_named_or_counted() -> None:

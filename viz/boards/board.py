@@ -61,7 +61,8 @@ def shown_of(shown: int, number: int) -> str:
 
 def base(left: float, right: float, rows: float, label: str) -> Figure:
     """Return a board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
-    data = [*Board.layers(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
+    layers = Board.layers(wide=True)
+    data = [*layers, points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
     height = round(DOWN * (rows - _ABOVE)) + 16
     yaxis = axis(_ABOVE, rows, down=True)
     figure = layout(height, axis(left, right), yaxis, yaxis3=lifted(yaxis))
@@ -82,13 +83,13 @@ class Board:
         self._marks: list[tuple[Sign, float, float]] = []
 
     @staticmethod
-    def layers() -> list[CellLayer]:
-        """Return the layers without their places."""
+    def layers(*, wide: bool = False) -> list[CellLayer]:
+        """Return the layers without their places; wide cells need a row for each step of the axis of y."""
         return [
-            squares(),
+            squares(wide=wide),
             signs(lifted=True),
-            squares(opacity=0.22),
-            squares(opacity=0.3),
+            squares(opacity=0.22, wide=wide),
+            squares(opacity=0.3, wide=wide),
             labels("left"),
             labels("right", "$text"),
             named_signs(9),

@@ -50,7 +50,8 @@ def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Fi
     """Return the figure without a step, for `rows` n-grams of `n` tokens after their key; what was learned
     begins in the column `right`.
     """
-    data = [*Board.layers(), points("lines"), points("lines"), named_signs(8), line("$muted"), points("markers+text")]
+    layers = Board.layers(wide=True)
+    data = [*layers, points("lines"), points("lines"), named_signs(8), line("$muted"), points("markers+text")]
     for trace in data[SIZES:]:
         trace |= {"xaxis": "x2", "yaxis": "y2"}
     del data[SIZES]["x"]  # it is given by its first place and the distance of its places

@@ -1,8 +1,8 @@
 // The layers of cells of a chart: squares, the words in them and beside them, and small signs. Plotly styles every point
 // and every text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and
 // words are rewritten in place. Pictures that are saved and figures elsewhere have plotly's own.
-import { at, axesOf, drawnHere, placeholders, symbolOf } from "./layers.js";
-import { markerShape } from "./shapes.js";
+import { at, axesOf, drawnHere, halvesOf, placeholders, symbolOf } from "./layers.js";
+import { markerShape, rectangle } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
@@ -17,7 +17,7 @@ const ANCHORS = { middle: "middle", left: "end", right: "start" };
 /**
  * @typedef {([x: number, y: number] | null)[]} Pixels
  * @typedef {{ [attribute: string]: string | number }} Attributes
- * @typedef {{ draw: (x: number, y: number, r: number) => string, attributes: Attributes }} Look
+ * @typedef {{ draw: (x: number, y: number, across: number, down: number) => string, attributes: Attributes }} Look
  * @typedef {Map<string, { attributes: Attributes, d: string }>} Paths by their attributes
  */
 
@@ -52,14 +52,24 @@ export class Cells {
     this.drawn = this.drawn.filter(([, layer]) => layer.visible !== false);
     for (const [, layer] of this.drawn) {
       const places = this.places(layer);
-      const half = (layer.size ?? 0) / 2;
-      if (layer.layer === "squares") gather(squares, places, half, (i) => square(layer, figure.fills, i));
-      if (layer.layer === "signs") gather(signs, places, half, (i) => sign(layer, i));
+      const halves = this.halves(layer);
+      if (layer.layer === "squares") gather(squares, places, halves, (i) => square(layer, figure.fills, i));
+      if (layer.layer === "signs") gather(signs, places, halves, (i) => sign(layer, i));
       if (layer.font) written = this.write(layer, places, written);
     }
     drawPaths(this.squares, squares);
     drawPaths(this.signs, signs);
     shorten(this.words, written);
+  }
+
+  /** @param {Layer} layer */
+  axes(layer) {
+    return axesOf(layer).map((name) => /** @type {Axis} */ (this.plot.gd._fullLayout[name]));
+  }
+
+  /** @param {Layer} layer */
+  halves(layer) {
+    return halvesOf(layer, 0, this.axes(layer)).map(round);
   }
 
   /**
@@ -68,9 +78,7 @@ export class Cells {
    * @returns {Pixels}
    */
   places(layer) {
-    const [x, y] = axesOf(layer).map((name) => /** @type {Axis} */ (this.plot.gd._fullLayout[name]));
-    /** @param {number} pixels */
-    const round = (pixels) => Math.round(10 * pixels) / 10;
+    const [x, y] = this.axes(layer);
     return Array.from(layer.x, (value, i) => {
       const [left, top] = [x._offset + x.d2p(value), y._offset + y.d2p(layer.y[i] ?? NaN)];
       return Number.isFinite(left) && Number.isFinite(top) ? [round(left), round(top)] : null;
@@ -113,9 +121,9 @@ export class Cells {
     let least = REACH;
     for (const [curveNumber, layer] of this.drawn) {
       if (layer.layer !== "squares") continue;
-      const half = (layer.size ?? 0) / 2;
+      const [across, down] = this.halves(layer);
       for (const [pointNumber, place] of this.places(layer).entries()) {
-        const far = place ? Math.hypot(place[0] - x, place[1] - y) - half : Infinity;
+        const far = place ? Math.hypot(beyond(place[0] - x, across), beyond(place[1] - y, down)) : Infinity;
         if (far < least) [nearest, least] = [{ curveNumber, pointNumber }, far];
       }
     }
@@ -128,16 +136,24 @@ export class Cells {
   }
 }
 
+/** @param {number} pixels */
+const round = (pixels) => Math.round(10 * pixels) / 10;
+
+/**
+ * @param {number} far from a cell's middle
+ * @param {number} half of its size
+ */
+const beyond = (far, half) => Math.max(0, Math.abs(far) - half);
+
 /**
  * @param {Layer} layer
  * @param {string[]} fills
  * @param {number} i
- * @returns {Look | null}
+ * @returns {Look}
  */
 const square = ({ colour, fate, opacity }, fills, i) => {
-  const shape = markerShape("square");
   const fill = colour ?? fills[fate?.[i] ?? -1];
-  return shape && { draw: shape.draw, attributes: { fill, "fill-opacity": at(opacity, i) ?? 1 } };
+  return { draw: rectangle, attributes: { fill, "fill-opacity": at(opacity, i) ?? 1 } };
 };
 
 /**
@@ -157,16 +173,16 @@ const sign = (layer, i) => {
  * Add the places of a layer to those of the same look.
  * @param {Paths} paths
  * @param {Pixels} places
- * @param {number} half of a cell's size
+ * @param {number[]} halves of a cell's width and height
  * @param {(i: number) => Look | null} lookOf
  */
-const gather = (paths, places, half, lookOf) => {
+const gather = (paths, places, [across, down], lookOf) => {
   places.forEach((place, i) => {
     const look = place && lookOf(i);
     if (!look) return;
     const key = JSON.stringify(look.attributes);
     const path = paths.get(key) ?? { attributes: look.attributes, d: "" };
-    path.d += look.draw(place[0], place[1], half);
+    path.d += look.draw(place[0], place[1], across, down);
     paths.set(key, path);
   });
 };

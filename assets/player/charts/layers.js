@@ -1,7 +1,7 @@
 // Layers of cells: the parts of a figure that the page draws itself. viz/cells.py says what their keys mean.
 import { axisName } from "./axes.js";
 
-/** @import { Figure, Layer, LayoutAxis, Part, PlotTrace, View } from "../types.d.ts" */
+/** @import { Axis, Figure, Layer, LayoutAxis, Part, PlotTrace, View } from "../types.d.ts" */
 
 /**
  * @param {Part} part
@@ -22,11 +22,15 @@ export const axesOf = (part) => [axisName(isLayer(part) ? "x" : part.xaxis ?? "x
 export const nodesOf = (part) => (isLayer(part) ? part.nodes : part.customdata);
 
 /**
- * Return the size of a point in pixels; undefined where its part has none.
+ * Return half the width and half the height of a point in pixels: of a dot, where its part has no size.
  * @param {Part} part
  * @param {number} i
+ * @param {Axis[]} axes
  */
-export const sizeOf = (part, i) => at(isLayer(part) ? part.size : part.marker?.size, i);
+export const halvesOf = (part, i, axes) => {
+  const { span, size } = isLayer(part) ? part : { size: at(part.marker?.size, i) };
+  return axes.map((axis, side) => (span ? Math.abs(axis.d2p(span[side]) - axis.d2p(0)) : size ?? 8) / 2);
+};
 
 /**
  * Return the value of a point, where each may have its own.
@@ -101,14 +105,16 @@ export const asTrace = (layer, fills) => {
   const { layer: kind, font, ink, side } = layer;
   const squares = kind === "squares";
   /** @type {PlotTrace} */
-  const trace = { ...EMPTY, cliponaxis: false, mode: MODES[kind] };
+  const trace = { ...EMPTY, cliponaxis: false };
   for (const name of SAME) if (name in layer) Object.assign(trace, { [name]: layer[name] });
   if (layer.nodes) trace.customdata = layer.nodes;
   if (font) {
     trace.textposition = squares ? "middle center" : `middle ${side}`;
     trace.textfont = { size: font, color: ink };
   }
-  if (squares) Object.assign(trace, { hoverinfo: "none", marker: square(layer, fills) }, font ? { mode: "markers+text" } : {});
+  if (layer.span) return { ...trace, ...bars(layer, layer.span, fills) };
+  trace.mode = squares && font ? "markers+text" : MODES[kind];
+  if (squares) Object.assign(trace, { hoverinfo: "none", marker: { symbol: "square", size: layer.size, ...fill(layer, fills) } });
   if (kind === "signs") trace.marker = sign(layer);
   return trace;
 };
@@ -118,14 +124,30 @@ const MODES = { squares: "markers", signs: "markers", labels: "text" };
 const SAME = ["x", "y", "yaxis", "text", "visible"];
 
 /**
- * Return the marker of squares: of fates, one flat band of the colour scale for each code.
+ * Return wide cells as bars: plotly's markers are as high as they are wide.
+ * @param {Layer} layer
+ * @param {number[]} span
+ * @param {string[]} fills
+ * @returns {PlotTrace}
+ */
+const bars = (layer, [columns, rows], fills) => {
+  const base = Array.from(layer.x, (x) => x - columns / 2);
+  return {
+    type: "bar", orientation: "h", base, x: base.map(() => columns), width: rows, offset: -rows / 2,
+    textposition: "inside", insidetextanchor: "middle", textangle: 0, constraintext: "none",
+    marker: fill(layer, fills), hoverinfo: "none",
+  };
+};
+
+/**
+ * Return how squares are filled: of fates, with one flat band of the colour scale for each code.
  * @param {Layer} layer
  * @param {string[]} fills
  */
-const square = ({ size, opacity, colour, fate }, fills) => {
-  const look = { symbol: "square", size, opacity, line: { width: 0 } };
+const fill = ({ opacity, colour, fate }, fills) => {
+  const look = { opacity, line: { width: 0 } };
   if (colour) return { ...look, color: colour };
-  const colorscale = fills.flatMap((fill, code) => [0, 1].map((end) => [(code + end) / fills.length, fill]));
+  const colorscale = fills.flatMap((band, code) => [0, 1].map((end) => [(code + end) / fills.length, band]));
   const bands = { ...look, colorscale, cmin: -0.5, cmax: fills.length - 0.5, showscale: false };
   return fate ? { ...bands, color: fate } : bands;
 };

@@ -1,5 +1,5 @@
 // What is hovered, pinned and seen, and the current step: one SVG over each chart, so that nothing is redrawn for it.
-import { axesOf, isLayer, nodesOf, sizeOf } from "./layers.js";
+import { axesOf, halvesOf, isLayer, nodesOf } from "./layers.js";
 import { svg } from "../dom/elements.js";
 import { isJudged } from "../stream/fates.js";
 import { seenNodes } from "../stream/tree.js";
@@ -148,9 +148,9 @@ export class Marks {
   around(axes, given, i, node) {
     const left = axes.x._offset + axes.x.d2p(given.x?.[i] ?? NaN);
     const top = axes.y._offset + axes.y.d2p(given.y?.[i] ?? NaN);
-    const half = (sizeOf(given, i) ?? 8) / 2 + 3;
     if (!Number.isFinite(left) || !Number.isFinite(top)) return [];
-    return [{ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half }];
+    const [across, down] = halvesOf(given, i, [axes.x, axes.y]).map((half) => half + 3);
+    return [{ node, area: axes.area, x: left - across, y: top - down, w: 2 * across, h: 2 * down }];
   }
 
   /**

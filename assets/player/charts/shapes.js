@@ -31,20 +31,29 @@ const scaled = ([across, down], x, y, by) => [x + by * across, y + by * down];
 const circle = (x, y, r) => `M${x + r} ${y}A${r} ${r} 0 1 1 ${x - r} ${y}A${r} ${r} 0 1 1 ${x + r} ${y}Z`;
 
 /**
+ * @param {number} x
+ * @param {number} y
+ * @param {number} across half of the width
+ * @param {number} down half of the height
+ */
+export const rectangle = (x, y, across, down) =>
+  `M${x - across} ${y - down}h${2 * across}v${2 * down}h${-2 * across}Z`;
+
+/**
  * Around x and y, with half the marker's size.
  * @typedef {(x: number, y: number, r: number) => string} Draw
  * @type {{ [name: string]: Draw }}
  */
 const SHAPES = {
   circle,
-  square: (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
+  square: (x, y, r) => rectangle(x, y, r, r),
   cross: (x, y, r) => path(PLUS.map((point) => scaled(point, x, y, r))),
   octagon: (x, y, r) => path(RIM.map((point) => scaled(point, x, y, r))),
   "triangle-up": (x, y, r) => path([[x - SIDE * r, y + r / 2], [x + SIDE * r, y + r / 2], [x, y - r]]),
   "triangle-down": (x, y, r) => path([[x - SIDE * r, y - r / 2], [x + SIDE * r, y - r / 2], [x, y + r]]),
   "line-ew": (x, y, r) => `M${x + 1.4 * r} ${y}h${-2.8 * r}`,
   "square-cross": (x, y, r) =>
-    `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}ZM${x - r} ${y}h${2 * r}M${x} ${y - r}v${2 * r}`,
+    `${rectangle(x, y, r, r)}M${x - r} ${y}h${2 * r}M${x} ${y - r}v${2 * r}`,
   diamond: (x, y, r) => path([[x + 1.3 * r, y], [x, y + 1.3 * r], [x - 1.3 * r, y], [x, y - 1.3 * r]]),
   x: (x, y, r) => path(CROSS.map((point) => scaled(point, x, y, 0.4 * Math.SQRT2 * r))),
   bowtie: (x, y, r) => `M${x + r} ${y + r}V${y - r}L${x - r} ${y + r}V${y - r}Z`,

@@ -96,6 +96,7 @@ export interface Layer {
   yaxis?: string;
   nodes?: ArrayLike<number>;
   size?: number;
+  span?: number[];
   opacity?: number | ArrayLike<number>;
   colour?: string;
   fate?: ArrayLike<number>;
@@ -110,12 +111,15 @@ export interface Layer {
 
 export interface PlotTrace {
   type?: string;
+  orientation?: "h" | "v";
   mode?: string;
   visible?: boolean;
   x?: ArrayLike<number>;
   y?: ArrayLike<number>;
   z?: ArrayLike<number>[];
   base?: ArrayLike<number>;
+  width?: number;
+  offset?: number;
   text?: string[];
   customdata?: ArrayLike<number>;
   xaxis?: string;
@@ -123,6 +127,9 @@ export interface PlotTrace {
   marker?: Marker;
   textfont?: { color?: string; size?: number; style?: string };
   textposition?: string;
+  insidetextanchor?: string;
+  textangle?: number;
+  constraintext?: string;
   texttemplate?: string;
   hoverinfo?: string;
   opacity?: number;
