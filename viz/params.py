@@ -28,6 +28,15 @@ def params_reader(kind: type[ParamsType]) -> Callable[[Header], ParamsType]:
     return lambda header: read_params(kind, header)
 
 
+def setting_label(row: Mapping[str, JSON]) -> str:
+    """Return the name of a setting for people: its label, and its symbol in the paper where it has one.
+
+    `row` is one that `Params.describe` returns.
+    """
+    label, symbol = str(row["label"]), str(row["symbol"])
+    return label if symbol == row["name"] and len(symbol) > 1 else f"{label} ({symbol})"
+
+
 @lru_cache(maxsize=_RECENT)
 def _read(kind: Any, given: Held) -> Any:
     values = {field.name: given.value[field.name] for field in fields(kind) if field.name in given.value}

@@ -12,6 +12,7 @@ from decoding.embedded import FOLDERS, TARGET
 from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
+from viz.params import setting_label
 from viz.stream import play as player
 from viz.stream.lines import line
 from viz.wording import count
@@ -116,7 +117,7 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
 def _spelt(order: Order, params: dict[str, JSON]) -> str:
     """Name settings as the form does: those that differ from the defaults."""
     changed = [row for row in order.method.Params.describe() if params[row["name"]] != row["default"]]
-    return ", ".join(f"{row['label']} {_shown(params[row['name']])}" for row in changed) or "the defaults"
+    return ", ".join(f"{setting_label(row)} {_shown(params[row['name']])}" for row in changed) or "the defaults"
 
 
 def _shown(value: JSON) -> str:

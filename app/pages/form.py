@@ -14,6 +14,7 @@ from decoding.methods import METHODS
 from decoding.params import Params
 from decoding.sampling import Sampling
 from decoding.types import JSON
+from viz.params import setting_label
 
 from ..controls import typed
 from ..jobs.examination import FLAGS
@@ -34,9 +35,8 @@ _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 def control(row: Mapping[str, JSON], prefix: str) -> Component:
     """Return the control of a parameter, labelled with its name, its symbol in the paper, and its help."""
     name, kind, low, high = row["name"], row["type"], row["min"], row["max"]
-    label = row["label"] if row["symbol"] == name and len(name) > 1 else f"{row['label']} ({row['symbol']})"
     common: dict[str, Any] = {
-        "label": label,
+        "label": setting_label(row),
         "info": row["help"],
         "value": row["default"],
         "elem_id": f"{prefix}-{name}",

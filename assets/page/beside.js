@@ -3,6 +3,7 @@ import { el, write } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
 import { branchOf, difference, written } from "./fork.js";
 import { factsIn } from "./streams.js";
+import { settingName } from "../player/text/status.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
 /** @import { BranchOf, Header, Source } from "../player/types.d.ts" */
@@ -164,19 +165,20 @@ const firstDifference = (one, other) => {
 };
 
 /**
- * The settings that differ, as "W 4 → 7".
+ * The settings that differ, as "Window size (W) 4 → 7".
  * @param {Header} one
  * @param {Header} other
  */
 const changes = (one, other) => {
   /** @param {Header} header */
   const settings = (header) => ({
-    model: header.model.name, "prompt tokens": header.prompt_length, length: header.max_new_tokens, ...header.sampling,
+    Model: header.model.name, "Prompt tokens": header.prompt_length, "New tokens": header.max_new_tokens,
+    ...header.sampling,
     ...(one.method === other.method ? header.params : {}),
   });
   /** @type {[Record<string, unknown>, Record<string, unknown>]} */
   const [before, after] = [settings(one), settings(other)];
   const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
-  const changed = names.map((name) => `${name} ${before[name]} → ${after[name]}`);
+  const changed = names.map((name) => `${settingName(other, name)} ${before[name]} → ${after[name]}`);
   return one.method === other.method ? changed : [`${one.label} → ${other.label}`, ...changed];
 };

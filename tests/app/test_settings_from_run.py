@@ -13,6 +13,7 @@ from analysis.store.tables import tables_of
 from app.examples import EXAMPLES
 from app.models.catalog import POCKET, SMOLLM2
 from app.models.entry import CatalogEntry
+from app.pages.form import control
 from app.server.limits import LIMITS
 from app.settings_from_run import order_of, settings_from_run
 from app.state import AppState
@@ -21,8 +22,11 @@ from app.store.trace_store import StoredRun, replay
 from decoding import load
 from decoding.errors import ParamError
 from decoding.methods import METHODS
+from decoding.sampling import Sampling
 from decoding.types import Trace
+from viz.stream.play import Play
 
+from ..viz.records import parsed
 from .conftest import CATALOG, TOY
 
 
@@ -46,6 +50,14 @@ def keep(app_state: AppState, trace: Trace) -> dict[str, str]:
     """The address of a trace that was dropped."""
     app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
     return {"run": "dropped"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_runs_settings_are_called_as_on_the_form(trace: Trace, method: str) -> None:
+    """A run's title said "max_ngram", where the form has "Longest suffix"."""
+    form = [control(row, "p").label for row in (*METHODS[method].Params.describe(), *Sampling.describe())]
+    header = parsed(Play(replace(trace.header, method=method)).begin())[0]["header"]
+    assert [*header["labels"].values()] == form
 
 
 def test_a_dropped_trace_is_ordered_again_as_it_was(app_state: AppState, trace: Trace) -> None:

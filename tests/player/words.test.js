@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { about } from "../../assets/player/text/status.js";
 import { compact, finishWords, milliseconds, modelName, ordinal, plural, probability } from "../../assets/player/text/words.js";
 
 test("numbers in words", () => {
@@ -17,4 +18,12 @@ test("numbers in words", () => {
 test("a model is called as in the page's menu, another one by its own name", () => {
   assert.equal(modelName("smollm2"), "SmolLM2 135M");
   assert.equal(modelName("pocket"), "pocket");
+});
+
+test("a run's settings are called as on the form, those of an unknown method by their own names", () => {
+  const labels = { max_ngram: "Longest suffix (n)", temperature: "Temperature" };
+  const header = { params: { max_ngram: 5, stop_at_end: true, toString: 2 }, sampling: { temperature: 0.5 }, labels, lossless: true,
+    prompt_length: 3 };
+  assert.equal(about({}, header), "Longest suffix (n) 5, toString 2 · Temperature 0.5 · 3 prompt tokens");
+  assert.equal(about({}, { ...header, labels: undefined, sampling: {} }), "max_ngram 5, toString 2 · greedy · 3 prompt tokens");
 });

@@ -7,6 +7,7 @@ from collections.abc import Set
 from decoding.methods import METHODS
 from decoding.types import Header
 
+from ..params import setting_label
 from ..run_state import RunState
 from ..view import Picture
 from . import (
@@ -42,8 +43,10 @@ SCREENS: dict[str, Screen] = {
     "rest": rest.SCREEN,
 }
 _PLAIN = Screen()
+# The settings of sampling, called as their class describes them, which a replay does not import: it brings torch.
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
 
-__all__ = ["SCREENS", "Picture", "Screen", "inspired_nodes", "label_of", "screen_of"]
+__all__ = ["SCREENS", "Picture", "Screen", "inspired_nodes", "label_of", "screen_of", "setting_labels"]
 
 
 def screen_of(header: Header) -> Screen:
@@ -54,6 +57,13 @@ def screen_of(header: Header) -> Screen:
 def label_of(header: Header) -> str:
     """Return the label of a run's method; its name where it is none of ours."""
     return METHODS[header.method].label if header.method in METHODS else header.method
+
+
+def setting_labels(header: Header) -> dict[str, str]:
+    """Return the labels of a run's settings by their names, as the page's form shows them."""
+    method = METHODS.get(header.method)
+    labels = {row["name"]: setting_label(row) for row in method.Params.describe()} if method else {}
+    return labels | {name: name.capitalize().replace("_", " ") for name in _SAMPLING}
 
 
 def inspired_nodes(run: RunState, k: int) -> Set[int]:

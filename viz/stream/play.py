@@ -32,7 +32,7 @@ from decoding.types import Header, ModelCard, Step, Summary, Trace
 
 from .. import narration, ranks, sources, tree_layout
 from ..fates import JUDGED, emitted_fates, is_branching, node_fates
-from ..methods import inspired_nodes, label_of, screen_of
+from ..methods import inspired_nodes, label_of, screen_of, setting_labels
 from ..palette import THEMES, meanings
 from ..run_state import RunState
 from ..tables import as_json
@@ -276,7 +276,7 @@ def _header(header: Header) -> dict[str, Any]:
     more = ("prefill_chunk", "processor", "threads", "ranks")
     fields = scalars({name: getattr(header, name) for name in (*names, *more)})
     fields |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
-    fields |= {"label": label_of(header)[:200], "prompt_length": len(header.prompt)}
+    fields |= {"labels": setting_labels(header), "label": label_of(header)[:200], "prompt_length": len(header.prompt)}
     branch = header.branch
     if branch is not None:
         fields["branch"] = scalars(asdict(branch)) | {"forced": branch.forced[:_FORCED], "forces": len(branch.forced)}

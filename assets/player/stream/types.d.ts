@@ -36,6 +36,7 @@ export interface Header {
   versions?: { [name: string]: string };
   params?: { [name: string]: string | number | boolean | null };
   sampling?: { temperature?: number };
+  labels?: { [setting: string]: string };
   lossless: boolean;
   max_new_tokens: number;
   prompt_length: number;

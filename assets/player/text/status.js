@@ -159,6 +159,13 @@ export const sentence = (step, { step: k, phase, withheld }) => {
 };
 
 /**
+ * Return the name of a setting as the form shows it; a setting of a method that is none of ours goes by its own.
+ * @param {Header} header
+ * @param {string} name
+ */
+export const settingName = ({ labels }, name) => (labels && Object.hasOwn(labels, name) ? labels[name] : name);
+
+/**
  * Return what made a run, and how it ended.
  * @param {RunRecord} record
  * @param {Header} header
@@ -166,9 +173,9 @@ export const sentence = (step, { step: k, phase, withheld }) => {
 export const about = (record, header) => {
   const params = Object.entries(header.params ?? {})
     .filter(([, value]) => typeof value !== "boolean" && value !== null)
-    .slice(0, 8).map(([name, value]) => `${name} ${value}`);
+    .slice(0, 8).map(([name, value]) => `${settingName(header, name)} ${value}`);
   const warm = header.sampling?.temperature;
-  const parts = [params.join(", "), warm ? `temperature ${warm}` : "greedy"];
+  const parts = [params.join(", "), warm ? `${settingName(header, "temperature")} ${warm}` : "greedy"];
   if (!header.lossless) parts.push("not lossless by design");
   parts.push(plural(header.prompt_length, "prompt token"));
   if (record.end) parts.push(finishWords(record.end.finish));

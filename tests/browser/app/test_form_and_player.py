@@ -92,7 +92,7 @@ def test_one_setting_is_changed_and_two_players_go_in_step(
     page.click("#run-beside")
     second = "SpecscopeApp.shown.viewer.second.beside.player"
     page.wait_for_function(f"SpecscopeApp.shown.viewer.second.beside && {second}.record.end")
-    page.wait_for_selector(".app-verdict:has-text('W 6 → 3')")
+    page.wait_for_selector(".app-verdict:has-text('Window size (W) 6 → 3')")
     assert "the same text" in page.inner_text(".app-verdict")
     assert (
         page.evaluate("SpecscopeApp.shown.viewer.facts.title") == "Your file" and page.locator(".app-back").is_hidden()
