@@ -33,7 +33,7 @@ from .foreign import describe, describe_text
 from .records import Contents, read_contents
 from .tables import Imported, merged
 
-__all__ = ["FORMATS", "Format", "Imported", "merged", "read_any"]
+__all__ = ["FORMATS", "Format", "Imported", "merged", "read_any", "recognise"]
 
 _MODULES: tuple[ModuleType, ...] = (
     *(traces, spec_bench, aiperf, sglang, vllm, llama_cpp, specdec_bench, specdecode_bench, vllm_vcr, speculators),
@@ -71,13 +71,26 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
         raise TraceError(f"{show(contents.name)}: {error}") from None
 
 
+def recognise(data: bytes) -> Format | None:
+    """Return the format of a file's bytes by its first record, without reading the others; None if it is unknown."""
+    try:
+        first = next(read_contents(data).records(), None)
+    except TraceError:
+        return None
+    return None if first is None else _format_of(first)
+
+
+def _format_of(first: Fields) -> Format | None:
+    return next((each for each in FORMATS.values() if each.recognises(first)), None)
+
+
 def _read(contents: Contents, format: str | None) -> Imported:
     if not contents.is_json and (what := describe_text(contents.data)):
         raise TraceError(what)
     first = next(contents.records(), None)
     if first is None:
         raise TraceError("the file holds no record")
-    chosen = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
+    chosen = FORMATS[format] if format else _format_of(first)
     if chosen is None:
         if what := describe(first):
             raise TraceError(f"{first.where} is {what}")

@@ -121,6 +121,11 @@ class ServerCalls:
                 trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
                 refuse_contradictions(trace)
             except TraceError as error:
+                from ..store.brought_files import title_of  # which brings the readers of tables
+
+                if title := title_of(data):
+                    sentence = f"the file holds {title}, not a trace of one run: open it on the Debug tab"
+                    return {"fault": as_sentence(sentence), "debug": True}
                 raise TraceError(f"the file is not a trace that can be shown ({error}): choose another one") from None
             if not trace.steps:
                 raise TraceError("this trace holds no steps: record a run first")

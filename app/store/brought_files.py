@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from analysis.imports import merged, read_any
+from analysis.imports import merged, read_any, recognise
+from analysis.imports.traces import NAME as TRACE
 from analysis.store.apart import read_folder_apart
 from analysis.store.checks import FolderLimits
 from analysis.store.folder import SUMMARY, RunFolder
@@ -55,6 +56,19 @@ def read_files(asked: object) -> tuple[str, RunFolder]:
     except (SpecscopeError, RecursionError, MemoryError) as error:
         reason = str(error) if isinstance(error, SpecscopeError) else "it is nested too deeply"
         raise TraceError(f"the file cannot be shown ({reason[:300]}): choose another one") from None
+
+
+def title_of(data: bytes) -> str:
+    """Name what a file is that the Debug page shows and the player does not; "" for all others."""
+    try:
+        if data.startswith(b"PK\x03\x04"):
+            return "a run folder" if _unzipped(data) else ""
+        if data.startswith(b"PAR1"):
+            return "a table of a run folder"
+        found = recognise(_unpacked(data))
+    except (SpecscopeError, RecursionError, MemoryError):
+        return ""
+    return found.title if found and found.name != TRACE else ""
 
 
 def _decoded(asked: object) -> dict[str, bytes]:
@@ -124,10 +138,15 @@ def _summary() -> dict[str, Any]:
     return {"version": VERSION, "source": "unknown", "name": "", "created": "", "finished": True, "missing": {}}
 
 
+def _unpacked(data: bytes) -> bytes:
+    """Return the bytes of a file, compressed or not, within the page's limits."""
+    limits = Limits(line_bytes=LIMITS.files.total_bytes, total_bytes=LIMITS.files.total_bytes)
+    return b"".join(lines(io.BytesIO(data), limits))
+
+
 def _imported(files: Mapping[str, bytes]) -> RunFolder:
     """Return what importers make of records; compressed ones are unpacked here, within the page's limits."""
-    limits = Limits(line_bytes=LIMITS.files.total_bytes, total_bytes=LIMITS.files.total_bytes)
-    parts = [read_any(b"".join(lines(io.BytesIO(data), limits)), name=name[:80]) for name, data in files.items()]
+    parts = [read_any(_unpacked(data), name=name[:80]) for name, data in files.items()]
     runs, steps, nodes, summary = parts[0] if len(parts) == 1 else merged(parts, " + ".join(files)[:80])
     if len(nodes) > _FOLDER.nodes or len(steps) > _FOLDER.steps or len(runs) > _FOLDER.runs:
         raise TraceError("it holds more steps than this page takes")

@@ -7,13 +7,13 @@
  * An answer, or null after its sentence has been shown; what is on the screen stays.
  * @template {{ fault?: string }} T
  * @param {() => Promise<T | null>} call
- * @param {(sentence: string) => void} say
+ * @param {(sentence: string, answer?: T | null) => void} say
  */
 export const answerOf = async (call, say) => {
   try {
     const answer = await call();
     if (answer && !answer.fault) return answer;
-    say(answer?.fault ?? "The server gave no answer: try again.");
+    say(answer?.fault ?? "The server gave no answer: try again.", answer);
   } catch {
     say("The server could not be reached: try again.");
   }

@@ -1,24 +1,39 @@
 // Sentences that belong to no step: over the foot of the player, or beside Run. They move nothing on the page.
 import { el, write } from "../player/dom/elements.js";
 
+/** @typedef {{ label: string, act: () => void }} Offer what can be done about a sentence, by a button beside it */
+
 export class Notice {
   constructor() {
     this.words = el("span", {});
-    this.node = el("div", { class: "app-notice", role: "alert", hidden: true }, this.words,
+    this.offer = el("button", { type: "button", class: "app-button app-offer", hidden: true });
+    this.node = el("div", { class: "app-notice", role: "alert", hidden: true }, this.words, this.offer,
       el("button", { type: "button", class: "app-close", "aria-label": "Close", onclick: () => this.say("") }));
     this.place = el("div", { class: "app-notice-place" }, this.node);
   }
 
-  /** @param {string} sentence none takes the last one away */
-  say(sentence) {
-    this.show(sentence);
+  /**
+   * @param {string} sentence none takes the last one away
+   * @param {Offer} [offer]
+   */
+  say(sentence, offer) {
+    this.show(sentence, offer);
     sayAtRun("");
   }
 
-  /** @param {string} sentence */
-  show(sentence) {
+  /**
+   * @param {string} sentence
+   * @param {Offer} [offer]
+   */
+  show(sentence, offer) {
     write(this.words, sentence);
     this.node.hidden = !sentence;
+    this.offer.hidden = !offer;
+    write(this.offer, offer?.label ?? "");
+    this.offer.onclick = () => {
+      this.say("");
+      offer?.act();
+    };
   }
 
   /**

@@ -2,6 +2,7 @@
 import { el } from "../player/dom/elements.js";
 import { answerOf } from "./answers.js";
 import { base64, fileMenu, save } from "./files.js";
+import { showInDebug } from "./show_in_player.js";
 import { linesIn } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
@@ -11,7 +12,7 @@ export class RunFiles {
   constructor(viewer) {
     this.viewer = viewer;
     this.chosen = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
-    this.chosen.addEventListener("change", () => this.open(this.chosen.files?.[0]));
+    this.chosen.addEventListener("change", () => this.open([...this.chosen.files ?? []]));
     this.menu = fileMenu(() => this.chosen.click(), (form) => this.download(form), viewer.gone.signal);
   }
 
@@ -36,9 +37,10 @@ export class RunFiles {
     if (lines.length) this.viewer.show(lines);
   }
 
-  /** @param {File | null | undefined} file */
-  async open(file) {
+  /** @param {File[]} files of which the first one is shown */
+  async open(files) {
     const { viewer } = this, { largest } = viewer.props;
+    const [file] = files;
     this.chosen.value = "";
     if (!file) return;
     if (file.size > largest) {
@@ -47,7 +49,9 @@ export class RunFiles {
     }
     viewer.notice.say("");
     const content = await base64(file);
-    const answer = await this.ask(() => viewer.server.open_trace(content));
+    const offer = { label: "Open it there", act: () => showInDebug(files) };
+    const answer = await answerOf(() => viewer.server.open_trace(content),
+      (sentence, refused) => viewer.notice.say(sentence, refused?.debug ? offer : undefined));
     if (answer) viewer.show(linesIn(answer.lines ?? ""));
   }
 

@@ -1,20 +1,23 @@
-// From another screen into the player of the Run tab.
+// From one screen to what another one shows.
 import { addressOf, write } from "./address.js";
 import { shown } from "./shown.js";
 import { turnTo } from "./tabs.js";
 
 /** @import { RunLine } from "./types.d.ts" */
 
-/** Wait until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
-export const untilSeen = (node) => new Promise((done) => {
+/** Wait up to 120 frames until something holds. @param {() => unknown} holds */
+const until = (holds) => new Promise((done) => {
   let frames = 120;
   const look = () => {
     frames -= 1;
-    if (node.offsetParent || !frames) done(undefined);
+    if (holds() || !frames) done(undefined);
     else requestAnimationFrame(look);
   };
   look();
 });
+
+/** Wait until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
+export const untilSeen = (node) => until(() => node.offsetParent);
 
 /**
  * Show a run at a step.
@@ -31,4 +34,11 @@ export const showInPlayer = async (lines, run, step) => {
   await untilSeen(viewer.root);
   viewer.show(lines);
   viewer.root.scrollIntoView({ block: "start" });
+};
+
+/** Open files on the Debug tab. @param {File[]} files */
+export const showInDebug = async (files) => {
+  turnTo("debug");
+  await until(() => shown.debug);
+  await shown.debug?.bring(files);
 };

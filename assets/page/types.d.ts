@@ -119,6 +119,7 @@ export interface Props {
 export interface ServerAnswer {
   fault?: string;
   lines?: string;
+  debug?: boolean; // whether the Debug tab opens the file that was refused
 }
 
 export type Saved = { name: string; type: string; fault?: string; text?: string; bytes?: string };

@@ -59,7 +59,7 @@ export class Viewer {
     catchDrops((files) => {
       if (asked().get("screen") === "debug" && shown.debug) return shown.debug.bring(files);
       turnTo("run");
-      return this.files.open(files[0]);
+      return this.files.open(files);
     }, this.gone.signal);
     addEventListener("popstate", () => this.address.returned(), { signal: this.gone.signal });
     this.player = new Player(lead, {

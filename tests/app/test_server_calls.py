@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
+import zipfile
 from collections import deque
 from dataclasses import replace
 from typing import Any
@@ -20,7 +22,7 @@ from app.state import AppState
 from app.store.recordings import LANDINGS
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
-from tests import GOLDEN
+from tests import GOLDEN, ROOT
 from tests.recheck.test_tampered import OURS, Change, tampered
 from tests.tiers import crossed, sampled, slow
 
@@ -214,6 +216,27 @@ def hostile() -> dict[str, str]:
         "a huge id": spell("\n".join([*golden[:6], json.dumps({**step, "emitted": [2**80]}), ""]).encode()),
         "another version": spell(json.dumps({**header, "schema": 999}).encode() + b"\n"),
     }  # fmt: skip
+
+
+def for_debug() -> dict[str, bytes]:
+    """Return files that the Debug tab shows, by the name of each in the sentence that refuses it here."""
+    samples, folder = ROOT / "assets" / "samples", io.BytesIO()
+    with zipfile.ZipFile(folder, "w") as archive:
+        archive.writestr("runs.parquet", "PAR1")
+    return {
+        "answers like vLLM's": gzip.compress((samples / "vllm.jsonl").read_bytes()),
+        "AIPerf's export": (samples / "aiperf.jsonl").read_bytes(),
+        "a run folder": folder.getvalue(),
+        "a table of a run folder": b"PAR1",
+    }
+
+
+@pytest.mark.parametrize("title", for_debug())
+def test_a_file_of_the_debug_tab_is_sent_there(functions: dict[str, ServerFunction], title: str) -> None:
+    """Another engine's record was refused without a word on where it can be opened."""
+    answer = functions["open_trace"](spell(for_debug()[title]))
+    sentence = f"The file holds {title}, not a trace of one run: open it on the Debug tab."
+    assert answer == {"fault": sentence, "debug": True}
 
 
 @pytest.mark.slow

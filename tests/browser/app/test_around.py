@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.examples import EXAMPLES, examples_for
-from tests import GOLDEN
+from tests import GOLDEN, ROOT
 from tests.tiers import choose
 
 from .conftest import Served
@@ -156,6 +156,16 @@ def test_a_trace_that_is_dropped_on_the_race_is_shown(new_page: NewPage, served:
     page.wait_for_selector("#race-go")
     page.evaluate(DROP, ["#race-go", (GOLDEN / "medusa.jsonl").read_text()])
     page.wait_for_selector(".app-title:has-text('Medusa')", state="visible")
+
+
+@pytest.mark.slow  # some seconds in a browser
+def test_another_engines_record_is_opened_on_the_debug_tab(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.evaluate(DROP, ["#run-go", (ROOT / "assets" / "samples" / "vllm.jsonl").read_text()])
+    page.wait_for_selector(".app-notice:has-text('Debug tab')")
+    page.click(".app-offer")
+    page.wait_for_selector(".app-debug-facts:has-text('recorded by vllm')")
+    assert query(page)["screen"] == ["debug"] and page.locator(".app-notice").is_hidden()
 
 
 @pytest.mark.slow  # some seconds in a browser
