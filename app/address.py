@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from decoding.errors import ParamError
-from decoding.methods import find_method
+from decoding.methods import METHODS, find_method
 from decoding.params import check_count, shown
 from decoding.request import find_sampling
 from decoding.sampling import Sampling
@@ -47,6 +47,8 @@ SCREENS = ("run", "race", "debug", "cost", "learn")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
+_LISTED = 3  # names of fields in a sentence
+_ELSEWHERE = ("__", "utm_")  # begin the fields of Gradio and of those who count visits
 _TEXTS = {"reference": "reference", "prompt": "prompt", "raw": "prompt", "chat": "conversation"}  # fields of any length
 _Value = TypeVar("_Value")
 
@@ -102,7 +104,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
         try:
             return check(given[key]) if key in given else default
         except ParamError as error:
-            state.problems.append(f"{key} in the address: {error}")
+            state.problems.append(_left_out([key], error))
             return default
 
     state.screen = take("screen", _one_of(SCREENS), "run")
@@ -124,6 +126,8 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
         if chosen := take(f"preset.{name}", _one_of(tuple(presets(find_method(name)))), ""):
             state.presets[name] = chosen
     _take_settings(given, state)
+    if unknown := [key for key in given if not _is_known(key)]:
+        state.problems.append(_left_out(unknown, "this page has no such settings"))
     return state
 
 
@@ -177,21 +181,64 @@ def _default(order: Order, name: str) -> JSON:
     return order.method.Params().to_json()[name]
 
 
+def _left_out(keys: Sequence[str], why: object) -> str:
+    """Say which fields were left out and why. Their names, too, are as strangers wrote them."""
+    more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+    were = "was" if len(keys) == 1 else "were"
+    return f"{', '.join(map(shown, keys[:_LISTED]))}{more} in the address {were} left out: {why}"
+
+
+def _is_known(key: str) -> bool:
+    kind, dot, name = key.partition(".")
+    return (
+        key in _FIELDS
+        or key.startswith(_ELSEWHERE)
+        or bool(dot)
+        and (kind == "p" or kind == "preset" and name in METHODS)
+    )
+
+
 def _take_settings(given: Mapping[str, str], state: PageState) -> None:
+    params = {key: value for key, value in given.items() if key.startswith("p.")}
     if state.method is not None:
-        raw = {key[2:]: value for key, value in given.items() if key.startswith("p.")}
-        try:
-            setting = find_method(state.method).Params.parse(raw)
-            if setting.nodes > LIMITS.nodes:
-                raise ParamError(f"a step would have {setting.nodes} tokens, above {LIMITS.nodes}")
-            state.params = setting.to_json()
-        except ParamError as error:
-            state.problems.append(f"parameters in the address: {error}")
-    names = Sampling().to_json()
+        kind = find_method(state.method).Params
+
+        def setting(raw: Mapping[str, str]) -> dict[str, JSON]:
+            found = kind.parse({key[2:]: value for key, value in raw.items()})
+            if found.nodes > LIMITS.nodes:
+                raise ParamError(f"a step would have {found.nodes} tokens, above {LIMITS.nodes}")
+            return found.to_json()
+
+        state.params = _fitting(params, setting, state.problems)
+    elif params and "method" not in given:
+        state.problems.append(_left_out([*params], "name the method in the address, too"))
+    sampling = {key: given[key] for key in Sampling().to_json() if key in given}
+    state.sampling = _fitting(sampling, _sampling, state.problems)
+
+
+def _sampling(raw: Mapping[str, str]) -> dict[str, JSON]:
+    found = find_sampling(raw)
+    if found.temperature > LIMITS.temperature:
+        raise ParamError(f"the temperature must be at most {LIMITS.temperature:g} on this page")
+    return found.to_json()
+
+
+def _fitting(
+    given: Mapping[str, str], parsed: Callable[[Mapping[str, str]], dict[str, JSON]], problems: list[str]
+) -> dict[str, JSON]:
+    """Parse settings; where they do not all fit, those that fit with the ones before them."""
     try:
-        state.sampling = find_sampling({key: given[key] for key in names if key in given}).to_json()
-    except ParamError as error:
-        state.problems.append(f"sampling in the address: {error}")
+        return parsed(given)
+    except ParamError:
+        fit = dict[str, str]()
+    for key, value in given.items():
+        try:
+            parsed(fit | {key: value})
+        except ParamError as error:
+            problems.append(_left_out([key], error))
+        else:
+            fit[key] = value
+    return parsed(fit)
 
 
 def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
@@ -250,3 +297,8 @@ _PLACE: Mapping[str, Callable[[str], JSON]] = {
     "view": _view,
     "node": lambda text: check_count("it", as_integer(text), 0, 4_095),
 }
+_FIELDS = frozenset((
+    *("screen", "run", "beside", "branch", "force", "model", "method", "methods", "example", "length"),
+    *("bare", "lesson", "at"),
+    *_TEXTS, *_PLACE, *Sampling().to_json(),
+))  # fmt: skip

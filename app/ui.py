@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -130,7 +131,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         problems = state.problems if state.screen == "run" else []  # each page shows the problems of its own address
         shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _open_run(app_state, state.run, problems)}
         if state.screen == "race" and state.problems:
-            shown[race_form.prompt.hint] = gr.update(value=_sentences(state.problems), visible=True)
+            shown[race_form.prompt.hint] = gr.update(value=_as_markdown(_sentences(state.problems)), visible=True)
         return shown
 
     def filled(event: gr.EventData) -> dict[Any, Any]:
@@ -169,6 +170,11 @@ def _open_run(app_state: AppState, run: str | None, problems: list[str]) -> Any:
 
 def _sentences(problems: list[str]) -> str:
     return " ".join(as_sentence(problem) for problem in problems[:_MAX_PROBLEMS])
+
+
+def _as_markdown(text: str) -> str:
+    """Return what Markdown shows as this text: an address may hold links."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 @dataclass(frozen=True, slots=True)

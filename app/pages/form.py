@@ -29,7 +29,6 @@ _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _ABOUT_PRESETS = "“on a CPU”: the fastest settings there, as measured. “defaults”: the paper's, which suit a GPU."
 _ABOUT_TUNED_HERE = f" “{TUNED_HERE}”: what “Find the fastest settings” or `tune` found on this machine."
-_MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
 def control(row: Mapping[str, JSON], prefix: str) -> Component:
@@ -161,7 +160,7 @@ def _reference(prefix: str) -> gr.Textbox:
 def sampling_controls(prefix: str) -> dict[str, Component]:
     """Create the controls of sampling: temperature and seed, and the filters in a closed accordion."""
     rows = {row["name"]: row for row in Sampling.describe()}
-    rows["temperature"] = {**rows["temperature"], "max": _MAX_TEMPERATURE}
+    rows["temperature"] = {**rows["temperature"], "max": LIMITS.temperature}
     made = {name: control(rows[name], prefix) for name in ("temperature", "seed")}
     with gr.Accordion("Filters", open=False):
         made |= {name: control(row, prefix) for name, row in rows.items() if name not in made}

@@ -57,6 +57,7 @@ class PageLimits:
     # vocabularies take two seconds.
     tokenizer_seconds: float = 5.0
     tokenizer_memory: int = 8 * 2**30  # bytes of address space, of which torch reserves several gigabytes
+    temperature: float = 2.0  # of the page's slider: above it hardly a guess is accepted; the command line takes more
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
     file_bytes: int = 6 * 2**20  # of a request that uploads such a trace as text, a third larger
     body_bytes: int = 256 * 2**10  # of any other request: a conversation as long as it may be takes a fifth of that

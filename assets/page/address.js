@@ -1,7 +1,9 @@
 // The page's address: where it wants to be, and where the visitor is.
 
+/** @import { RunRecord } from "../player/stream/record.js" */
 /** @import { Place } from "../player/types.d.ts" */
 
+const MOST = 4095; // of a step or node: the server refuses larger ones
 const PLACE = /** @type {const} */ (["step", "phase", "view", "node"]);
 
 export const asked = () => new URLSearchParams(location.search);
@@ -18,6 +20,32 @@ export const placeIn = (query) => {
     step: number("step"), phase: query.get("phase") ?? undefined,
     view: query.get("view") ?? undefined, node: number("node"),
   };
+};
+
+/**
+ * Return a sentence on each thing that an address names and its run does not have. The server says what is misspelt.
+ * @param {URLSearchParams} query
+ * @param {RunRecord} record
+ * @param {(view: string) => boolean} hasView
+ */
+export const lacking = (query, record, hasView) => {
+  const { step, node } = placeIn(query), view = query.get("view") ?? "";
+  const [branch = "", at, guess] = /^(\d{1,6})(?:n(\d{1,4})|k\d{1,4})$/.exec(query.get("branch") ?? "") ?? [];
+  /** @param {string} named @param {number | undefined} k @param {number | null} [number] */
+  const missing = (named, k, number) => {
+    if (k === undefined || k > MOST) return [];
+    if (k > record.last) return [`${named} in the address was left out: the last step of this run is ${record.last}.`];
+    const count = record.nodes(k)?.count;
+    const lacks = typeof number === "number" && number <= MOST && count !== undefined && !record.spot(k, number);
+    return lacks ? [`${named} in the address was left out: the last node of step ${k} is ${count - 1}.`] : [];
+  };
+  const misnamed = /^[a-z_]{1,24}$/.test(view) && !hasView(view);
+  return [
+    ...missing(`Step ${step}`, step),
+    ...(step !== undefined && step > record.last ? [] : missing(`Node ${node}`, step, node)),
+    ...(misnamed ? [`View ${view} in the address was left out: this run has no such view.`] : []),
+    ...missing(`Branch ${branch}`, branch ? Number(at) : undefined, guess === undefined ? undefined : Number(guess)),
+  ];
 };
 
 /**

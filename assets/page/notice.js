@@ -36,6 +36,11 @@ export class Notice {
     };
   }
 
+  /** @param {string} sentence beside what was said before */
+  add(sentence) {
+    this.show([this.words.textContent, sentence].filter(Boolean).join(" "));
+  }
+
   /**
    * What came of a press that starts a run: said once, beside Run if that is in sight, or else here.
    * @param {string} sentence

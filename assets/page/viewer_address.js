@@ -1,5 +1,5 @@
 // The page's address follows the visitor, and whoever goes back or forward follows the address.
-import { addressOf, asked, note, placeIn, write } from "./address.js";
+import { addressOf, asked, lacking, note, placeIn, write } from "./address.js";
 import { forkIn } from "./fork.js";
 import { opens } from "./opening.js";
 import { shown } from "./shown.js";
@@ -42,7 +42,11 @@ export class ViewerAddress {
     /** @type {Partial<Place>} */
     const place = ours ? placeIn(query) : {};
     if (ours) shown.placed = true;
-    if (ours && viewer.props.live) viewer.second.name(forkIn(query));
+    const lacks = ours && !viewer.player.record.live ?
+      lacking(query, viewer.player.record, (view) => viewer.player.cards.buttons.has(view)) : [];
+    if (lacks.length) viewer.notice.add(lacks.join(" "));
+    const branches = ours && viewer.props.live && !lacks.some((sentence) => sentence.startsWith("Branch"));
+    if (branches) viewer.second.name(forkIn(query));
     const step = place.step ?? viewer.opensAt;
     this.opened = step;
     if (step !== undefined) viewer.player.goto({ ...place, step });

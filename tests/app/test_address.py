@@ -131,24 +131,31 @@ def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("screen=admin", "screen in the address: choose one of run, race"),
-        ("run=../../etc/passwd", "run in the address: a run's id consists of"),
-        ("model=org/evil", "model in the address: this page has no such model"),
-        ("method=__class__", "method in the address: unknown method"),
-        ("methods=lookahead", "methods in the address: a race has 2 to 6"),
+        ("screen=admin", "'screen' in the address was left out: choose one of run, race"),
+        ("run=../../etc/passwd", "'run' in the address was left out: a run's id consists of"),
+        ("model=org/evil", "'model' in the address was left out: this page has no such model"),
+        ("method=__class__", "'method' in the address was left out: unknown method"),
+        ("methods=lookahead", "'methods' in the address was left out: a race has 2 to 6"),
         ("methods=lookahead,lookahead", "2 to 6 different methods"),
-        ("method=lookahead&p.W=1e9", "parameters in the address: W must be a whole number"),
-        ("method=lookahead&p.W=200&p.N=16", "parameters in the address: a step would have"),
+        ("method=lookahead&p.W=1e9", "'p.W' in the address was left out: W must be a whole number"),
+        ("method=lookahead&p.W=200", "'p.W' in the address was left out: a step would have"),
         ("method=lookahead&p.evil=1", "unknown parameter 'evil'"),
-        ("temperature=nan", "sampling in the address"),
-        ("step=-1", "step in the address"),
-        ("node=99999999999999999999", "node in the address"),
-        ("view=%3Cscript%3E", "view in the address"),
-        ("phase=later", "phase in the address"),
-        ("methods=jacobi,lookahead&preset.lookahead=evil", "preset.lookahead in the address: choose one of defaults"),
-        ("reference=" + "a" * 9_000, "reference in the address: the reference has 9000 characters"),
-        ("length=999", "length in the address"),
-        ("chat=%5B%5B%5B", "chat in the address: it must be a JSON list"),
+        ("temperature=nan", "'temperature' in the address was left out"),
+        ("step=-1", "'step' in the address was left out"),
+        ("node=99999999999999999999", "'node' in the address was left out"),
+        ("view=%3Cscript%3E", "'view' in the address was left out"),
+        ("phase=later", "'phase' in the address was left out"),
+        (
+            "methods=jacobi,lookahead&preset.lookahead=evil",
+            "'preset.lookahead' in the address was left out: choose one of defaults",
+        ),
+        ("reference=" + "a" * 9_000, "'reference' in the address was left out: the reference has 9000 characters"),
+        ("length=999", "'length' in the address was left out"),
+        ("chat=%5B%5B%5B", "'chat' in the address was left out: it must be a JSON list"),
+        ("temperature=99", "'temperature' in the address was left out: the temperature must be at most 2"),
+        ("p.W=4&p.N=3", "'p.W', 'p.N' in the address were left out: name the method"),
+        ("foo=1&x.y=2&__theme=dark&utm_source=3", "'foo', 'x.y' in the address were left out: this page has no such"),
+        ("&".join(f"{name * 99}=1" for name in "abcde"), f"'{'c' * 40}' and 2 more in the address were left out"),
         ("chat=%7B%7D", "it must be a JSON list"),
         ("prompt=" + "a" * 20_000, "the address is longer than"),
     ],
@@ -164,6 +171,14 @@ def test_what_is_wrong_is_left_out_and_told(query: str, sentence: str) -> None:
         "lookahead",
         ("jacobi", "lookahead"),
     )
+
+
+def test_settings_that_fit_take_effect_beside_one_that_does_not() -> None:
+    """One wrong value left all others out."""
+    state = read("method=lookahead&p.W=7&p.N=x&p.G=3&temperature=99&top_k=5&seed=4")
+    assert (state.params["W"], state.params["N"], state.params["G"]) == (7, 5, 3)
+    assert (state.sampling["temperature"], state.sampling["top_k"], state.sampling["seed"]) == (0.0, 5, 4)
+    assert [problem.partition(" ")[0] for problem in state.problems] == ["'p.N'", "'temperature'"]
 
 
 @given(st.dictionaries(st.sampled_from(["screen", "run", "p.W", "seed", "chat", "step", "x"]) | st.text(), st.text()))
@@ -183,4 +198,4 @@ def test_a_branch_is_read_as_it_was_written(step: int, place: int, text: str) ->
 )
 def test_what_is_no_branch_is_left_out(text: str) -> None:
     state = parse({"run": "lookahead", "branch": text}, CATALOG)
-    assert state.fork is None and len(state.problems) == 1 and "branch in the address" in state.problems[0]
+    assert state.fork is None and len(state.problems) == 1 and "'branch' in the address" in state.problems[0]

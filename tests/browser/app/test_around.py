@@ -256,8 +256,11 @@ def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(
 
 @pytest.mark.slow  # some seconds in a browser
 def test_a_wrong_address_of_a_race_is_told_on_its_page(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page(), "?screen=race&methods=a,b,c")
-    page.wait_for_selector("#race :text('Methods in the address')", state="visible")
+    page = served.open(new_page(), "?screen=race&methods=[a](//e.org),www.e.org,<i>c</i>&length=17")
+    hint = page.locator("#race .app-hint.prose:has-text('in the address was left out')")
+    hint.wait_for()
+    assert hint.locator("a, i").count() == 0 and "[a](//e.org)" in hint.inner_text()
+    assert page.input_value("#race-length input") == "17"  # what was understood takes effect
 
 
 @pytest.mark.slow  # some seconds in a browser

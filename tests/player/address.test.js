@@ -1,0 +1,29 @@
+// What an address names that its run does not have.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { lacking } from "../../assets/page/address.js";
+
+const record = {
+  last: 12, nodes: (k) => (k === 7 ? null : { count: 11 }), spot: (k, node) => (node <= 11 ? { step: k, node } : null),
+};
+const said = (query) => lacking(new URLSearchParams(query), record, (view) => view === "mask")
+  .map((sentence) => sentence.replace(" in the address was left out", ""));
+
+test("what a run has is followed without a word", () => {
+  for (const query of ["", "step=12&node=11&view=mask", "branch=12n10", "branch=3k2&force=x", "step=7&node=99"]) {
+    assert.deepEqual(said(query), []); // the nodes of step 7 are not known
+  }
+});
+
+test("a step, a node, a view and a branch that a run lacks are named once each", () => {
+  assert.deepEqual(said("step=13&node=99"), ["Step 13: the last step of this run is 12."]);
+  assert.deepEqual(said("step=3&node=99&view=nosuch"),
+    ["Node 99: the last node of step 3 is 10.", "View nosuch: this run has no such view."]);
+  assert.deepEqual(said("branch=99n99"), ["Branch 99n99: the last step of this run is 12."]);
+  assert.deepEqual(said("branch=3n99"), ["Branch 3n99: the last node of step 3 is 10."]);
+  assert.deepEqual(said("branch=13k1&force=x"), ["Branch 13k1: the last step of this run is 12."]);
+});
+
+test("what is misspelt is left to the server, which says so", () => {
+  assert.deepEqual(said("step=9999&node=x&view=<b>&branch=1x1"), []);
+});
