@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
 
 _log = logging.getLogger(__name__)
+_SEED = 0  # of the choice of prompts, as on the command line: a drafter that is examined again has the same numbers
 FLAGS = {method: flag for flag, method in KINDS.items()}
 
 
@@ -65,7 +65,7 @@ def _examined(
     from analysis.doctor.examine import examine, refused
     from analysis.doctor.texts import write_texts
 
-    begun, seed = time.perf_counter(), random.randrange(2**31)
+    begun = time.perf_counter()
     try:
         examined = _open(engine, entry, method)
     except UnfitError as error:
@@ -76,12 +76,12 @@ def _examined(
             f"the drafter of {entry.name} cannot be examined on this server now: choose another method or model"
         ) from None
     tasks = read_tasks(suite(TARGET if entry.model in FOLDERS else ENGLISH))
-    chosen = sample(tasks, LIMITS.examination_prompts, seed)
+    chosen = sample(tasks, LIMITS.examination_prompts, _SEED)
     writing = write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers())
     texts = yield from reported(writing, started, "examining", _late())
     if texts is None:
         return None
-    return (yield from reported(examine(examined, texts, entry.name, seed, begun), started, "examining", _late()))
+    return (yield from reported(examine(examined, texts, entry.name, _SEED, begun), started, "examining", _late()))
 
 
 def _late() -> str:
