@@ -69,7 +69,7 @@ def recorded_race(recordings: Recordings, live: bool = True) -> str:
     for race in RACES:
         lanes = _lanes(recordings, race.runs)
         if len(lanes) > 1:
-            return _of_the_screen(race, lanes, " Press Race to run one of your own." if live else "")
+            return _of_the_screen(race, lanes, " The form holds the next race: press Race to run it." if live else "")
     return ""
 
 

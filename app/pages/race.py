@@ -13,10 +13,11 @@ from decoding.sampling import Sampling
 from .. import address
 from ..address import PageState
 from ..controls import Order, order, runnable
-from ..examples import examples_for
+from ..examples import Example, examples_for
 from ..jobs.race import Race, check_lanes
 from ..jobs.runner import Job
 from ..models.catalog import choose
+from ..models.entry import CatalogEntry
 from ..presets import DEFAULTS, best_preset, preset, presets
 from ..server.limits import LIMITS
 from ..state import AppState
@@ -45,9 +46,8 @@ class RaceForm:
     def __init__(self, app_state: AppState, viewer: gr.HTML) -> None:
         self.app_state, self.viewer = app_state, viewer
         entry = app_state.catalog[app_state.default_model]
-        names, examples = runnable(entry), examples_for(entry.model)
-        first = next((example for example in examples if example.id == RACED), examples[0])
-        self.prompt = PromptControls.build("race", entry, first, app_state.jobs.guardrails.sentence)
+        names = runnable(entry)
+        self.prompt = PromptControls.build("race", entry, _first_example(entry), app_state.jobs.guardrails.sentence)
         usual = [name for name in USUAL if name in names]
         self.methods = gr.CheckboxGroup(
             choices_of(names),
@@ -160,12 +160,15 @@ class RaceForm:
                 shown[menu] = gr.update(visible=name in names, value=state.presets.get(name, DEFAULTS))
         if state.length:
             shown[self.length] = state.length
-        if state.example:
-            shown |= self.show_example(state.example)
+        example = state.example
+        if example is None and state.prompt is None and state.run is None:
+            example = _first_example(entry).id  # the prompt in the form may be one that this model does not understand
+        if example:
+            shown |= self.show_example(example)
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
-        if state.example or state.prompt is not None:
-            shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
+            shown |= self.prompt.show(state.prompt, example or "", state.raw)
+        if example or state.prompt is not None:
+            shown[self.prompt.example] = self.prompt.choose_example(entry, example)
         return shown | {self.sampling[name]: value for name, value in state.sampling.items()}
 
     @property
@@ -173,6 +176,12 @@ class RaceForm:
         """All components that `show_state` may change."""
         parts = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
         return [*parts, *self.sampling.values(), *self.presets.values()]
+
+
+def _first_example(entry: CatalogEntry) -> Example:
+    """Return the example that the form begins with for a model."""
+    examples = examples_for(entry.model)
+    return next((example for example in examples if example.id == RACED), examples[0])
 
 
 def build(app_state: AppState) -> RaceForm:

@@ -7,6 +7,8 @@ import pytest
 
 from analysis.tuned import CPU
 from app.address import PageState
+from app.examples import examples_for
+from app.models.catalog import POCKET
 from app.models.entry import CatalogEntry
 from app.pages.race import RaceForm, build
 from app.state import AppState
@@ -41,3 +43,17 @@ def test_an_address_says_which_presets_are_meant(form: RaceForm) -> None:
     shown = form.show_state(PageState(methods=("jacobi", "lookahead"), presets={"lookahead": "paper"}))
     assert shown[form.presets["jacobi"]]["value"] == "defaults"
     assert shown[form.presets["lookahead"]]["value"] == "paper"
+
+
+def test_an_address_without_a_prompt_brings_one_that_its_model_understands(form: RaceForm) -> None:
+    """The form kept the prompt of another model, which this one cannot answer."""
+    form.app_state.catalog = {**form.app_state.catalog, POCKET.name: POCKET}
+    began = form.prompt.example.value
+    shown = form.show_state(PageState(model=POCKET.name, methods=("autoregressive", "jacobi")))
+    first = examples_for(POCKET.model)[0]
+    assert shown[form.prompt.example]["value"] == first.id != began
+    assert shown[form.prompt.text]["value"] == first.prompt
+
+
+def test_a_run_without_a_text_leaves_the_prompt_as_its_remark_says(form: RaceForm) -> None:
+    assert form.prompt.text not in form.show_state(PageState(run="mine", methods=("autoregressive", "jacobi")))

@@ -32,7 +32,7 @@ def folder_of(path: Path, sources: dict[str, str]) -> Recordings:
 def test_it_has_the_recordings_lanes_at_their_times() -> None:
     got = lines(recorded_race(Recordings()))
     host, race = got[:2]
-    assert host["recorded"] and host["title"] == "A recorded race" and "Press Race to run" in host["shows"]
+    assert host["recorded"] and host["title"] == "A recorded race" and "press Race to run" in host["shows"]
     names = [line["header"]["label"] for line in got if line["kind"] == "play"]
     assert names == race["labels"] and 2 <= len(names) <= 6
     runs = dict(got[-1]["runs"])
