@@ -19,7 +19,7 @@ from .evidence import STEEPNESS, gather
 from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses, measure_wiring
 from .probes import AS_STORED, Check, Probe
-from .references import promise, references
+from .references import exit_name, promise, references
 from .verdict import FEWEST, Fault, ProbeOutcome, compare
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class ExaminationReport:
             gains = f" It is wired right, but gains little. {parts[0].upper()}{parts[1:]}."
             little = gains if given < _LITTLE else ""
             first = self.evidence[0].sentence
-            healthy = f"Healthy: {given:.2f} tokens per step, and no change improves it; {first}.{little}"
+            found = "no change surely improves it" if self._nearly_better else "no change improves it"
+            healthy = f"Healthy: {given:.2f} tokens per step, and {found}; {first}.{self._nearly_better}{little}"
             return f"{healthy}{self.remark} {basis}"
         if self.condition == "poor":
             return f"Works poorly, cause unknown: {given:.2f} tokens per step; {seen}.{self.hint} {basis}"
@@ -91,6 +92,16 @@ class ExaminationReport:
         mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
         return f"{count}: {sentences}.{gain}{rest}{self.remark} {basis}"
+
+    @property
+    def _nearly_better(self) -> str:
+        """Return a sentence about the change that more texts may show to be better; empty if there is none."""
+        most = max((each for each in self.outcomes if each.may_be_better), key=lambda each: each.gain, default=None)
+        if most is None:
+            return ""
+        low, high = most.interval
+        gain = f"{most.gain:+.2f} tokens per step, interval {low:+.2f} to {high:+.2f}"
+        return f" With {most.probe.name} it may be better ({gain}): examine it on more texts."
 
     def to_json(self) -> dict[str, JSON]:
         """Return the report as `--json` prints it."""
@@ -155,9 +166,10 @@ def examine(
     checks, faults = tuple(examined.checks()), list[Fault]()
     wiring, given = examined.given, measure_wiring(examined, examined.given, texts, depth)
     rounds, best, fit = list[Round](), given, TargetFit(examined, texts)
+    shares, hint = references(examined.model, texts, depth), ""
     while len(rounds) < ROUNDS:
         mended = {fault.flag for fault in faults}
-        rounds.append((yield from _round(examined, best, wiring, fit, mended, texts, seed + len(rounds))))
+        rounds.append((yield from _round(examined, best, wiring, fit, mended, shares, texts, seed + len(rounds))))
         outcomes = rounds[-1].outcomes
         best_outcome = max((each for each in outcomes if each.is_better), key=lambda each: each.gain, default=None)
         if best_outcome is None:
@@ -167,7 +179,6 @@ def examine(
     yield "looking at what each part does", 0.9
     decisions = [decide(examined, check, wiring, fit, texts, seed) for check in undecided(checks, faults)]
     wiring, best = next(((each.wiring, each.best) for each in decisions), (wiring, best))
-    shares, hint = references(examined.model, texts, depth), ""
     promised = promise(examined.folder) if examined.folder else None
     evidence = gather(examined, wiring, fit, texts, best, shares, promised)
     if not all(each.fine for each in evidence) and any(_spares(fault) for fault in faults):
@@ -225,6 +236,7 @@ def _round(
     wiring: Any,
     fit: TargetFit,
     mended: set[str],
+    shares: Mapping[str, float],  # how often simple first guesses are right
     texts: Sequence[Text],
     seed: int,
 ) -> Reporting[Round]:
@@ -253,8 +265,20 @@ def _round(
         if not change.is_worse:
             other = measure_wiring(examined, probe.wiring, texts, examined.depth)
             nearer = None if probe.flag in _DEEPER else change
-            outcomes.append(compare(probe, best, other, tried, seed, nearer))
+            outcomes.append(compare(probe, best, other, tried, seed, nearer, _adds_more(probe, best, other, shares)))
     return Round(tuple(outcomes), tried)
+
+
+def _adds_more(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, shares: Mapping[str, float]) -> bool:
+    """Return whether another exit layer adds more to how often the target's own exit there is right.
+
+    The later the exit, the better any adapter guesses, whatever layer it was trained on. True for any other change.
+    """
+
+    def added(layer: JSON, measured: AcceptedGuesses) -> float:
+        return measured.survival[0] - shares.get(exit_name(int(str(layer))), 1.0)
+
+    return probe.flag != "exit_layer" or added(probe.other, other) > added(probe.given, given)
 
 
 def _rows(checks: Sequence[Check]) -> list[JSON]:

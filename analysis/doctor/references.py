@@ -34,6 +34,11 @@ def references(model: AnyDecoder, texts: Sequence[Text], depth: int) -> Mapping[
     return {**shares, **_exits(model, texts, depth)}
 
 
+def exit_name(layer: int) -> str:
+    """Name the target's early exit after a layer, as `references` does."""
+    return f"the target's exit after layer {layer}"
+
+
 class Promise(NamedTuple):
     """How often each of a drafter's guesses was right when it had been trained, from 1, and where that is written."""
 
@@ -113,5 +118,5 @@ def _exits(model: AnyDecoder, texts: Sequence[Text], depth: int) -> dict[str, fl
             right += int((best.cpu() == torch.tensor([text.ids[place + 1] for place in at])).sum())
             places += len(at)
         if layer < model.shape.layers:
-            shares[f"the target's exit after layer {layer}"] = right / max(1, places)
+            shares[exit_name(layer)] = right / max(1, places)
     return shares

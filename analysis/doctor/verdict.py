@@ -21,6 +21,7 @@ from .measure import AcceptedGuesses
 from .probes import Check, Probe
 
 LEAST_GAIN = 0.02  # of the tokens per step: less is not worth a change
+_NEARLY = 0.2  # of a gain, which its interval may reach below zero: chance of one in a hundred, not in a thousand
 FEWEST = 4  # prompts: with fewer, an interval means nothing
 _DRAWS = 10_000
 _ERROR = 0.05  # of all probes together
@@ -35,6 +36,7 @@ class ProbeOutcome:
     other: AcceptedGuesses
     interval: tuple[float, float]  # of the difference in tokens per step
     fit: FitChange | None = None  # what it does to the first guesses' distance from the target's distributions
+    adds_more: bool = True  # than the given wiring, to what the target's own layers guess without the drafter
 
     @property
     def gain(self) -> float:
@@ -45,7 +47,16 @@ class ProbeOutcome:
     def is_better(self) -> bool:
         """Return True if the change is better, significantly and materially."""
         nearer = self.fit is not None and self.fit.is_better
-        return (self.interval[0] > 0.0 or nearer) and self.gain >= LEAST_GAIN * self.given.tokens_per_step
+        return (self.interval[0] > 0.0 or nearer) and self._is_material
+
+    @property
+    def may_be_better(self) -> bool:
+        """Return True if the change is materially better, and so nearly sure that more texts may show it."""
+        return not self.is_better and self._is_material and self.interval[0] >= -_NEARLY * self.gain
+
+    @property
+    def _is_material(self) -> bool:
+        return self.adds_more and self.gain >= LEAST_GAIN * self.given.tokens_per_step
 
     def to_json(self) -> dict[str, JSON]:
         """Return the row of a report."""
@@ -94,10 +105,16 @@ class Fault:
 
 
 def compare(
-    probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, probes: int, seed: int, fit: FitChange | None = None
+    probe: Probe,
+    given: AcceptedGuesses,
+    other: AcceptedGuesses,
+    probes: int,
+    seed: int,
+    fit: FitChange | None = None,
+    adds_more: bool = True,
 ) -> ProbeOutcome:
     """Compare a probe with the given wiring, as one of so many probes."""
-    return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed), fit)
+    return ProbeOutcome(probe, given, other, interval(given, other, _ERROR / probes, seed), fit, adds_more)
 
 
 def interval(given: AcceptedGuesses, other: AcceptedGuesses, error: float, seed: int) -> tuple[float, float]:

@@ -244,6 +244,23 @@ def test_an_adapter_whose_rows_are_rotated_as_no_file_says_is_named() -> None:
     assert [fault.flag for fault in examination.faults] == ["rope_scaling"], examination.verdict
 
 
+@slow
+def test_a_later_exit_is_no_remedy(tmp_path: Path) -> None:
+    """An adapter of layer 2 that reads layer 3 writes most behind layer 5, where the target alone guesses nearly as
+    well: that is not the layer it was trained on.
+    """
+    check(MANY, "kangaroo", entry(exit_layer=3), "exit_layer", 2, tmp_path / "drafter")
+
+
+@slow
+def test_a_change_that_more_texts_may_show_to_be_better_is_told(tmp_path: Path) -> None:
+    change = entry(eagle_aux_hidden_state_layer_ids=[0, 2, 4])
+    examination = report_on(opened(broken("eagle", change, tmp_path / "drafter"), "eagle"), MANY)
+    assert examination.healthy, "this test needs texts that do not suffice"
+    assert "no change surely improves it" in examination.verdict
+    assert "tapped layers 1, 3, 5" in examination.verdict
+
+
 @pytest.mark.parametrize("kind", choose(["eagle", "medusa", "kangaroo", "draft"], ["kangaroo"]))
 def test_a_good_drafter_is_healthy(kind: str) -> None:
     examination = report_on(opened(folder_of(P, kind), kind))
