@@ -90,7 +90,10 @@ def _read(contents: Contents, format: str | None) -> Imported:
     first = next(contents.records(), None)
     if first is None:
         raise TraceError("the file holds no record")
-    chosen = FORMATS[format] if format else _format_of(first)
+    recognised = _format_of(first)
+    chosen = FORMATS[format] if format else recognised
+    if chosen is not None and recognised is not None and not chosen.recognises(first):
+        raise TraceError(f"{first.where} is no record of {chosen.title}, but of {recognised.title}: name that format")
     if chosen is None:
         if what := describe(first):
             raise TraceError(f"{first.where} is {what}")

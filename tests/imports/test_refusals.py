@@ -157,7 +157,7 @@ def test_every_line_must_be_of_the_format() -> None:
 
 
 def test_a_file_of_another_format_than_named_is_refused() -> None:
-    with pytest.raises(TraceError, match="line 1 is no record of answers like vLLM's"):
+    with pytest.raises(TraceError, match="line 1 is no record of answers like vLLM's, but of AIPerf's export"):
         read_any(sample("aiperf.jsonl"), format="vllm")
     with pytest.raises(ParamError, match="there is no format 'xml': choose one of trace"):
         read_any(sample("aiperf.jsonl"), format="xml")
