@@ -82,7 +82,8 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
                     draft.rename(folder)
     except OSError as error:
         reason = error.strerror or error
-        raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r}: {reason}") from None
+        advice = "name a folder that can be written with XDG_CACHE_HOME"
+        raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r} ({reason}): {advice}") from None
     return folder
 
 

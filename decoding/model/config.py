@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ModelError
+from ..params import shown
 
 NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved a configuration
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3")
 ROPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+_KINDS = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
 _LARGEST = 2**40  # beyond every size, and safe to multiply by any factor
 # Bounds of a rotary embedding's settings: above the first number, at most the second.
 _ROPE_BOUNDS = {
@@ -99,6 +102,14 @@ def has_decoder(config: Mapping[str, Any]) -> bool:
     return config.get("model_type") in FAMILIES and config.get("quantization_config") is None
 
 
+def plain_reason(error: Exception) -> str:
+    """Say what transformers found wrong with a configuration, without the names of its checks."""
+    text = " ".join(str(error).split())
+    if match := re.search(r"Field '(\w+)' expected (\w+), got \w+ \(value: (.{1,40}?)\)", text):
+        return f"{match[1]} must be {_KINDS.get(match[2], match[2])}, not {match[3]}"
+    return text.rpartition("Error: ")[2].rstrip(".")[:200]
+
+
 def read_shape(config: Any) -> Shape:
     """Check a transformers configuration and take from it what the decoder needs."""
     family = config.model_type
@@ -146,7 +157,7 @@ def _size(config: Any, name: str) -> int:
 
 def _whole(name: str, value: object) -> int:
     if type(value) is not int or not 1 <= value <= _LARGEST:
-        raise ModelError(f"{name} in config.json must be a whole number from 1 to {_LARGEST}, not {str(value)[:40]!r}")
+        raise ModelError(f"{name} in config.json must be a whole number from 1 to {_LARGEST}, not {shown(value)}")
     return value
 
 
@@ -154,7 +165,7 @@ def _real(name: str, value: object, above: float, most: float) -> float:
     # NaN is within no bounds.
     if isinstance(value, bool) or not isinstance(value, int | float) or not above < value <= most:
         raise ModelError(
-            f"{name} in config.json must be a number above {above:g} and at most {most:g}, not {str(value)[:40]!r}"
+            f"{name} in config.json must be a number above {above:g} and at most {most:g}, not {shown(value)}"
         )
     return float(value)
 

@@ -20,6 +20,7 @@ from ..hub import find_repository, parse_id
 from ..installation import CLONE
 from ..packed import open_tensors, stored
 from ..types import JSON
+from .config import plain_reason
 from .precision import Precision
 from .session import ProgressCallback
 
@@ -29,7 +30,7 @@ _LARGEST_SIZE = 2**24  # heads, dimensions or tokens
 _MOST_LAYERS = 4096
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
 FLOATS = ("F64", "F32", "F16", "BF16")  # numbers that are converted when a model is loaded
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 class ModelFolder(NamedTuple):
@@ -81,9 +82,11 @@ def find_folder(
     except ModelMissingError:
         raise
     except ModelError:
+        from huggingface_hub.constants import HF_HUB_OFFLINE
+
         raise ModelError(
-            f"there is no folder {name[:200]!r}, and the hub gave no model of that name; "
-            "check the name and the network, or name a model folder"
+            f"there is no folder {name[:200]!r}, and the hub gave no model of that name; check the name and the network"
+            f"{', which HF_HUB_OFFLINE turns off' if HF_HUB_OFFLINE else ''}, or name a model folder"
         ) from None
 
 
@@ -120,8 +123,7 @@ def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
     try:
         return raw, AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # validation in transformers raises errors of many kinds
-        reason = " ".join(str(error).split())[:200]
-        raise ModelError(f"config.json in {str(folder)!r} cannot be used: {reason}") from None
+        raise ModelError(f"config.json in {str(folder)!r} cannot be used: {plain_reason(error)}") from None
 
 
 def read_json(path: Path) -> dict[str, JSON]:
@@ -133,9 +135,10 @@ def read_json(path: Path) -> dict[str, JSON]:
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"{path.name} in {str(path.parent)!r} is no JSON; fetch the model again") from None
+        at = f" from line {error.lineno}, column {error.colno} on" if isinstance(error, json.JSONDecodeError) else ""
+        raise ModelError(f"{path.name} in {str(path.parent)!r} is no JSON{at}: correct it or fetch it again") from None
     if not isinstance(content, dict):
-        raise ModelError(f"{path.name} in {str(path.parent)!r} holds no JSON object; fetch the model again")
+        raise ModelError(f"{path.name} in {str(path.parent)!r} holds no JSON object: correct it or fetch it again")
     return content
 
 
@@ -207,7 +210,7 @@ def _weight_files(folder: Path) -> list[Path]:
     if not index.is_file():
         if (whole := stored(folder / "model.safetensors")).is_file():
             return [whole]
-        if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
+        if any(next(folder.glob(pattern), None) for pattern in PICKLES):
             raise ModelError(
                 f"{str(folder)!r} holds pickled weights only, and those can run code; convert them to safetensors"
             )

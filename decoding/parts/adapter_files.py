@@ -18,7 +18,7 @@ from ..params import shown
 from .adapter import Adapter
 from .adapter_config import AdapterConfig
 from .draft_vocabulary import read_vocabulary
-from .part_files import NamedWeights, digest_of, save_part
+from .part_files import NamedWeights, digest_of, misfit_of, save_part
 
 
 def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeights) -> None:
@@ -80,12 +80,11 @@ def _read_config(where: Path) -> AdapterConfig:
 def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
     """Read the weights, whose names, shapes and types are checked first."""
     if not path.is_file():
-        raise ModelError(f"{str(path.parent)!r} has no {path.name}; pickled weights can run code: convert them")
+        raise ModelError(f"{str(path.parent)!r} has no {path.name}: fetch it, or convert the weights to safetensors")
     with open_tensors(path, f"{path.name} in {str(path.parent)!r} is damaged or cut short; fetch it again") as file:
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
-        for name in sorted(slices.keys() ^ wanted.keys()):
-            state = "missing" if name in wanted else "one too many"
-            raise ModelError(f"the adapter's weight {name[:80]} is {state}: its files do not belong together")
+        if misfit := misfit_of(slices, wanted):
+            raise ModelError(f"the adapter's weight {misfit}: its files do not belong together")
         for name, size in wanted.items():
             shape, dtype = slices[name].get_shape(), slices[name].get_dtype()
             if tuple(shape) != size:
@@ -94,5 +93,5 @@ def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str
                 raise ModelError(f"the adapter's {name} is stored as {dtype}; save it as float32 or bfloat16")
         weights: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in wanted}
     if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
-        raise ModelError(f"the adapter's weight {broken[0]} holds what is no number; train it anew or fetch it again")
+        raise ModelError(f"the adapter's weight {broken[0]} holds NaN or infinity; train it anew or fetch it again")
     return weights

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ..errors import ModelError
-from ..model.config import Shape, read_shape
+from ..model.config import Shape, plain_reason, read_shape
 from ..model.rope import Rope
 from ..params import shown
 from ..types import JSON
@@ -26,6 +26,7 @@ _FIXED = {
     **dict.fromkeys(("use_input_layernorm_in_first_layer", "use_last_layernorm", "use_aux_hidden_state"), True),
     "use_mtp_layernorm": False,
 }
+_TAPS = "eagle_aux_hidden_state_layer_ids"
 _MOST = 2**24  # of any size in a configuration
 # Other drafters, by words in their configurations: what each does, which cannot be run here yet.
 _OTHERS = {
@@ -54,6 +55,7 @@ class EagleConfig:
     fc_norm: bool = False  # a norm for each of them
     norm_output: bool = False  # the next feature is the layer's output after the final norm
     verifier: str = ""  # the model's name
+    nested_taps: bool = False  # eagle_config lists the taps, numbered by the layer that a state leaves
 
     @property
     def window(self) -> int:
@@ -115,6 +117,7 @@ def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
         _taps(raw),
         **flags,
         verifier=_verifier(raw),
+        nested_taps=raw.get(_TAPS) in (None, []) and isinstance(nested, dict) and nested.get(_TAPS) not in (None, []),
     )
 
 
@@ -126,12 +129,14 @@ def _check_kind(raw: Mapping[str, JSON]) -> None:
         return
     if named is None and "num_nextn_predict_layers" in raw:
         words += " mtp"
-    kind = str(named or words).lower().replace("-", "").replace("_", "")
+    kind = (words if named is None else str(named)).lower().replace("-", "").replace("_", "")
     for word, what in _OTHERS.items():
         if word in kind:
             advice = "" if word == "medusa" else "; only EAGLE-3 drafters can be run so far"
             raise ModelError(f"this is {what}{advice}")
-    raise ModelError(f"this is no drafter, but {shown(kind or 'something else')}: name a folder of an EAGLE-3 drafter")
+    if not kind:
+        raise ModelError("config.json has neither speculators_model_type nor architectures: name an EAGLE-3 drafter")
+    raise ModelError(f"config.json names {shown(named or words)}, which is no kind of drafter: name an EAGLE-3 drafter")
 
 
 def _shape(layer: Mapping[str, JSON]) -> Shape:
@@ -155,8 +160,7 @@ def _transformers_config(layer: Mapping[str, JSON]) -> Any:
     try:
         return AutoConfig.for_model(**dict(layer))
     except Exception as error:  # validation in transformers raises errors of many kinds
-        reason = " ".join(str(error).split())[:200]
-        raise ModelError(f"the drafter's config.json cannot be used: {reason}") from None
+        raise ModelError(f"the drafter's config.json cannot be used: {plain_reason(error)}") from None
 
 
 def _size(name: str, value: object) -> int:
@@ -176,17 +180,17 @@ def _flag(raw: Mapping[str, JSON], name: str) -> bool:
 
 def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
     """Read the tapped layers, each by the number of layers before it."""
-    name, nested = "eagle_aux_hidden_state_layer_ids", raw.get("eagle_config")
-    ids, shift = raw.get(name), 0
+    nested = raw.get("eagle_config")
+    ids, shift = raw.get(_TAPS), 0
     if ids in (None, []) and isinstance(nested, dict):
-        ids, shift = nested.get(name), 1
+        ids, shift = nested.get(_TAPS), 1
     if ids in (None, []):  # vLLM takes its usual layers for an empty list too
         return None
     if not isinstance(ids, list) or not 0 < len(ids) <= 64 or not all(type(each) is int for each in ids):
-        raise ModelError(f"{name} in the drafter's config.json must be a list of layers, not {shown(ids)}")
+        raise ModelError(f"{_TAPS} in the drafter's config.json must be a list of layers, not {shown(ids)}")
     taps = tuple(each + shift for each in ids)
     if taps[0] < 0 or any(one >= other for one, other in zip(taps, taps[1:], strict=False)):
-        raise ModelError(f"{name} in the drafter's config.json must be layers in rising order, not {shown(ids)}")
+        raise ModelError(f"{_TAPS} in the drafter's config.json must be layers in rising order, not {shown(ids)}")
     return taps
 
 

@@ -15,17 +15,16 @@ import torch
 from .. import smollm2
 from ..embedded import FOLDERS, ROOT
 from ..errors import ModelError, UnfitError
-from ..model.files import TensorFiles, read_json
+from ..model.files import PICKLES, TensorFiles, read_json
 from ..model.transformers_model import AnyModel
 from ..params import shown
 from .eagle import Eagle
 from .eagle_config import EagleConfig, read_config, usual_taps
-from .part_files import NamedWeights, digest_of
+from .part_files import NamedWeights, digest_of, misfit_of
 
 _OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
 _FC_NORMS = ("input_norm.", "fc_norm.")
 _LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 class StoredEagle(NamedTuple):
@@ -52,7 +51,7 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
     place = Path(folder)
     if not (place / "config.json").is_file():
         raise ModelError(f"{folder[:200]!r} is no drafter's folder: it has no config.json")
-    if not list(place.glob("*.safetensors*")) and (pickles := [p for kind in _PICKLES for p in place.glob(kind)]):
+    if not list(place.glob("*.safetensors*")) and (pickles := [p for kind in PICKLES for p in place.glob(kind)]):
         raise ModelError(
             f"{folder[:200]!r} holds pickled weights only ({pickles[0].name[:80]}), and those can run code: load them "
             "where you trust them, and save them with safetensors.torch.save_file as model.safetensors"
@@ -74,9 +73,7 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
         weights = {name: files.get(stored) for name, stored in names.items() if name not in ("d2t", "t2d")}
         mapping: dict[str, torch.Tensor] = {key: files.get_raw(names[key]) for key in ("d2t", "t2d") if key in names}
     if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
-        raise UnfitError(
-            "weights", f"the drafter's {broken[0]} holds what is no number: train it anew or fetch it again"
-        )
+        raise UnfitError("weights", f"the drafter's {broken[0]} holds NaN or infinity: train it anew or fetch it again")
     if (ids := _ids(config, mapping)) is not None:
         weights["ids"] = ids
     return StoredEagle(config, taps, weights, f"{place.resolve().name} {digest_of(raw, weights)}")
@@ -93,12 +90,12 @@ def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel, *, 
         )
     for flag, what, expected, actual in (
         ("vocab_size", "a vocabulary of {:,} tokens", config.shape.vocabulary, shape.vocabulary),
-        ("target_hidden_size", "hidden states of size {}", config.target_hidden, shape.hidden),
+        ("target_hidden_size", "hidden states of size {:,}", config.target_hidden, shape.hidden),
     ):
         if expected != actual:
             raise UnfitError(
                 flag,
-                f"the drafter was made for a model with {what.format(expected)}, but {name} has {actual}: "
+                f"the drafter was made for a model with {what.format(expected)}, but {name} has {actual:,}: "
                 "name one made for this model",
             )
     if taps[-1] > shape.layers:
@@ -159,16 +156,13 @@ def _check_tensors(
     if lenient:
         norms = {name: size for name, size in fc_norms(config, len(taps)).items() if name in shapes}
         wanted = {name: size for name, size in wanted.items() if not name.startswith(_FC_NORMS)} | norms
-    for name in sorted(shapes.keys() ^ wanted.keys()):
-        state = "missing" if name in wanted else "one too many"
-        raise UnfitError(
-            "tensors", f"the drafter's weight {name[:80]} is {state}: its files and config.json do not belong together"
-        )
+    if misfit := misfit_of(shapes, wanted):
+        raise UnfitError("tensors", f"the drafter's weight {misfit}: its files and config.json do not belong together")
     for name, size in wanted.items():
         if shapes[name] != size:
-            raise UnfitError(
-                "shapes", f"the drafter's {name} has shape {list(shapes[name])[:8]}, not {list(size)}: name another one"
-            )
+            by = f"the {len(taps)} tapped layers ask" if name == "fc.weight" else "its config.json asks"
+            wrong = f"the drafter's {name} has shape {list(shapes[name])[:8]}, but {by} for {list(size)}"
+            raise UnfitError("shapes", f"{wrong}: correct config.json, or take both files from the same place")
     for name, what in (("embed_tokens.weight", "embeddings"), ("lm_head.weight", "output layer")):
         if name not in shapes and hidden != model.shape.hidden:
             raise UnfitError("shapes", f"the drafter has no {what}, and the target's have another size: fetch it again")
@@ -195,9 +189,11 @@ def _ids(config: EagleConfig, mapping: Mapping[str, torch.Tensor]) -> torch.Tens
     assert ids is not None
     fine = len(ids) == draft and int(ids.min()) >= 0 and int(ids.max()) < vocabulary and len(set(ids.tolist())) == draft
     if not fine or (listed is not None and not torch.equal(ids.sort().values, listed)):
+        absolute = offsets is not None and listed is not None and torch.equal(offsets.long().sort().values, listed)
+        advice = "d2t holds ids instead, so subtract each one's row from it" if absolute else "make the mapping again"
         raise UnfitError(
             "vocabulary_map",
             f"d2t and t2d of the drafter must name the same {draft} of the model's {vocabulary} tokens, each once: "
-            "make the mapping again",
+            f"{advice}",
         )
     return ids

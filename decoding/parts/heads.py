@@ -22,10 +22,11 @@ from torch.nn.functional import silu
 
 from ..errors import ModelError
 from ..model.draft_vocabulary import DraftVocabulary
-from ..model.files import FLOATS, read_json
+from ..model.files import FLOATS, PICKLES, read_json
 from ..model.linear import Linear, linear
 from ..native.products import has_native
 from ..packed import open_tensors, stored
+from ..params import shown
 from ..ranking import ranked
 from ..types import JSON
 from .draft_vocabulary import read_vocabulary
@@ -39,7 +40,6 @@ _FILE, _OTHER_FILE = "medusa_lm_head.safetensors", "model.safetensors"
 _PREFIX = "medusa_head."  # of heads that were saved together with their model
 _NAME = re.compile(r"(0|[1-9][0-9]?)\.(0|[1-9][0-9]?)\.(linear\.weight|linear\.bias|weight)")
 _BLOCK = ("linear.weight", "linear.bias")  # the tensors of one residual block
-_PICKLES = ("*.pt", "*.bin", "*.pth", "*.ckpt", "*.pkl")
 _EDGE = 4096  # bytes of each end of a tensor that go into the hash of a folder
 _MOST_RANKS = 256  # accuracies that a head may have
 
@@ -195,7 +195,7 @@ def _find(folder: str) -> Path:
                 if not (place / "config.json").is_file():
                     raise ModelError(f"the heads in {folder[:200]!r} have no config.json: fetch them again")
                 return path
-        pickles = [path.name for pattern in _PICKLES for path in place.glob(pattern)]
+        pickles = [path.name for pattern in PICKLES for path in place.glob(pattern)]
     except OSError:
         raise ModelError(f"{folder[:200]!r} cannot be read: name the folder that holds the heads") from None
     if pickles:
@@ -224,7 +224,7 @@ def _names(path: Path, file: Any) -> dict[TensorKey, str]:
 def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, tuple[int, ...]]:
     """Return the number of heads and of their blocks, and the heads with an output layer of their own."""
     count = 1 + max(head for head, _, _ in names)
-    blocks = sum(head == 0 and kind == "linear.weight" for head, _, kind in names)
+    blocks = len({layer for head, layer, kind in names if head == 0 and kind in _BLOCK})
     with_output = tuple(sorted(head for head, _, kind in names if kind == "weight"))
     wanted = {(head, layer, kind) for head in range(count) for layer in range(blocks) for kind in _BLOCK}
     wanted |= {(head, blocks, "weight") for head in with_output}
@@ -245,7 +245,7 @@ def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: in
         given = config.get(name, fine[-1])
         if type(given) is not int or given not in fine:
             raise ModelError(
-                f"{name} in config.json is {str(given)[:40]!r}, but {path.name} holds {fine[-1]} {what}: "
+                f"{name} in config.json is {shown(given)}, but {path.name} holds {fine[-1]} {what}: "
                 "take both files from the same place"
             )
 

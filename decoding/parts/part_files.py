@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import torch
@@ -27,6 +27,15 @@ def save_part(
     (folder / "config.json.new").write_text(text, encoding="utf-8")
     for name in (file, "config.json"):
         (folder / f"{name}.new").replace(folder / name)
+
+
+def misfit_of(stored: Collection[str], wanted: Collection[str]) -> str | None:
+    """Say of the first weight that only one of the two has what is wrong with it; None if they have the same."""
+    name = min({*stored} ^ {*wanted}, default=None)
+    if name is None or name in stored:
+        return name and f"{name[:80]} is one too many"
+    other = next((each for each in stored if each.endswith(f".{name}")), None)
+    return f"{name[:80]} is missing" + (f", but {other[:80]} is there" if other else "")
 
 
 def digest_of(config: Mapping[str, JSON], weights: NamedWeights, also: str = "") -> str:

@@ -136,11 +136,12 @@ def write(name: str, content: str) -> Callable[[Path], None]:
 NORM = "model.norm.weight"
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "no config": (lambda folder: (folder / "config.json").unlink(), "no config.json"),
-    "broken config": (write("config.json", '{"model_type": "llama", '), "is no JSON"),
+    "broken config": (write("config.json", '{"model_type": "llama",\n}'), "is no JSON from line 2, column 1 on"),
     "config is a list": (write("config.json", "[]"), "no JSON object"),
     "deep config": (write("config.json", "[" * 100_000), "is no JSON"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe\x00"), "is no JSON"),
     "no family": (lambda folder: change(folder, model_type=None), "knows no models of type 'None'"),
+    "text for a size": (lambda folder: change(folder, num_attention_heads="4"), "must be a whole number, not '4'$"),
     "activation": (lambda folder: change(folder, hidden_act="gelu"), "supported is silu"),
     "quantised": (lambda folder: change(folder, quantization_config={"quant_method": "gptq"}), "quantised"),
     "rope": (lambda folder: change(folder, rope_parameters={"rope_type": "spiral", "rope_theta": 1e4}), "supported"),

@@ -323,7 +323,7 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
     ),
     ("other parts", lambda f: spoil(f, architecture="transformer"), "weight mlp.down_proj.weight is missing"),
     ("more parts", lambda f: reweigh(f, lambda w: w.update(x=torch.ones(1))), "adapter's weight x is one too many"),
-    ("no weights", lambda f: (f / "adapter.safetensors").unlink(), "pickled weights can run code: convert them"),
+    ("no weights", lambda f: (f / "adapter.safetensors").unlink(), "has no adapter.safetensors: fetch it"),
     ("cut", lambda f: cut(f, 5000), "adapter.safetensors in .* is damaged or cut short"),
     ("cut in the header", lambda f: cut(f, 30), "is damaged or cut short"),
     ("empty", lambda f: cut(f, 0), "is damaged or cut short"),
@@ -335,7 +335,7 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
     (
         "infinite",
         lambda f: reweigh(f, lambda w: w["norm.weight"][0].fill_(math.inf)),
-        "weight norm.weight holds what is no number",
+        "weight norm.weight holds NaN or infinity",
     ),
 ]
 
