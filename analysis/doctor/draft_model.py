@@ -17,7 +17,7 @@ from decoding.parts.makers import head_of
 
 from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe, word
-from .rest import check_eps, check_norms, check_rounding, check_spoilt
+from .rest import check_eps, check_norms, check_rounding, check_spoilt, refuse_infinite
 from .rotary import rotary_changes
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class ExaminedDraft:
     ) -> None:
         self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
         self._weights = read() if isinstance(draft, Decoder) else {}
+        tables = zip(("embedding", "output layer"), draft.embeddings(), strict=True)
+        refuse_infinite({**dict(tables), **self._weights})
         self.about, self.depth = f"{draft.card.name} {draft.card.hash[:12]}", _DEPTH
         rope = draft.rope.parameters if isinstance(draft, Decoder) else {}
         self.given = DraftWiring(rope, draft.shape.windows, eps=draft.shape.eps)

@@ -80,7 +80,9 @@ class ExaminedEagle:
         names = fc_norms(config, len(stored.taps)).keys() & stored.weights.keys()
         flag = "norm_before_fc" if "input_norm.weight" in names or (not names and config.norm_before_fc) else "fc_norm"
         given = getattr(config, flag)
-        return Check(flag, flag, fine=False, sentence=str(error), given=given, better=not given)
+        remedy = f"set {flag} to {str(not given).lower()} in config.json"
+        sentence = f"{str(error).partition(': ')[0]}: {remedy}{', or add the weight' if given else ''}"
+        return Check(flag, flag, fine=False, sentence=sentence, given=given, better=not given)
 
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""

@@ -85,7 +85,10 @@ class EagleProbes:
             rising = all(one < other for one, other in zip(taps, taps[1:], strict=False))
             if rising and set(taps) <= {*self._layers}:
                 listed = ", ".join(map(str, taps))
-                remedy = f"write [{listed}] into eagle_aux_hidden_state_layer_ids, counted from the layers before"
+                nested = wiring.config.nested_taps  # whose numbers are one less
+                written = ", ".join(str(tap - 1) for tap in taps) if nested else listed
+                entry = f"{'eagle_config.' if nested else ''}eagle_aux_hidden_state_layer_ids"
+                remedy = f"write [{written}] into {entry} in config.json"
                 probes.append(probe(wiring, f"tapped layers {listed}", "taps", [*given], [*taps], remedy, taps=taps))
         return probes
 

@@ -211,7 +211,7 @@ def examine(
         references=shares,
         tried=rounds[0].tried,
         hint=hint,
-        remark=" ".join(f" Although {check.sentence}, its guesses fit this model." for check in other),
+        remark=" ".join(f" Its guesses fit this model, although {check.sentence}." for check in other),
     )
 
 

@@ -15,7 +15,7 @@ from decoding.parts.heads import HeadWeights, features, load_heads
 
 from .edits import Edit, Weights, edited, negated, shares_of, transposed
 from .probes import Check, Probe, edit_probes, probe, word
-from .rest import check_rounding, check_verifier
+from .rest import check_rounding, check_verifier, refuse_infinite
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -45,6 +45,8 @@ class ExaminedHeads:
     def __init__(self, folder: str, model: AnyDecoder) -> None:
         self.folder: Path | None = Path(folder)
         self.model, self._heads = model, load_heads(folder, model)
+        weights = self._heads.weights
+        refuse_infinite({"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output})
         drafted = self._heads.vocabulary
         self.drafted = None if drafted is None else drafted.ids
         output = model.embeddings()[1]
@@ -58,20 +60,10 @@ class ExaminedHeads:
     def checks(self) -> Sequence[Check]:
         """Check what the files show."""
         weights, name = self._heads.weights, self.model.card.name
-        stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
-        spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
         outputs = f"{len(weights.with_output)} of {self.depth} heads have their own output layer"
         return [
             check_verifier(self._named, name),
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
-            Check(
-                "weights",
-                "weights",
-                fine=not spoilt,
-                sentence=f"{spoilt[0]} hold values that are not numbers" if spoilt else "all weights are numbers",
-                given=spoilt,
-                better=[],
-            ),
             self._check_blocks(),
             check_rounding(self._stacks),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),

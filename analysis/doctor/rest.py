@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch.nn.functional import cosine_similarity
 
+from decoding.errors import UnfitError
 from decoding.parts.eagle_files import same_model
 
 from .probes import Check, word
@@ -19,6 +20,13 @@ _TRAINED, _YOUNG = 0.01, 0.06  # root mean square distances from 1 of norms' sca
 _EMPTY = 0.25  # of a matrix's rows: with more of zeros it is damaged
 _COARSE = 0.15  # an error of rounding, over the numbers' root mean square, that a drafter shows
 _SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded together
+
+
+def refuse_infinite(weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise UnfitError for weights with which nothing can be measured."""
+    for name, weight in weights.items():
+        if not bool(weight.isfinite().all()):
+            raise UnfitError("weights", f"NaN or infinity is in the drafter's {name}: train it anew or fetch it again")
 
 
 def check_norms(weights: Mapping[str, torch.Tensor]) -> Check:
@@ -86,8 +94,9 @@ def check_embedding(drafter: torch.Tensor | None, target: torch.Tensor) -> Check
 
 def check_eps(drafter: float, target: float) -> Check:
     """Check the epsilon of the norms, which is tiny in any model."""
-    sentence = f"{drafter:g}, the target's is {target:g}"
+    sentence = f"the norms' epsilon is {drafter:g}, the target's {target:g}"
     fine = drafter <= max(_LARGEST_EPS, 10 * target)
+    sentence += "" if fine else ": no model has so large a one, correct it in config.json"
     return Check("epsilon", "rms_norm_eps", fine=fine, sentence=sentence, given=drafter, better=target)
 
 

@@ -22,8 +22,9 @@ from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
 from analysis.doctor.rest import check_rounding
-from analysis.doctor.verdict import compare
+from analysis.doctor.verdict import ProbeOutcome, compare
 from cli.main import main
+from decoding.errors import UnfitError
 from decoding.types import JSON
 
 from ..tiers import choose, nightly, slow
@@ -364,20 +365,24 @@ def measured(accepted_guesses: Sequence[float]) -> AcceptedGuesses:
     return AcceptedGuesses(np.array(accepted_guesses, dtype=float), np.full(len(accepted_guesses), 10.0), ())
 
 
-def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> bool:
+def wins(given: Sequence[float], other: Sequence[float], probes: int) -> bool:
+    return outcome_of(given, other, probes).is_better
+
+
+def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> ProbeOutcome:
     probe = Probe("probe", "flag", False, True, MedusaWiring(()), "")
-    return compare(probe, measured(given), measured(other), probes, 0).is_better
+    return compare(probe, measured(given), measured(other), probes, 0)
 
 
 def test_a_gain_in_every_text_wins_and_one_in_some_does_not() -> None:
     given = [10.0] * 12
-    assert outcome_of(given, [13.0, 14.0] * 6, 20)
-    assert not outcome_of(given, [30.0, *[9.5] * 11], 20), "one text gains much, all others lose"
-    assert not outcome_of(given, given, 20)
+    assert wins(given, [13.0, 14.0] * 6, 20)
+    assert not wins(given, [30.0, *[9.5] * 11], 20), "one text gains much, all others lose"
+    assert not wins(given, given, 20)
 
 
 def test_a_sure_but_tiny_gain_does_not_win() -> None:
-    assert not outcome_of([10.0] * 12, [10.1] * 12, 20)
+    assert not wins([10.0] * 12, [10.1] * 12, 20)
 
 
 def test_more_probes_need_more_evidence() -> None:
@@ -385,7 +390,10 @@ def test_more_probes_need_more_evidence() -> None:
     gains = np.random.default_rng(3).normal(0, 4, 16)
     given = [100.0] * 16  # of ten places each: the mean gain below is material at once
     other = [*(100.0 + gains - gains.mean() + 3.5)]
-    assert outcome_of(given, other, 1) and not outcome_of(given, other, 200)
+    assert wins(given, other, 1) and not wins(given, other, 200)
+    assert outcome_of(given, other, 5).may_be_better and not outcome_of(given, other, 1).may_be_better
+    assert not replace(outcome_of(given, other, 5), adds_more=False).may_be_better
+    assert not replace(outcome_of(given, other, 1), adds_more=False).is_better
 
 
 def test_noise_wins_as_seldom_as_it_may() -> None:
@@ -393,7 +401,7 @@ def test_noise_wins_as_seldom_as_it_may() -> None:
     generator, wrong = np.random.default_rng(7), 0
     for _ in range(60):
         given = generator.normal(10, 3, 12)
-        wrong += any(outcome_of([*given], [*given + generator.normal(0, 3, 12)], 8) for _ in range(8))
+        wrong += any(wins([*given], [*given + generator.normal(0, 3, 12)], 8) for _ in range(8))
     assert wrong <= 3
 
 
@@ -432,6 +440,38 @@ def test_a_drafter_that_is_not_there_has_no_fault(
     assert main(["doctor", "--model", "pocket", f"--{kind}", str(tmp_path / "nope"), "--device", "cpu"]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and "nope" in shown.err and "folder" in shown.err
+
+
+@pytest.mark.parametrize(("kind", "name"), [("medusa", "0.0.linear.weight"), ("draft", "model.embed_tokens.weight")])
+def test_heads_and_draft_models_with_nan_are_refused(kind: str, name: str, tmp_path: Path) -> None:
+    """Of NaN nothing can be measured: a draft model with it was called poor for an unknown reason."""
+    folder = broken(kind, lambda config, weights: weights[name].view(-1)[3].fill_(torch.nan), tmp_path / "drafter")
+    with pytest.raises(UnfitError, match="NaN or infinity"):
+        opened(folder, kind)
+
+
+@pytest.mark.parametrize(
+    ("change", "written"),
+    [
+        ({}, "write [0, 2, 4] into eagle_config.eagle_aux_hidden_state_layer_ids in config.json"),
+        ({"eagle_aux_hidden_state_layer_ids": [2, 4, 6]}, "write [1, 3, 5] into eagle_aux_hidden_state_layer_ids in"),
+    ],
+)
+def test_taps_are_advised_as_the_configuration_numbers_them(
+    change: dict[str, JSON], written: str, tmp_path: Path
+) -> None:
+    """The authors' form counts from one less: told [1, 3, 5], its owner would find just that in the file."""
+
+    def flat(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        layer = config.pop("transformer_layer_config")
+        config.clear()
+        nested = {"eagle_aux_hidden_state_layer_ids": [1, 3, 5]}
+        config |= layer | {"architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 1536} | change
+        config |= {"eagle_config": nested}
+
+    examined = opened(broken("eagle", flat, tmp_path / "drafter"), "eagle")
+    [advised] = [each.remedy for each in examined.probes(examined.given) if each.other == [1, 3, 5]]
+    assert advised.startswith(written)
 
 
 def test_weights_that_are_no_numbers_are_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
