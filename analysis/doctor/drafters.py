@@ -26,7 +26,13 @@ _OTHER = "only models of the Llama family can be examined, and drafters of that 
 
 
 def open_drafter(
-    engine: Engine, kind: str, name: str, progress: Callable[[str, float], None], *, download: bool = True
+    engine: Engine,
+    kind: str,
+    name: str,
+    progress: Callable[[str, float], None],
+    *,
+    download: bool = True,
+    loaded: str = "",  # the name that the model was loaded by, where its card has another
 ) -> Examined:
     """Open the drafter of that name for an engine's model; raise ModelError where nothing can be measured with it."""
     model = engine.model
@@ -43,12 +49,12 @@ def open_drafter(
     from .kangaroo import ExaminedAdapter
     from .medusa import ExaminedHeads
 
-    kinds: dict[str, Callable[[str, AnyDecoder], Examined]] = {
+    kinds: dict[str, Callable[[str, AnyDecoder, str], Examined]] = {
         "eagle": ExaminedEagle,
         "medusa": ExaminedHeads,
         "kangaroo": ExaminedAdapter,
     }
-    return kinds[kind](find_part(kind, name, progress, download=download), model)
+    return kinds[kind](find_part(kind, name, progress, download=download), model, loaded)
 
 
 def open_draft(engine: Engine, name: str) -> Examined:

@@ -14,7 +14,7 @@ from decoding.errors import UnfitError
 from decoding.model.rope import Rope
 from decoding.parts.eagle import Block
 from decoding.parts.eagle_config import FLAGS
-from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
+from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle, same_model
 
 from .eagle_guesses import EagleGuesses
 from .eagle_probes import EagleProbes, EagleWiring
@@ -45,8 +45,9 @@ class ExaminedEagle:
 
     method = "eagle3"
 
-    def __init__(self, folder: str, model: AnyDecoder) -> None:
+    def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:
         self.folder: Path | None = Path(folder)
+        self._loaded = loaded
         self.model, self._refused = model, list[Check]()
         self._stored = self._read(folder)
         self.about, self.depth, self.young = self._stored.about, _DEPTH, is_young(self._stored.weights)
@@ -67,7 +68,8 @@ class ExaminedEagle:
             return read_eagle(folder, self.model)
         except UnfitError as error:
             stored = read_eagle(folder, self.model, lenient=True)  # raises what nothing can be measured with
-            self._refused.append(self._explain(error, stored))
+            if error.flag != "verifier" or not same_model(stored.config.verifier, self._loaded):
+                self._refused.append(self._explain(error, stored))
             return stored
 
     def _explain(self, error: UnfitError, stored: StoredEagle) -> Check:
@@ -89,7 +91,7 @@ class ExaminedEagle:
         config, weights, model = self._stored.config, self._weights, self.model
         checks = [*self._refused]
         if not any(check.name == "verifier" for check in checks):
-            checks.append(check_verifier(config.verifier, model.card.name))
+            checks.append(check_verifier(config.verifier, model.card.name, self._loaded))
         kept = f"{config.draft_vocabulary:,} of {model.shape.vocabulary:,} tokens, each once and in range"
         kept = kept if self.drafted is not None else "all tokens can be drafted"
         taps = ", ".join(map(str, self._stored.taps))

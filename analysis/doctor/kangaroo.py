@@ -48,7 +48,7 @@ class ExaminedAdapter:
 
     method = "kangaroo"
 
-    def __init__(self, folder: str, model: AnyDecoder) -> None:
+    def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:  # its configuration has a hash
         self.folder: Path | None = Path(folder)
         self.model, self._refused = model, list[Check]()
         self._stored = self._read(folder)

@@ -42,8 +42,9 @@ class ExaminedHeads:
     method = "medusa"
     young = False  # heads have no norms
 
-    def __init__(self, folder: str, model: AnyDecoder) -> None:
+    def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:
         self.folder: Path | None = Path(folder)
+        self._loaded = loaded
         self.model, self._heads = model, load_heads(folder, model)
         weights = self._heads.weights
         refuse_infinite({"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output})
@@ -62,7 +63,7 @@ class ExaminedHeads:
         weights, name = self._heads.weights, self.model.card.name
         outputs = f"{len(weights.with_output)} of {self.depth} heads have their own output layer"
         return [
-            check_verifier(self._named, name),
+            check_verifier(self._named, name, self._loaded),
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
             self._check_blocks(),
             check_rounding(self._stacks),

@@ -166,9 +166,11 @@ def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Chec
     return Check("dtype", "dtype", fine=True, sentence=f"stored as {', '.join(stored)}, computed in {word(dtype)}")
 
 
-def check_verifier(named: str, name: str) -> Check:
-    """Check that the model named by a configuration may be the one at hand."""
-    if named and not same_model(named, name):
+def check_verifier(named: str, name: str, loaded: str) -> Check:
+    """Check that the model named by a configuration may be the one at hand, by its public name or the one it was loaded
+    by.
+    """
+    if named and not same_model(named, name) and not same_model(named, loaded):
         sentence = f"config.json names the model {named[:80]}, not {name[:80]}"
         return Check("verifier", "verifier", fine=False, sentence=sentence, given=named[:80], better=name[:80])
     sentence = f"config.json names {named}" if named else "config.json names no model"

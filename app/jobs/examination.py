@@ -100,7 +100,7 @@ def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
         return open_draft(engine, f"{entry.draft}{revision}" if entry.draft else drafter_of(entry.model) or "")
     part = FLAGS[method]
     folder = entry.part_places.get(part) or str(PARTS[entry.model][part])
-    return open_drafter(engine, part, folder, lambda what, share: None, download=False)
+    return open_drafter(engine, part, folder, lambda what, share: None, download=False, loaded=entry.model)
 
 
 def _shown(report: ExaminationReport) -> dict[str, Any]:

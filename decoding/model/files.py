@@ -96,6 +96,8 @@ def public_name(name: str) -> str:
         path = Path(name)
         if name in FOLDERS or not path.exists():
             return name
+        if path.parent.name == "snapshots" and path.parent.parent.name.startswith("models--"):  # of the hub's cache
+            return path.parent.parent.name.removeprefix("models--").replace("--", "/")
         return path.stem if is_gguf(path) else path.resolve().name
     except OSError:
         return name

@@ -114,7 +114,7 @@ def same_model(named: str, name: str) -> bool:
     """Return True if two names may be the same model's: the last part of a folder or hub id decides."""
 
     def end(name: str) -> str:
-        return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower()
+        return re.split(r"[/\\]", name.rstrip("/\\"))[-1].partition("@")[0].lower()
 
     return end(named) == end(name) or named == verifier_name(name)
 

@@ -16,6 +16,8 @@ from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
+from decoding import load
+from decoding.embedded import FOLDERS, PARTS, TARGET
 from decoding.errors import ParamError
 
 from .conftest import TOY, lines
@@ -61,6 +63,16 @@ def test_the_drafter_of_the_lesson_has_both_curves_and_no_folder_is_named() -> N
     given, mended = last["report"]["charts"]["light"]["data"]
     assert given["y"][0] < mended["y"][0] and "mended" in mended["name"]
     assert "samples" not in str(got)
+
+
+def test_a_name_of_the_catalog_does_not_make_the_drafter_another_models() -> None:
+    """The host calls the model as it likes; the drafter names the folder that it was trained for."""
+    place, target = PARTS[TARGET]["eagle"], FOLDERS[TARGET]
+    entry = CatalogEntry("My model", str(target), part_places={"eagle": str(place)})
+    engine = load(TARGET, device="cpu")
+    engine.model.card = replace(engine.model.card, name=entry.name)  # as the page does after loading
+    named = examination._open(engine, entry, "eagle3").checks()[0]
+    assert (named.name, named.fine) == ("verifier", True), named.sentence
 
 
 def test_stop_ends_an_examination(doctor_jobs: JobRunner) -> None:

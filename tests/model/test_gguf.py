@@ -317,5 +317,8 @@ def test_public_names_hide_folders(tmp_path: Path) -> None:
     (tmp_path / "my-model").mkdir()
     path = write(tiny("llama"), tmp_path / "other.gguf")
     assert public_name(str(tmp_path / "my-model")) == "my-model"
+    commit = tmp_path / "models--org--other-model" / "snapshots" / ("0" * 40)
+    commit.mkdir(parents=True)
+    assert public_name(str(commit)) == "org/other-model", "a drafter for it would be taken for another model's"
     assert public_name(str(path)) == "other"
     assert [public_name(name) for name in ("pocket", "org/model", "x" * 5000)] == ["pocket", "org/model", "x" * 5000]

@@ -179,6 +179,7 @@ def test_models_are_told_by_the_last_part_of_their_names() -> None:
     assert same_model("HuggingFaceTB/SmolLM2-135M-Instruct", "smollm2") and same_model("/data/pocket/", "pocket")
     assert same_model("assets/pocket/target", "pocket") and not same_model("assets/pocket/target", "other")
     assert not same_model("Qwen/Qwen3-8B", "Qwen/Qwen3-4B")
+    assert same_model("Qwen/Qwen3-8B", f"Qwen/Qwen3-8B@{'0' * 40}")
 
 
 Change = Callable[[dict[str, Any], dict[str, torch.Tensor]], object]
