@@ -35,7 +35,7 @@ from .viz.records import expanded, parsed
 
 EXAMPLE = next(block for block in blocks("CONTRIBUTING.md", "python") if "class Echo(Method)" in block)
 PROMPT = [1, 2, 3, 3, 4, 5, 5]
-WIDE_OF_TWO = round(42 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
+WIDE_OF_TWO = round(54 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
 TOY = {"toy": CatalogEntry("toy", "toy", draft="toy")}
 
 

@@ -103,7 +103,7 @@ def test_trees_are_grown_and_measured(command: Command, home: Path, monkeypatch:
         (["run", "--method", "rest", "--datastore", "nowhere"], "nowhere"),
         (["run", "--method", "kangaroo", "--kangaroo", "heads"], "heads"),
         (["run", "--method", "eagle3"], "eagle3 needs an EAGLE-3 drafter: load the engine with eagle= (--eagle)"),
-        (["run", "--method", "eagle3", "--eagle", "heads"], "no drafter"),
+        (["run", "--method", "eagle3", "--eagle", "heads"], "name an EAGLE-3 drafter"),
         (["run", "--method", "eagle3", "--eagle", "nowhere"], "nowhere"),
         (["run", "--method", "medusa", "--medusa", "corpus.txt"], "corpus.txt"),
         (["tree-search"], "tree-search needs Medusa heads"),
