@@ -183,12 +183,19 @@ def _whole(name: str, trace: Trace, proof: Proof, about: dict[str, Any]) -> dict
     lines += [play.begin(trace.texts), *(play.step(step) for step in trace.steps)]
     lines.append(play.end(trace.summary, proof.check, proof.speedup))
     steps = range(len(trace.steps))
-    return {"lines": "".join(lines), "detail": [*map(play.detail, steps)], "rows": [*map(play.rows, steps)]}
+    detail, rows = ([_read(part(step)) for step in steps] for part in (play.detail, play.rows))
+    return {"lines": _read("".join(lines)), "detail": detail, "rows": rows}
+
+
+def _read(lines: str) -> list[Any]:
+    """Return what JSON lines hold: as texts within JSON, with their quotes escaped, they would take more room."""
+    return [json.loads(line) for line in lines.split("\n") if line]
 
 
 def _give(folder: Path, name: str, value: Any) -> None:
     """Write JSON as a script that calls `SpecscopeData` with it, since a page opened from a file cannot fetch."""
-    packed = base64.b85encode(gzip.compress(json.dumps(value).encode("ascii"), 9, mtime=0)).decode()
+    text = json.dumps(value, separators=(",", ":"))
+    packed = base64.b85encode(gzip.compress(text.encode("ascii"), 9, mtime=0)).decode()
     _write(folder / f"{name}.js", f'SpecscopeData("{name}", "{packed}");\n')
 
 

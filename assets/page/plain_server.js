@@ -19,9 +19,12 @@ const recorded = async (run) => {
  */
 const orFault = (read, sentence) => read().catch(() => ({ fault: sentence }));
 
+/** @param {unknown[]} objects what JSON lines hold */
+const asLines = (objects) => ({ lines: objects.map((each) => `${JSON.stringify(each)}\n`).join("") });
+
 /** @param {"detail" | "rows"} kind */
 const ofStep = (kind) => (/** @type {[run: string | undefined, k: number]} */ [run, k]) =>
-  orFault(async () => ({ lines: /** @type {string} */ ((await recorded(run))[kind][k]) }), "This page has no more of that step.");
+  orFault(async () => asLines((await recorded(run))[kind][k]), "This page has no more of that step.");
 
 /**
  * Return true if an address of the Debug page asks for other steps than those that are here.
@@ -53,7 +56,7 @@ export const plainServer = {
   run_lives: () => Promise.resolve({ lives: false }),
   run_export: refused,
   open_trace: refused,
-  open_recording: (/** @type {string} */ run) => orFault(async () => ({ lines: (await recorded(run)).lines }),
+  open_recording: (/** @type {string} */ run) => orFault(async () => asLines((await recorded(run)).lines),
     "There is no such recording on this page: choose another one."),
   open_race: () => orFault(async () => ({ lines: (await dataOf("page/race")).lines }), "The race is missing."),
   cost_runs: (/** @type {string} */ group) => orFault(() => dataOf(`costs/${group}`), "The steps of these runs are missing."),
@@ -84,6 +87,6 @@ export const plainServer = {
   debug_bring: refused,
   debug_play: (/** @type {[folder: string, run: number, step: number]} */ [folder, number, step]) => orFault(async () => {
     const run = `debug-${folder}-${number}`, { lines } = await recorded(run);
-    return { run, lines: `${lines}${JSON.stringify({ kind: "host", step })}\n` };
+    return { run, ...asLines([...lines, { kind: "host", step }]) };
   }, "This run is missing."),
 };
