@@ -155,8 +155,8 @@ class Landscape {
   addColumns(columns, legend) {
     this.columns = columns;
     write(this.legend, legend);
-    const names = columns.map(({ text, own, words }) =>
-      el("th", { scope: "col", class: own ? null : "app-other", title: words }, el("span", {}, own ? text : `≠ ${text}`)));
+    const names = columns.map(({ text, is_choice: isChoice, words }) =>
+      el("th", { scope: "col", class: isChoice ? null : "app-other", title: words }, el("span", {}, isChoice ? text : `≠ ${text}`)));
     this.head.replaceChildren(el("tr", {}, el("th", { scope: "col" }, "Method"), el("th", { scope: "col" }, "Mean"), ...names));
   }
 

@@ -53,7 +53,7 @@ export interface JobShower<L> {
 /** A token of a landscape, and whether it is the target's own choice. */
 export interface StripColumn {
   text: string;
-  own: boolean;
+  is_choice: boolean;
   words: string;
 }
 

@@ -60,7 +60,7 @@ def test_every_recording_is_shown_in_a_lesson_or_by_the_cost_tab() -> None:
             "verify",
             "@show pl 4p",
             "@show pl 4a",
-            "verify.md:37: the stage shows the answer: ask for first_rejected(pl 4)",
+            "verify.md:38: the stage shows the answer: ask for first_rejected(pl 4)",
         ),
         ("verify", "@show pl 4p", "@show pl 4c", "at phase p, v or w of step 4"),
         ("verify", "@show pl 4p", "@show pl 5p", "the stage shows the answer"),
