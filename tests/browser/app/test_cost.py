@@ -137,9 +137,8 @@ def test_a_hostile_address_gets_sentences(new_page: NewPage, served: Served) -> 
 
 @pytest.mark.slow
 def test_the_open_run_is_projected_too(new_page: NewPage, served: Served) -> None:
-    page = new_page()
-    page.goto(f"{served.address}?run=smollm2-rain-suffix")
-    page.wait_for_function("SpecscopeApp.shown.viewer?.player.record.end")
+    page = served.land(new_page(), "?run=smollm2-rain-suffix")
+    page.wait_for_function("SpecscopeApp.shown.viewer.player.record.end")
     page.get_by_role("tab", name="Cost").click()
     page.wait_for_selector("#cost .app-cost-chart")
     page.locator("#cost select").nth(3).select_option("open")
