@@ -88,7 +88,7 @@ export class Pieces {
     const word = /** @type {HTMLElement} */ (element.firstChild);
     write(word, piece.text);
     const { size, narrow, most } = fitted(this, piece);
-    Object.assign(word.style, { fontSize: `${size}em`, maxWidth: `${most}em`, transform: narrow < 1 ? `scaleX(${narrow})` : "" });
+    Object.assign(word.style, { fontSize: `${size}em`, maxWidth: most, transform: narrow < 1 ? `scaleX(${narrow})` : "" });
     element.title = piece.text;
     if (piece.node >= 0) element.dataset.node = String(piece.node);
     else delete element.dataset.node;

@@ -33,7 +33,8 @@ const widthOf = (text, bold) => {
 };
 
 /**
- * How a piece's word is written: its size in letters of the stage, how narrow, and how wide it is before that, in its own.
+ * How a piece's word is written: its size in letters of the stage, how narrow, and where it is cut before that, in its own.
+ * A word that fits as measured is not cut: some systems round the width of every letter up to whole pixels.
  * @param {{ letter: number, column: number, least: number }} stage
  * @param {StagePiece} piece
  */
@@ -43,5 +44,6 @@ export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) =
   const compressed = Math.max(NARROWEST, Math.min(1, room / natural));
   const size = Math.max(least / letter, Math.min(1, room / natural / compressed));
   const narrow = Math.max(TIGHTEST, Math.min(compressed, room / natural / size));
-  return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) + ROUNDING };
+  const most = short(room / size / narrow) + ROUNDING;
+  return { size: short(size), narrow: short(narrow), most: natural > most ? `${most}em` : "none" };
 };
