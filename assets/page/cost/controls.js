@@ -46,7 +46,7 @@ export const slider = ({ label, values, span, words, changed }) => {
  * @returns {Control & { fill: (groups: { name: string, options: [value: string, words: string][] }[]) => void }}
  */
 export const menu = (label, changed) => {
-  const select = el("select", {});
+  const select = el("select", { class: "ss-select" });
   select.addEventListener("change", () => changed(select.value));
   return {
     node: el("label", { class: "app-cost-field" }, label, select),

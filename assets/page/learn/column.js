@@ -97,7 +97,7 @@ export class Column {
   }
 
   dial() {
-    const menu = el("select", { class: "app-learn-depth", "aria-label": "Depth" }, ...DEPTHS.map((depth) =>
+    const menu = el("select", { class: "ss-select app-learn-depth", "aria-label": "Depth" }, ...DEPTHS.map((depth) =>
       el("option", { value: depth, selected: depth === this.depth }, depth[0].toUpperCase() + depth.slice(1))));
     menu.addEventListener("change", () => {
       this.depth = DEPTHS.find((depth) => depth === menu.value) ?? "idea";
