@@ -136,6 +136,14 @@ def test_lessons_and_gallery_open_as_files(new_page: NewPage, site: Path) -> Non
 
 
 @pytest.mark.slow
+def test_who_comes_by_a_link_sees_no_frame_around_the_player(new_page: NewPage, site: Path) -> None:
+    page = new_page()
+    page.goto(f"{(site / 'index.html').as_uri()}?run=lookahead")
+    page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer && document.activeElement.matches('.ss')")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "none"
+
+
+@pytest.mark.slow
 def test_without_scripts_there_are_text_and_tables(site: Path) -> None:
     index = (site / "index.html").read_text(encoding="utf-8")
     assert "<noscript>" in index and 'href="lessons/verify.html"' in index
