@@ -16,19 +16,19 @@ class CandidateRow(NamedTuple):
     entries: tuple[int, ...]
     step: int  # of the run that wrote it
     origin: RowOrigin
-    run: int = 0  # which of the table's runs that was
+    run: int = 0  # the number of that run in the table
 
 
 class CandidateTable(Shared):
-    """A row for every token that was read, `largest` at most: the row that was not replaced for longest makes room."""
+    """A row for every token that was read, at most `largest`: the least recently replaced row makes room."""
 
     def __init__(self, largest: int = 32_768) -> None:
-        self._rows = dict[int, CandidateRow]()  # the row that was given first comes first
+        self._rows = dict[int, CandidateRow]()  # the least recently replaced row first
         super().__init__()
         self._largest, self._runs = largest, 0
 
     def begin(self) -> int:
-        """Number a run that begins, so that its own rows can be distinguished from those of other runs."""
+        """Number a new run, so that its rows can be distinguished from those of other runs."""
         with self._lock:
             self._runs += 1
             return self._runs
@@ -50,11 +50,11 @@ class CandidateTable(Shared):
         return old.entries if old else ()
 
     def read(self, prompt: Sequence[int], k: int) -> None:
-        """Put what follows each token in a prompt at the front of its row, the last occurrence first."""
-        given = dict[int, tuple[int, ...]]()
+        """Put the followers of each token in a prompt at the front of its row, the latest first."""
+        rows = dict[int, tuple[int, ...]]()
         for token, follower in zip(prompt, prompt[1:], strict=False):
             before = self.row(token)
-            row = given.get(token, before.entries if before else ())
-            given[token] = (follower, *(entry for entry in row if entry != follower))[:k]
-        for token, entries in given.items():
+            entries = rows.get(token, before.entries if before else ())
+            rows[token] = (follower, *(entry for entry in entries if entry != follower))[:k]
+        for token, entries in rows.items():
             self.put(token, CandidateRow(entries, -1, "prompt"))

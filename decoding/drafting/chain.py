@@ -26,11 +26,11 @@ Adapt = Callable[["torch.Tensor"], "torch.Tensor"]
 
 @dataclass(slots=True)
 class Chain:
-    """Tokens that a drafter wrote one after the other, and what is known of each."""
+    """Tokens that a drafter wrote one after the other, with q and the confidence of each."""
 
     tokens: list[int] = field(default_factory=list)
     q: list[torch.Tensor | None] = field(default_factory=list)  # (V,) each, as in `Draft`
-    confidence: list[float] = field(default_factory=list)  # the drafter's largest probability, where it is asked for
+    confidence: list[float] = field(default_factory=list)  # the drafter's largest probability, if requested
     fixed: Hashable = None  # as in `Draft`
 
     def __len__(self) -> int:
@@ -50,25 +50,25 @@ class Chain:
         return tree
 
     def draft(self, tree: Builder) -> Draft:
-        """Finish the draft of a tree that began as this chain's; what hangs below the chain is a point mass."""
+        """Finish the draft of a tree that `tree` began; guesses added to it since are point masses."""
         return tree.draft((None, *self.q, *[None] * (len(tree) - 1 - len(self))), self.fixed)
 
 
 class OpenChain(ABC):
     """A chain that a method's loop drafts.
 
-    On a device the host does not know the tokens, so nothing ends the loop early. Once their values are fetched, the
-    same loop runs over them and ends where it would have ended.
+    On a device the host does not know the tokens, so nothing ends the loop early. Once the tokens are fetched, the same
+    loop runs over them and ends where it would have ended.
     """
 
     tokens: Tokens
     ended = False  # whether the last token ends the text, or the run was interrupted
-    sure = 1.0  # the largest probability where the last token was drafted; 1 where it is unknown or not asked for
+    sure = 1.0  # the largest probability where the last token was drafted; 1 if unknown or not requested
     product = 1.0  # of these, over all tokens
 
     @abstractmethod
     def draw(self, logits: torch.Tensor | None) -> None:  # (1, n)
-        """Draw the next token from q; the likeliest one when greedy, none where the reading was interrupted."""
+        """Draw the next token from q, or the likeliest one when greedy; end the chain if `logits` is None."""
 
 
 class HostChain(OpenChain):
@@ -81,12 +81,12 @@ class HostChain(OpenChain):
         ends: Collection[int],
         interrupted: Callable[[], bool],
     ) -> None:
-        """`next_token` returns what `Chain.add` takes, or None where the chain ends."""
+        """`next_token` returns the arguments of `Chain.add`, or None at the end of the chain."""
         self.tokens, self._chain = chain.tokens, chain
         self._next_token, self._ends, self._interrupted = next_token, ends, interrupted
 
     def draw(self, logits: torch.Tensor | None) -> None:
-        """Draw the next token, and note whether the loop may go on."""
+        """Draw the next token, and set `ended` if the loop must stop."""
         if logits is None or (drawn := self._next_token(logits)) is None:
             self.ended = True
             return

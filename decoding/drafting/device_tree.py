@@ -1,6 +1,6 @@
 """A tree of guesses that grows on a device, while the host knows none of its numbers.
 
-Every level has a fixed number of guesses: those that the bounds exclude are there as well, dead, after all others.
+Every level has a fixed number of guesses: those that the bounds exclude stay as dead guesses, after all others.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import torch
 
 from ..model.queued_tree import QueuedTree
 
-# Read the guesses of a level: after which row of the last level each is, and its token; none of them is the root.
-# Return the likeliest tokens after each, and their chances, (R, k) each.
+# Read the guesses of a level, each by its parent's row in the last level and its token; without guesses, the root.
+# Return the likeliest tokens after each, and their probabilities, (R, k) each.
 ReadLevel = Callable[[torch.Tensor, torch.Tensor, int], tuple[torch.Tensor, torch.Tensor]]
 
 
 class DeviceTree:
-    """A tree of guesses; its methods do what those of `GuessTree` do."""
+    """A tree of guesses with the methods of `GuessTree`."""
 
     kept: torch.Tensor  # (n,) the tokens of the best guesses
-    tree: QueuedTree  # of these and the root; dead ones are at its end
+    tree: QueuedTree  # of the root and these; dead guesses are at its end
 
     def __init__(self, read: ReadLevel, ends: torch.Tensor, interrupted: Callable[[], bool]) -> None:
         """`ends`: the tokens that end a text, (E,)."""
@@ -63,16 +63,16 @@ class DeviceTree:
             for levels in (self.tokens, self._products, self._alive, self._above)
         )
         order = _largest(products, alive & (products >= least), count)
-        places = order.new_zeros(len(tokens) + 1)  # of the root, and of all guesses
-        places = places.index_copy(0, order + 1, torch.arange(1, len(order) + 1, device=order.device))
-        parents = places.index_select(0, above.index_select(0, order) + 1)
+        nodes = order.new_zeros(len(tokens) + 1)  # of the root, and of all guesses
+        nodes = nodes.index_copy(0, order + 1, torch.arange(1, len(order) + 1, device=order.device))
+        parents = nodes.index_select(0, above.index_select(0, order) + 1)
         root = torch.full_like(parents[:1], -1)
         self.kept = tokens.index_select(0, order)
         self.tree = QueuedTree.of(torch.cat((root, parents)), len(self.tokens))
 
 
 def _largest(products: torch.Tensor, alive: torch.Tensor, count: int) -> torch.Tensor:  # (n,) twice -> (at most count,)
-    """Find the largest products that are alive, in the order of the guesses; dead ones after them fill it up."""
+    """Return the indices of the largest live products, ascending; dead ones after them make up `count`."""
     size = len(products)
     order = torch.where(alive, products, -1.0).sort(descending=True, stable=True).indices[:count]
     return (order + size * ~alive.index_select(0, order)).sort().values % size

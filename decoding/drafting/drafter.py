@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from ..model.session import Reading, TreeSession
     from ..model.upload import Tokens
 
-_LEAD = 4  # most tokens that are read before a recorded chain: more are the beginning of a text
-Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
+_LEAD = 4  # most tokens that are read before a recorded chain: more only occur at the beginning of a text
+Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> guesses of the tokens after it
 
 
 class Drafter(Writer):
-    """A draft model at work on the text of a run.
+    """A draft model on the text of a run.
 
-    While it writes, its session holds the text and what was written after it, except the last token.
+    While it writes, its session stores the text and the drafted tokens, except the last one.
     """
 
     kind = "draft"
@@ -64,15 +64,15 @@ class Drafter(Writer):
 
     @property
     def reads(self) -> Reads:
-        """Reading a token is all that it does."""
+        """Return `read` alone."""
         return (self.read,)
 
     def read(self, written: Tokens) -> torch.Tensor | None:
-        """Read what the session lacks, the newest token at least; return the next token's logits.
+        """Read the tokens that the session lacks, at least the newest; return the next token's logits.
 
         They are not penalised, (1, n) over the n tokens of its vocabulary; None if interrupted.
         """
-        if isinstance(written, torch.Tensor) and len(written):  # then it lacks no other
+        if isinstance(written, torch.Tensor) and len(written):  # the session lacks only the newest
             reading = self.session.read(written[-1:], (-1,))
             self.session.commit([0])
             return reading.logits
@@ -85,11 +85,11 @@ class Drafter(Writer):
 
     @property
     def replays(self) -> Replays | None:
-        """The recordings of the session, if a decoder made it."""
+        """Return the recordings of the session, if a decoder opened it."""
         return self.session.replays if isinstance(self.session, DecoderSession) else None
 
     def recordable(self, count: int) -> Recordable | None:
-        """Read the few tokens that the session lacks, then each drafted token alone."""
+        """Record: read the few tokens that the session lacks, then each drafted token alone."""
         missing, root = self._unread([])
         lead, session = len(missing) + 1, self.session
         if not isinstance(session, DecoderSession) or lead > _LEAD:
@@ -117,9 +117,9 @@ class Drafter(Writer):
     ) -> tuple[Chain, list[int]]:
         """Write up to `count` tokens by Lookahead decoding; return them and how many each pass wrote.
 
-        Fewer if an end of text comes, or an interruption. `guesses` are verified in the pass that reads the token they
-        follow. `harvest` gets the columns of a full window: the window outlives the chain, being guesses about
-        whatever the drafter may write.
+        It writes fewer at an end of text or an interruption. `guesses` are verified in the pass that reads the token
+        they follow. `harvest` gets the columns of a full window. The window outlives the chain: its guesses are about
+        anything that the drafter may write.
         """
         chain, passes = Chain(), list[int]()
         while len(chain) < count and not (chain.tokens and chain.tokens[-1] in self.end_tokens):
@@ -157,13 +157,13 @@ class Drafter(Writer):
 
     @property
     def _judges(self) -> bool:
-        """Whether a pass needs to return nothing but its choices."""
+        """Return True if a pass need return only its choices."""
         if not self.queues or self.sampler.penalises or self.detailed:
             return False
         return isinstance(self.session, JudgingSession) and self.session.judges
 
     def forget(self) -> None:
-        """Forget what was rejected: let the session hold nothing but the text, except its last token."""
+        """Forget rejected tokens: let the session store the text without its last token, and nothing else."""
         self.session.rewind(min(self.session.length, len(self.text) - 1))
 
     def _read(
@@ -174,13 +174,13 @@ class Drafter(Writer):
         asked: Sequence[int] | None = None,
         judge: NodeChoices | None = None,
     ) -> Reading | None:
-        """Read what the session lacks, then a tree; None if the run was interrupted, even before the tree."""
+        """Read the tokens that the session lacks, then a tree; None if the run was interrupted."""
         if self.interrupted():
             return None
         return self._reader.read(missing, draft, room, self.interrupted, asked, judge)
 
     def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
-        """Return what the session lacks of the text and the tokens written after it: all but the last, and the last."""
+        """Return the tokens that the session lacks of the text and `written`: all but the last, and the last."""
         stored = self.session.length
         *pending, root = *self.text[stored:], *written[max(0, stored - len(self.text)) :]
         return pending, root
@@ -198,9 +198,9 @@ class Drafter(Writer):
     def _choices(
         self, draft: Draft, asked: Sequence[int], logits: torch.Tensor, windowed: bool, chain: Chain
     ) -> tuple[Mapping[int, int], accept.Choose]:
-        """Return the likeliest tokens, which only a window needs, and the function that chooses the token at a node.
+        """Return the likeliest tokens, which only a window needs, and a function that chooses the token at a node.
 
-        That is the likeliest one, or a draw from q, which then joins the chain. `logits` are those of the nodes asked.
+        It chooses the likeliest one, or draws from q and adds q to the chain. `logits` are those of the nodes `asked`.
         """
         greedy, draws = self.sampler.sampling.greedy, self.sampler.draws
         if greedy and not self.detailed:
@@ -215,8 +215,8 @@ class Drafter(Writer):
             below = depths(draft.parents)
             uniforms = draws.ahead(max(below) + 1)  # one for each token that a walk may choose
             goals = upload(torch.tensor([uniforms[below[node]] for node in asked], dtype=torch.float64), logits.device)
-            tokens, faults, ids, spoilt = fetch(*drawn_rows(shaped, goals), *likeliest_rows(logits))
-            drawn, answers = checked(tokens, faults), checked(ids, spoilt)
+            tokens, faults, ids, id_faults = fetch(*drawn_rows(shaped, goals), *likeliest_rows(logits))
+            drawn, answers = checked(tokens, faults), checked(ids, id_faults)
         best = dict(zip(asked, answers, strict=False))
 
         def choose(node: int, depth: int, children: Sequence[int]) -> int:
@@ -231,7 +231,7 @@ class Drafter(Writer):
         return best, choose
 
     def _choices_made(self, choices: NodeChoices, judged: Judged, chain: Chain) -> tuple[Sequence[int], accept.Choose]:
-        """Return the same of a pass that has chosen at every node."""
+        """Return what `_choices` returns, for a pass that has chosen at every node."""
         best, drawn = choices.fetch(judged)
         if not drawn:
             best = self._tokens(best)
@@ -246,7 +246,7 @@ class Drafter(Writer):
         return best, choose
 
     def _gather(self, chain: Chain, fresh: int, longest: int) -> None:
-        """Copy q of the newest tokens to where q of a chain of so many is in every step."""
+        """Copy the newest tokens' q to the address that q of a chain of `longest` tokens has in every step."""
         rows = [row for row in chain.q[-fresh:] if row is not None]
         if not rows or self.outbox is None:
             return
@@ -256,10 +256,10 @@ class Drafter(Writer):
             chain.fixed = self.outbox, room.shape, room.dtype
 
     def _likeliest(self, logits: torch.Tensor) -> list[int]:
-        """Return the likeliest tokens; in plain sampling the logits are over the drafter's vocabulary only."""
+        """Return the likeliest tokens; if the sampler is plain, the logits are over the drafter's vocabulary only."""
         return self._tokens(likeliest(logits))
 
-    def _tokens(self, places: list[int]) -> list[int]:
+    def _tokens(self, indices: list[int]) -> list[int]:
         if self.vocabulary is None or not self.sampler.plain:
-            return places
-        return [self.vocabulary.listed[place] for place in places]
+            return indices
+        return [self.vocabulary.listed[index] for index in indices]

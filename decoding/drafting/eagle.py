@@ -1,8 +1,7 @@
 """A drafter that reads the target's features, then drafts on its own: a chain, or a tree of its likeliest guesses.
 
 It has read the features of the stored text, each with the next token; the last of these tokens is the root. It reads
-its own drafts with features that it makes itself. All of those are forgotten after the step, and replaced by the
-target's.
+its drafts with features that it makes itself, which are forgotten after the step and replaced by the target's.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from ..model.upload import Tokens
     from ..parts.eagle import Eagle, EagleSession
 
-_CHUNK = 256  # rows that are read at once of a long prompt
+_CHUNK = 256  # rows of a long prompt that are read at once
 
 Grow = Callable[[OpenTree, TreeBounds], None]  # a method's loop
 TensorPair = tuple[torch.Tensor, torch.Tensor]
@@ -50,7 +49,7 @@ class FeatureDrafter(Writer):
     kind = "eagle"
     session: LayerStates
     drafter: EagleSession
-    layers: tuple[int, ...]  # of the target, whose inputs are read
+    layers: tuple[int, ...]  # the target's layers whose inputs are read
     sayable: frozenset[int] | None  # tokens that can be drafted; None: all
 
     def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device = CPU) -> None:
@@ -71,7 +70,7 @@ class FeatureDrafter(Writer):
 
     @property
     def ready(self) -> bool:
-        """Whether the target has read all of the text but the root, and the drafter its features."""
+        """Return True if the target has read all of the text but the root, and the drafter its features."""
         return 0 < self.session.length == len(self.text) - 1 and not len(self._unread)
 
     def catch_up(self) -> None:
@@ -87,13 +86,13 @@ class FeatureDrafter(Writer):
                 self._final, self._feature = final[-1:], feature[-1:]
 
     def begin(self) -> None:
-        """Forget what was drafted before."""
+        """Forget the last step's drafts."""
         self.drafter.forget()
         self._made, self._rows, self._logits = {-1: self._feature}, {-1: -1}, {}
 
     @property
     def reads(self) -> Reads:
-        """Reading a token is all that it does."""
+        """Return `read` alone."""
         return (self.read,)
 
     def read(self, written: Tokens) -> torch.Tensor:
@@ -105,11 +104,11 @@ class FeatureDrafter(Writer):
 
     @property
     def replays(self) -> Replays:
-        """The drafter's recordings."""
+        """Return the drafter's recordings."""
         return self.drafter.replays
 
     def recordable(self, count: int) -> Recordable | None:
-        """Read each token with the feature of the one before it."""
+        """Record: read each token with the feature of the one before it."""
         drafter, device = self.drafter, self.device
         if not (width := drafter.width(count)):
             return None
@@ -133,7 +132,7 @@ class FeatureDrafter(Writer):
         if self.queues:
             return self._queue_tree(tree, bounds, grow)
 
-        guesses = tree.guesses  # and not the tree, which refers to this function: a ring would keep the cache
+        guesses = tree.guesses  # not the tree, which refers to this function: a cycle would keep the cache alive
 
         def likeliest(level: Sequence[int], k: int) -> Branches | None:
             if guesses and self.interrupted():
@@ -142,8 +141,8 @@ class FeatureDrafter(Writer):
             final = self._read(level, [guess.token for guess in above], [guess.parent for guess in above])
             logits = self.drafter.logits(final)
             self._note(level, logits)
-            places, chances = surest_of_few(logits, k)
-            tokens = places if self.vocabulary is None else [self.vocabulary.listed[place] for place in places]
+            indices, chances = surest_of_few(logits, k)
+            tokens = indices if self.vocabulary is None else [self.vocabulary.listed[index] for index in indices]
             return _by_row(len(logits), tokens, [_chance(chance) for chance in chances])
 
         tree.likeliest = likeliest
@@ -151,7 +150,7 @@ class FeatureDrafter(Writer):
         return self._draft(tree)
 
     def _queue_tree(self, tree: GuessTree, bounds: TreeBounds, grow: Grow) -> Proposal:
-        """Have the device grow the tree."""
+        """Queue the growth of the tree on the device."""
         noted = list[TensorPair]()  # of every level, for a detailed record
         replayed = None if self.detailed else self._replayed_tree(bounds, grow)
         if replayed is None:
@@ -214,9 +213,9 @@ class FeatureDrafter(Writer):
         interrupted: Callable[[], bool],
         noted: list[TensorPair],
     ) -> Outputs:
-        """Return ids, parents, depths and closure of a tree; and all rows' likeliest tokens and chances, (2, R, k)."""
+        """Return a tree's ids, parents, depths and closure, and every row's likeliest tokens with p, (2, R, k)."""
         final, feature = self._final, self._feature
-        base, rows = -1, 0  # in the drafter's tree: the first row of the level before, and all rows
+        base, rows = -1, 0  # of the drafter's tree: the first row of the previous level, and the number of rows
 
         def read_level(above: torch.Tensor, tokens: torch.Tensor, k: int) -> TensorPair:
             nonlocal final, feature, base, rows
@@ -243,13 +242,13 @@ class FeatureDrafter(Writer):
         return replace(draft, q=(None, *(q[parent] for parent in parents)))
 
     def forget(self) -> None:
-        """Make the drafter's text the stored one, and note what it has yet to read."""
+        """Rewind the drafter to the stored text, and keep the states that it has yet to read."""
         self._unread.follow(self.session, self.drafter)
 
     def agreement(self, path: Sequence[int]) -> list[float]:
-        """Compare the drafter's own features with the target's, by their cosines; call it after `forget`.
+        """Return the cosines of the drafter's own features and the target's; call it after `forget`.
 
-        The first is that of the root, then those of the accepted guesses on `path`, as far as it has read them.
+        The first is of the root, the others of the accepted guesses on `path`, as far as the drafter has read them.
         """
         ours = [self._made[guess] for guess in (-1, *path) if guess in self._made]
         states = self._unread.states[: len(ours)]
@@ -260,7 +259,7 @@ class FeatureDrafter(Writer):
         return [round(each, 4) for each in cosines]
 
     def _read(self, guesses: Sequence[int], tokens: Tokens, parents: Sequence[int]) -> torch.Tensor:
-        """Read some guesses with the features after their parents; keep theirs, and return what `logits` takes."""
+        """Read some guesses with their parents' features; keep their features, and return the input of `logits`."""
         if not len(tokens):
             return self._final
         above = [self._made[parent] for parent in parents]
@@ -272,13 +271,13 @@ class FeatureDrafter(Writer):
         return final
 
     def _likeliest(self, logits: torch.Tensor, k: int) -> TensorPair:  # (R, n) -> (R, k) twice
-        """Return the k likeliest tokens after every row, and their chances."""
-        places, chances = surest(logits, min(k, logits.shape[1]))
-        ids = places if self.vocabulary is None else self.vocabulary.ids[places.long()]
+        """Return the k likeliest tokens after every row, and their probabilities."""
+        indices, chances = surest(logits, min(k, logits.shape[1]))
+        ids = indices if self.vocabulary is None else self.vocabulary.ids[indices.long()]
         return ids, chances.double().nan_to_num(0.0).clamp(max=1.0)
 
     def _note(self, guesses: Sequence[int], logits: torch.Tensor, feature: torch.Tensor | None = None) -> None:
-        """Keep for a detailed record the logits after some guesses, -1 being the root, and their own features."""
+        """Keep, for a detailed record, the logits after some guesses, -1 being the root, and their features."""
         if self.detailed:
             self._logits |= dict(zip(guesses, logits, strict=False))
             self._made |= dict(zip(guesses, () if feature is None else torch.split(feature, 1), strict=False))
@@ -290,7 +289,7 @@ def _chance(share: float) -> float:
 
 
 def _by_row(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> Branches:
-    """Split the tokens and chances of a level into rows."""
+    """Split a level's tokens and probabilities into rows."""
     width = len(tokens) // rows
     parts = [slice(row * width, (row + 1) * width) for row in range(rows)]
     return [([int(token) for token in tokens[part]], chances[part]) for part in parts]

@@ -1,4 +1,4 @@
-"""A drafter inside the target: its first layers, and an adapter that reads what comes out of them.
+"""A drafter inside the target: its first layers, and an adapter that reads their output.
 
 The adapter has read the hidden states of the stored text, or all but the last few of them. While it drafts, the first
 layers run ahead of the stored text; the target continues from their output, so nothing is computed twice.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..model.upload import Tokens
     from ..parts.adapter import Adapter, AdapterSession
 
-_CHUNK = 256  # rows that the adapter reads at once of a long prompt
+_CHUNK = 256  # rows of a long prompt that the adapter reads at once
 
 
 class EarlyExit(Writer):
@@ -50,18 +50,18 @@ class EarlyExit(Writer):
 
     @property
     def ready(self) -> bool:
-        """Whether the target has read all of the text but the root."""
+        """Return True if the target has read all of the text but the root."""
         return 0 < self.session.length == len(self.text) - 1
 
     def catch_up(self) -> bool:
-        """Let the adapter read until at most one row is left, which it reads with the root; False if interrupted."""
+        """Let the adapter read all unread rows but one, which it reads with the root; False if interrupted."""
         while len(self.unread) > 1 and not self.interrupted():
             self.adapter.read(self.unread.take(self._chunk))
         return not self.interrupted()
 
     @property
     def reads(self) -> Reads:
-        """The first layers, and the adapter."""
+        """Return `enter`, which runs the first layers, and `adapt`, which runs the adapter."""
         return self.enter, self.adapt
 
     def enter(self, written: Tokens) -> torch.Tensor:  # (1, H)
@@ -72,18 +72,18 @@ class EarlyExit(Writer):
         return row
 
     def adapt(self, row: torch.Tensor) -> torch.Tensor:  # (1, H) -> (1, n)
-        """Let the adapter read what it lacks of the text, and a state after it; return the next token's logits."""
+        """Let the adapter read the unread rows of the text, then `row`; return the next token's logits."""
         if len(self.unread):
             row = torch.cat((self.unread.take(len(self.unread)), row))
         return self.adapter.logits(self.adapter.read(row)[-1:])
 
     @property
     def replays(self) -> Replays:
-        """The adapter's recordings."""
+        """Return the adapter's recordings."""
         return self.adapter.replays
 
     def recordable(self, count: int) -> Recordable | None:
-        """Run the first layers on each token, and let the adapter read their output after what it lacks of the text."""
+        """Record: run the first layers on each token, and let the adapter read their output after the unread rows."""
         adapter, session, lacking = self.adapter, self.session, len(self.unread)
         width = adapter.width(lacking + count)
         passes = session.chain(count + 1) if isinstance(session, DecoderSession) else None
@@ -120,5 +120,5 @@ class EarlyExit(Writer):
         return self.layer, beside[0] if beside else torch.cat(self._entries)
 
     def forget(self) -> None:
-        """Make the adapter's text the stored one, and note what it has yet to read."""
+        """Rewind the adapter to the stored text, and keep the states that it has yet to read."""
         self.unread.follow(self.session, self.adapter)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 Branches = Sequence[
     tuple[Sequence[int], Sequence[float]]
-]  # of every guess the likeliest next tokens, and their chances
-# On a device every level has as many guesses as it may have, and the host knows none of its numbers. Once they are
-# fetched, the method's loop runs over them again, and finds which guesses there are.
+]  # for every guess, the likeliest next tokens and their probabilities
+# On a device every level has its largest number of guesses, and the host knows none of them. Once they are fetched, the
+# method's loop runs over them again, and finds which guesses there are.
 OpenTree: TypeAlias = "GuessTree | DeviceTree"
 
 
@@ -24,7 +24,7 @@ OpenTree: TypeAlias = "GuessTree | DeviceTree"
 class TreeBounds:
     """How far a tree is grown, and how much of it the target reads."""
 
-    k: int  # guesses after a guess, and guesses of a level that are expanded
+    k: int  # guesses after each guess, and guesses of a level that are expanded
     depth: int
     m: int  # guesses that the target reads
     threshold: float  # the least product that the target reads
@@ -39,18 +39,18 @@ class TreeGuess(NamedTuple):
     depth: int  # from 1
     rank: int  # among the guesses after its parent, from 0
     chance: float  # the drafter's probability of it after its parent
-    product: float  # of the chances on the way to it
+    product: float  # of the probabilities along its path
 
 
 class GuessTree:
     """A tree that a method's loop grows."""
 
-    # Reads the guesses of a level, -1 being the root, up to so many tokens after each; None where it is interrupted.
+    # Reads the guesses of a level, -1 being the root; returns up to k tokens after each, or None if interrupted.
     likeliest: Callable[[Sequence[int], int], Branches | None]
 
     def __init__(self, ends: Collection[int]) -> None:
         self.guesses = list[TreeGuess]()
-        self.best = dict[int, TreeGuess]()  # those that are kept, by their places in `guesses`
+        self.best = dict[int, TreeGuess]()  # the kept guesses, by their indices in `guesses`
         self._ends = ends
         self._level: Sequence[int] = [-1]
         self._fresh = range(0)
@@ -65,9 +65,9 @@ class GuessTree:
         self._fresh = range(first, len(guesses))
 
     def descend(self, k: int, least: float) -> bool:
-        """Make those `k` of the guesses just added the level whose products are largest; False if there are none.
+        """Make the `k` newest guesses with the largest products the next level; False if there are none.
 
-        No end of text is among them, and no guess with a product below `least`.
+        Ends of text, and guesses with a product below `least`, are left out.
         """
         self._level = self._largest((at for at in self._fresh if self.guesses[at].token not in self._ends), k, least)
         return bool(self._level)

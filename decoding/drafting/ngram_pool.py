@@ -1,4 +1,4 @@
-"""The n-gram pool: what a run has seen follow each token, so that it can be guessed again."""
+"""The n-gram pool: the n-grams that followed each token in a run, to be guessed again."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ class NgramPool(Shared):
     def __init__(self, G: int, largest: int = 65_536) -> None:
         assert 0 <= G <= largest
         super().__init__()
-        self.entries = 0  # n-grams held, over all tokens
+        self.entries = 0  # n-grams of all tokens
         self._G, self._largest = G, largest
         # Ordered dictionaries serve as least-recently-inserted queues with a constant-time membership test.
-        self._held: OrderedDict[int, OrderedDict[tuple[int, ...], None]] = OrderedDict()
+        self._ngrams: OrderedDict[int, OrderedDict[tuple[int, ...], None]] = OrderedDict()
 
     @property
     def keys(self) -> int:
         """Count the tokens that have an n-gram."""
-        return len(self._held)
+        return len(self._ngrams)
 
     def guesses(self, key: int) -> tuple[tuple[int, ...], ...]:
         """List the n-grams that followed `key`, the least recently inserted one first."""
         with self._lock:
-            return tuple(self._held.get(key, ()))
+            return tuple(self._ngrams.get(key, ()))
 
     def insert(self, key: int, ngram: tuple[int, ...]) -> Outcome | None:
-        """Note that `ngram` followed `key`; None from a pool that holds nothing because G is 0."""
+        """Insert an n-gram that followed `key`; return None if G is 0, so that the pool holds nothing."""
         if self._G == 0:
             return None
         with self._lock:
-            held = self._held.setdefault(key, OrderedDict())
-            self._held.move_to_end(key)
-            if ngram in held:
-                held.move_to_end(ngram)
+            ngrams = self._ngrams.setdefault(key, OrderedDict())
+            self._ngrams.move_to_end(key)
+            if ngram in ngrams:
+                ngrams.move_to_end(ngram)
                 return "refreshed"
-            held[ngram] = None
-            if len(held) > self._G:
-                held.popitem(last=False)
+            ngrams[ngram] = None
+            if len(ngrams) > self._G:
+                ngrams.popitem(last=False)
                 return "evicted-oldest"
             self.entries += 1
             if self.entries > self._largest:
-                _, dropped = self._held.popitem(last=False)
+                _, dropped = self._ngrams.popitem(last=False)
                 self.entries -= len(dropped)
             return "added"
 
@@ -63,14 +63,14 @@ class NgramPool(Shared):
         return sum(self.insert(text[i], tuple(text[i + 1 : i + N])) in NEW for i in starts)
 
     def replace(self, key: int, old: Iterable[tuple[int, ...]], new: Iterable[tuple[int, ...]]) -> None:
-        """Drop the n-grams `old` of `key`, as far as they are held, and insert `new` one after the other."""
+        """Drop those n-grams of `key` that are in `old`, and insert `new` one after the other."""
         with self._lock:
-            held = self._held.get(key, OrderedDict())
+            ngrams = self._ngrams.get(key, OrderedDict())
             for ngram in old:
-                if ngram in held:
-                    del held[ngram]
+                if ngram in ngrams:
+                    del ngrams[ngram]
                     self.entries -= 1
-            if not held:
-                self._held.pop(key, None)
+            if not ngrams:
+                self._ngrams.pop(key, None)
             for ngram in new:
                 self.insert(key, ngram)

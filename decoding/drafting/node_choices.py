@@ -1,4 +1,4 @@
-"""The tokens that a drafter chooses at the nodes of a tree, which a device computes with the pass over the tree."""
+"""A drafter's choices at the nodes of a tree, which a device computes in the pass over the tree."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class NodeChoices:
-    """Chooses at every node, whether the walk reaches it or not; as in `PassJudge`."""
+    """A `PassJudge` that chooses at every node, whether the walk reaches it or not."""
 
     guesses: Sequence[bool] = ()
     fixed = False
 
     def __init__(self, writer: Writer, draft: Draft, before: int) -> None:
-        """`before` rows of the pass, a chain, are in front of the tree."""
+        """`before`: the rows of a chain that the pass reads before the tree."""
         sampler = self._sampler = writer.sampler
         self._widen, self._greedy = writer.widen, sampler.sampling.greedy
         self._rows = slice(before, before + len(draft.tokens))
@@ -52,5 +52,5 @@ class NodeChoices:
         return checked(tokens, faults), checked(*drawn) if drawn else []
 
     def q(self, judged: Judged) -> torch.Tensor:  # (n, V)
-        """Return what the tokens were drawn from."""
+        """Return the distributions that the tokens were drawn from."""
         return judged.kept[0][self._rows]

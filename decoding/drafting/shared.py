@@ -1,4 +1,4 @@
-"""What runs that go on at the same time can share: n-gram pools, tables, earlier answers."""
+"""The base of what concurrent runs can share: n-gram pools, tables, earlier answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class Shared:
-    """Has a lock; a copy has a lock of its own, and is made while nobody writes."""
+    """Holds a lock. A copy gets a new lock, and is made while no run writes."""
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -1,8 +1,8 @@
-"""Counts all short runs of tokens in growing texts: a suffix tree of bounded depth, as an automaton.
+"""Counts all short substrings of growing texts: a suffix tree of bounded depth, as an automaton.
 
-A state represents all runs that end at the same positions, so a text of n tokens has at most 2 n states, however it
-repeats itself (Blumer et al., 1985; several texts: Mohri et al., 2009). Adding a token takes a time that does not
-depend on the text's length.
+A state represents all substrings that end at the same positions, so a text of n tokens has at most 2 n states, however
+it repeats itself (Blumer et al., 1985; several texts: Mohri et al., 2009). The time to add a token does not depend on
+the text's length.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A token that followed a run."""
+    """A token that followed a substring."""
 
     token: int
     count: int  # how often
-    state: int  # of the run that it extends
+    state: int  # of the substring with this token
 
 
 class SuffixAutomaton:
-    """Counts how often every run of at most `depth` tokens occurs in the texts, and what followed it.
+    """Counts how often every substring of at most `depth` tokens occurs in the texts, and the tokens after it.
 
-    With `sorts`, tokens that followed equally often are in the order of the reference code of SuffixDecoding.
+    With `sorts`, tokens that followed equally often are in the order of SuffixDecoding's reference code.
     """
 
     def __init__(self, depth: int, *, sorts: bool = False) -> None:
         self.depth, self._sorts = depth, sorts
-        self._order: list[list[int]] = [[]]  # what followed every state, if these are sorted
-        # Columns by state: where each token leads; the state of its longest shorter ending; the length of its longest
-        # run; how often its runs occur; and when they were added last. The last two count runs of `depth` tokens only.
+        self._order: list[list[int]] = [[]]  # with `sorts`, the tokens after every state
+        # Columns by state: where each token leads; the suffix link; the length of the longest substring; how often its
+        # substrings occur; and when they were last added. The last two only count substrings of up to `depth` tokens.
         self._next: list[dict[int, int]] = [{}]
         self._link, self._length = [-1], [0]
         self._count, self._latest = [0], [0]
@@ -43,11 +43,11 @@ class SuffixAutomaton:
         return len(self._link)
 
     def count(self, state: int) -> int:
-        """Return how often the runs of a state occur in the texts."""
+        """Return how often the substrings of a state occur in the texts."""
         return self._count[state]
 
     def children(self, state: int) -> list[Child]:
-        """List what followed a state's runs, the most frequent first; ties go to the latest, unless sorted."""
+        """List the tokens after a state, the most frequent first; without `sorts`, ties go to the latest."""
         followers, count, latest = self._next[state].items(), self._count, self._latest
         if self._sorts:
             return [
@@ -61,7 +61,7 @@ class SuffixAutomaton:
         return [Child(token, count[child], child) for token, child in best]
 
     def endings(self, ending: Ending) -> Iterator[tuple[range, int]]:
-        """Yield the states of an ending and its own endings, the longest first, each with the lengths of its runs."""
+        """Yield the states of an ending and of its suffixes, the longest first, with the lengths of each."""
         self._settle(ending)
         state, length = ending.state, ending.length
         while state != _ROOT:
@@ -70,7 +70,7 @@ class SuffixAutomaton:
             state, length = above, self._length[above]
 
     def advance(self, ending: Ending, token: int) -> None:
-        """Extend an ending by a token, and cut it to the longest one of at most `depth` tokens that is in the texts."""
+        """Extend an ending by a token, and cut it to its longest suffix of at most `depth` tokens in the texts."""
         self._settle(ending)
         state, length = ending.state, ending.length
         while state != _ROOT and token not in self._next[state]:
@@ -81,7 +81,7 @@ class SuffixAutomaton:
         self._settle(ending)
 
     def _settle(self, ending: Ending) -> None:
-        """Find the state of an ending again, which may have changed as texts have grown."""
+        """Update the state of an ending, which may have changed as texts grew."""
         while ending.length <= self._length[self._link[ending.state]] and ending.state != _ROOT:
             ending.state = self._link[ending.state]
 
@@ -99,7 +99,7 @@ class SuffixAutomaton:
         return state
 
     def _exactly(self, above: int, token: int, state: int) -> int:
-        """Return the state of `above`'s longest run and `token`: `state` itself, or a part split from it."""
+        """Return the state of `above`'s longest substring and `token`: `state` itself, or a part split from it."""
         length = self._length[above] + 1
         if self._length[state] == length:
             return state
@@ -130,10 +130,10 @@ class SuffixAutomaton:
             state = self._link[state]
 
     def _sort(self, ending: Ending, token: int) -> None:
-        """Sort the token that has just followed an ending among what followed each of its suffixes.
+        """Reorder the token that has just followed an ending among the followers of each of its suffixes.
 
-        A new one becomes the last. The first of those that came as often as it did before becomes the first of those
-        that came once more, and any other of them the last.
+        A new token becomes the last. Among those with its previous count, the first becomes the first of those with
+        one more, and any other becomes the last of these.
         """
         self._settle(ending)
         state = ending.state

@@ -1,4 +1,4 @@
-"""Finds earlier occurrences of a text's ending."""
+"""Finds earlier occurrences of a text's suffixes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 class SuffixIndex:
     """All n-grams of a growing text for n in a range, each with the positions right after its occurrences.
 
-    Adding a token and looking an ending up take time that does not depend on the text's length.
+    The time to add a token or look an ending up does not depend on the text's length.
     """
 
     def __init__(self, shortest: int, longest: int) -> None:
@@ -26,7 +26,7 @@ class SuffixIndex:
         self._size = len(text)
 
     def places(self, ending: Sequence[int]) -> Sequence[int]:
-        """List the positions after all occurrences of `ending` that an indexed token follows, the first one first."""
+        """List the positions after all occurrences of `ending` that an indexed token follows, in order."""
         return self._places.get(tuple(ending), ())
 
     def find(self, ending: Sequence[int], *, latest: bool, room: int = 1) -> int | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TextSoFar:
-    """The text of a run so far, and how what follows it is drawn."""
+    """The text of a run so far, and how the next tokens are drawn."""
 
     text: list[int]  # prompt and committed tokens; the last one is the root of the next step
     prompt_length: int
@@ -23,12 +23,12 @@ class TextSoFar:
     end_tokens: frozenset[int] = frozenset()
     largest_step: int = 128  # nodes that fit into one step
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
-    detailed: bool = False  # whether the record keeps every q, which greedy drafts could do without
+    detailed: bool = False  # whether the record keeps every q, which greedy drafts do not need
     session_pool: SessionPool = field(default_factory=SessionPool)  # of drafters whose caches outlive the run
 
     @property
     def remaining(self) -> int:
-        """Count the tokens still to be written: drafting more than one fewer is wasted."""
+        """Count the tokens still to be written. One of them is never a guess, so drafting as many is wasted."""
         return self.max_new_tokens - (len(self.text) - self.prompt_length)
 
     @property

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Unread:
-    """The states (n, H) with which the last stored tokens entered the tapped layers."""
+    """The last stored tokens' states (n, H), as they entered the tapped layers."""
 
     def __init__(self) -> None:
         self.states = torch.empty(0)
@@ -23,15 +23,15 @@ class Unread:
         return len(self.states)
 
     def take(self, count: int) -> torch.Tensor:
-        """Take the next states, at most `count`, which are read from now on."""
+        """Remove and return the next states, at most `count`."""
         taken, self.states = self.states[:count], self.states[count:]
         return taken
 
     def follow(self, session: LayerStates, reader: AdapterSession | EagleSession) -> None:
-        """Make a reader's text the stored one, and note what of it the reader lacks."""
+        """Rewind a reader to the stored text, and keep the states that it has yet to read."""
         fresh = session.tapped()
-        anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
-        reader.rewind(0 if anew else min(reader.length, session.length))
+        restarted = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
+        reader.rewind(0 if restarted else min(reader.length, session.length))
         states = torch.cat((self.states, fresh)) if len(self.states) else fresh
         self.states = states[len(states) - (session.length - reader.length) :]
         self._stored = session.length

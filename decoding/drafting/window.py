@@ -1,8 +1,8 @@
 """The window of Lookahead decoding (Fu et al., 2024, arXiv 2402.02057): Jacobi iterations whose columns are n-grams.
 
 The window grows from one row to N-1. Row 0 is a chain after the root, which is its column 0; cell i of row 1 follows
-column i of that chain, a cell of a later row the cell above. So every column is a sentence, and the model's choice at
-its end is the column's next token.
+column i of that chain, a cell of a later row the cell above. So every column is a text, and the model's choice at its
+end is the column's next token.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Window:
     """W columns of up to N-1 rows; no list in `rows` ever changes."""
 
     def __init__(self, W: int, N: int, refill: Callable[[], int]) -> None:
-        """`refill` returns tokens for cells that nothing has been computed for."""
+        """`refill` returns tokens for cells that the model has not computed."""
         self._N, self._refill = N, refill
         self._ends: list[int] = []  # the node at the end of every column
         self.rows = [[refill() for _ in range(W + N - 3)]]
 
     @property
     def full(self) -> bool:
-        """Whether its columns are long enough to be harvested."""
+        """Return True if its columns are long enough to be harvested."""
         return len(self.rows) == self._N - 1
 
     def put(self, tree: Builder) -> None:
-        """Hang the window below the root of a tree."""
+        """Add the window to a tree, below the root."""
         first, *later = self.rows
         ends = [0]
         for i, token in enumerate(first, start=1):
@@ -40,7 +40,7 @@ class Window:
         self._ends = ends
 
     def unasked(self, tree: Draft) -> set[int]:
-        """Return the cells of a tree whose answers are not needed: those in the middle of columns."""
+        """Return the cells whose logits are not needed: all but the last of each column."""
         return {node for node, role in enumerate(tree.roles) if role is Role.EXPLORE} - {*self._ends}
 
     def answers(self, argmax: Sequence[int] | Mapping[int, int]) -> list[int]:
@@ -48,19 +48,19 @@ class Window:
         return [argmax[end] for end in self._ends]
 
     def columns(self, root: int, new: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Yield the n-grams of a full window: in every column the chain's token, the cells below it and the answer."""
+        """Yield the n-grams of a full window: each column's token of the chain, the cells below it and the answer."""
         first, *later = self.rows
         return zip([root, *first], *later, new, strict=True)
 
     def move(self, new: list[int]) -> None:
-        """Append the answers as a row; a full window drops its first row, and all of it moves on by a column."""
+        """Append the answers as a row, and shift by a column; a full window drops its first row."""
         if self.full:
             self.rows = [self.rows[1][1:], *self.rows[2:], new]
         else:
             self.rows = [*(row[1:] for row in self.rows), new[1:]]
 
     def drop(self, columns: int) -> None:
-        """Move on by more columns, refilled at the end of every row."""
+        """Shift by further columns, and refill the end of every row."""
         self.rows = [row[columns:] + [self._refill() for _ in row[:columns]] for row in self.rows]
 
 

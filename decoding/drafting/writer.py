@@ -1,8 +1,8 @@
 """Drafts a chain of tokens after a text, one by one: a draft model, or the target's own first layers.
 
 The loop is the method's. On a CPU it runs once and knows every token. On a device it runs twice: first to queue the
-work, with nothing known and nothing to end it early; then, when the numbers have been fetched together with the
-target's answers, to find out where it would have ended. Queued work that repeats is recorded and replayed as one graph.
+work, without knowing any token or ending early; then, when the numbers have been fetched together with the target's
+answers, to find out where it would have ended. Queued work that repeats is recorded and replayed as one graph.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Recordable:
     tensors: tuple[torch.Tensor, ...]
     # Takes these numbers and tensors on the device; returns the drafter's reads, and the outputs after the chain.
     begin: Callable[..., tuple[Reads, Callable[[], Outputs]]]
-    done: Callable[[int], None]  # what the host notes when so many tokens have been drafted
+    done: Callable[[int], None]  # updates the host's state, given how many tokens have been drafted
 
 
 class Writer(ABC):
     """Drafts a chain after the text, token by token."""
 
     kind: ClassVar[str]  # of its tokens' sources
-    session: object  # that writes, or that of the target whose layers are read
+    session: object  # the drafter's, or the target's whose layers are read
 
     def __init__(self, context: TextSoFar, device: torch.device = CPU) -> None:
-        # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.
+        # Not the context, which refers to the drafter: a cycle would keep the caches alive after the run.
         self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
         self.interrupted, self.detailed = context.interrupted, context.detailed
         self.vocabulary: DraftVocabulary | None = None  # the tokens that its logits are over; None: all
@@ -64,10 +64,10 @@ class Writer(ABC):
     @property
     @abstractmethod
     def reads(self) -> Reads:
-        """What the method's loop asks of this drafter, in the order of the loop's arguments."""
+        """Return the functions that the method's loop calls, in the order of its arguments."""
 
     def entry(self, beside: Sequence[torch.Tensor] = ()) -> tuple[int, torch.Tensor] | None:
-        """Return what the target continues from, as in `Draft`; `beside`: what else came out of a replayed chain."""
+        """Return `Draft.entry`; `beside`: the further outputs of a replayed chain."""
         return None
 
     def propose(self, chain: Chain, count: int, loop: ChainLoop, confidence: bool) -> Proposal:
@@ -85,20 +85,20 @@ class Writer(ABC):
 
     @property
     def replays(self) -> Replays | None:
-        """The recordings of the session that drafts."""
+        """Return the recordings of the drafting session."""
         return None
 
     @property
     def outbox(self) -> Outbox | None:
-        """Where a session that records its passes as well wants the results."""
+        """Return the outbox of a session that also records its passes, for the results."""
         return self.session.outbox if isinstance(self.session, DecoderSession) else None
 
     def recordable(self, count: int) -> Recordable | None:
-        """Return how a device drafts so many tokens as one graph; None where it cannot."""
+        """Return how a device drafts `count` tokens as one graph; None if it cannot."""
         return None
 
     def _queue(self, chain: Chain, count: int, loop: ChainLoop, confidence: bool) -> Proposal:
-        """Have the device draft the chain."""
+        """Queue the chain on the device."""
         draws, greedy, device = self.sampler.draws, self.sampler.sampling.greedy, self.device
         uniforms = [] if greedy else draws.ahead(count)
         replayed = self._replayed(count, loop, uniforms, confidence)
@@ -129,7 +129,7 @@ class Writer(ABC):
         return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, self.entry(beside), fixed)
 
     def _replayed(self, count: int, loop: ChainLoop, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
-        """Draft the chain as one graph: the ids, root and all, a chain's outputs, and what else comes out."""
+        """Draft the chain as one graph: return the ids with the root, the chain's outputs, and further outputs."""
         sampler, replays = self.sampler, self.replays
         if replays is None or sampler.penalises or self.detailed or self.interrupted():
             return None
@@ -138,8 +138,8 @@ class Writer(ABC):
         draws = len(uniforms)
 
         def work(numbers: torch.Tensor, *tensors: torch.Tensor) -> Outputs:
-            goals, root, mine = numbers.tensor_split((draws, draws + 1))
-            reads, beside = recordable.begin(mine, *tensors)
+            goals, root, rest = numbers.tensor_split((draws, draws + 1))
+            reads, beside = recordable.begin(rest, *tensors)
             queued = DeviceChain(self, goals, confidence, lambda: False)
             loop(queued, *reads)
             return torch.cat((root.long(), queued.tokens)), *queued.outputs, *beside()
@@ -158,17 +158,17 @@ class Writer(ABC):
         return logits if self.vocabulary is None else self.vocabulary.widen(logits)
 
     def _choose(self, written: Sequence[int], confidence: bool, logits: torch.Tensor) -> Drawn:  # (1, n)
-        """Draw from q, or take the likeliest token when greedy; return also q, if asked for, and the confidence.
+        """Draw from q, or take the likeliest token when greedy; also return q and the confidence, if needed.
 
         A greedy token has logits in place of q until the chain is written.
         """
         sampler = self.sampler
         if sampler.plain:  # then no logits are needed for tokens outside its vocabulary
             if confidence:
-                [place], [sure] = surest_of_few(logits)
+                [index], [sure] = surest_of_few(logits)
             else:
-                [place], sure = likeliest(logits), None
-            token = place if self.vocabulary is None else self.vocabulary.listed[place]
+                [index], sure = likeliest(logits), None
+            token = index if self.vocabulary is None else self.vocabulary.listed[index]
             return token, logits[0] if self.detailed else None, sure
         sure = float(largest_probability(logits[0])) if confidence else None
         logits = sampler.penalise(self.widen(logits), [written])
@@ -178,7 +178,7 @@ class Writer(ABC):
         return draw(q, sampler.draws.fresh()), q, sure
 
     def _shape(self, chain: Chain) -> None:
-        """Replace a greedy chain's logits with q, all at once: that costs less, and delays no token."""
+        """Replace a greedy chain's logits by q, all at once: that costs less, and delays no token."""
         if chain.q and self.detailed and self.sampler.sampling.greedy:
             logits = torch.stack([row for row in chain.q if row is not None])
             chain.q = [*self.sampler.probabilities(self.widen(logits) if self.sampler.plain else logits)]
@@ -206,8 +206,8 @@ class DeviceChain(OpenChain):
             self._sures.append(largest_probability(logits[0])[None])
         logits = sampler.penalise_behind(writer.widen(logits), self.tokens)
         q = None if sampler.sampling.greedy and not writer.detailed else sampler.probabilities(logits)
-        here = self._uniforms[len(self.tokens) : len(self.tokens) + 1]
-        token, fault = likeliest_rows(logits) if sampler.sampling.greedy or q is None else drawn_rows(q, here)
+        uniform = self._uniforms[len(self.tokens) : len(self.tokens) + 1]
+        token, fault = likeliest_rows(logits) if sampler.sampling.greedy or q is None else drawn_rows(q, uniform)
         self.tokens = torch.cat((self.tokens, token))
         self._faults.append(fault)
         self._qs += [] if q is None else [q]
@@ -215,6 +215,6 @@ class DeviceChain(OpenChain):
 
     @property
     def outputs(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The tokens, their faults and, if asked for, confidences, flat; and every q, (n, V)."""
+        """Return the tokens, their faults and any confidences in one flat tensor; and every q, (n, V)."""
         packed = torch.cat([each.double() for each in (self.tokens, *self._faults, *self._sures)])
         return packed, torch.cat(self._qs) if self._qs else packed[:0]
