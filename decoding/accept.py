@@ -11,9 +11,9 @@ more guesses, but the output no longer has the target's distribution.
 
 Nodes with equal paths (disjoint entries of an n-gram pool) are one position in the text, and are walked together.
 
-A rule gets its numbers from `TargetAnswers`. `OneByOne` computes them on a CPU where a walk asks for them;
-`accept_at_once.Fetched` has what a device computed for all nodes. The ranks of a parallel run send each other the
-tokens that their own rules chose (`parallel.py`).
+A rule gets its numbers from `TargetAnswers`. `OneByOne` computes them on a CPU when a walk asks for them;
+`accept_at_once.Fetched` holds what a device computed for all nodes. The ranks of a parallel run send each other the
+tokens that their rules chose (`parallel.py`).
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ Accepted = tuple[tuple[int, ...], tuple[int, ...]]  # the accepted path, and the
 
 
 class Remainder(Protocol):
-    """The target's distribution at a node, without what rejected guesses have taken from it."""
+    """The target's distribution at a node; after rejected guesses, what they leave of it: the residual."""
 
     def odds(self, guess: int) -> tuple[float, float]:
-        """Return the probability of a guess's token here, and the one in the q that it was sampled from."""
+        """Return p of a guess's token here, and its q in the distribution that it was sampled from."""
         ...
 
     def reject(self, guess: int) -> None:
-        """Leave the residual."""
+        """Replace the distribution by the residual after this guess."""
         ...
 
     def draw(self) -> int:
-        """Draw a token, with the number of the seed that belongs to its position."""
+        """Draw a token with the uniform number of its position."""
         ...
 
 
 class TargetAnswers(Protocol):
-    """What the target answers about the nodes of a tree."""
+    """The target's outputs at the nodes of a tree."""
 
     @property
     def argmax(self) -> Sequence[int]:
@@ -68,16 +68,16 @@ class TargetAnswers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceRule:
-    """How the guesses of a step are accepted."""
+    """The rule by which a step's guesses are accepted."""
 
     sampling: Sampling
     draws: Draws
-    position: int  # of the first new token among the numbers of the seed
+    position: int  # of the first new token among the run's uniform numbers
     typical: tuple[float, float] | None = None  # epsilon and delta of typical acceptance
-    tested: dict[int, float] = field(default_factory=dict)  # the numbers that guesses were tested with, by their nodes
+    tested: dict[int, float] = field(default_factory=dict)  # by node: the uniform number that its guess was tested with
 
     def uniform(self, depth: int) -> float:
-        """Return the number of the seed for the token after a node of that depth."""
+        """Return the uniform number for the token after a node of that depth."""
         return self.draws.at(self.position + depth)
 
     def accept(self, draft: Draft, answers: TargetAnswers) -> Accepted:
@@ -92,29 +92,29 @@ class AcceptanceRule:
 
 
 def walk(draft: Draft, choose: Choose) -> Accepted:
-    """Follow the choices through the tree."""
-    children, here, emitted = _children(draft), [0], list[int]()
+    """Follow the chosen tokens through the tree."""
+    children, nodes, emitted = _children(draft), [0], list[int]()
     while True:
-        guesses = [guess for node in here for guess in children.get(node, ())]
-        token = choose(here[0], len(emitted), guesses)
+        guesses = [guess for node in nodes for guess in children.get(node, ())]
+        token = choose(nodes[0], len(emitted), guesses)
         emitted.append(token)
         reached = _by_token(draft, guesses).get(token)
         if reached is None:
-            return path_to(draft.parents, here[0]), tuple(emitted)
-        here = reached
+            return path_to(draft.parents, nodes[0]), tuple(emitted)
+        nodes = reached
 
 
 def positions(draft: Draft) -> Iterator[tuple[int, list[int]]]:
     """Yield every position that a walk can reach: the node at which it chooses, and the guesses there."""
     children, reachable = _children(draft), [[0]]
-    for here in reachable:
-        guesses = [guess for node in here for guess in children.get(node, ())]
-        yield here[0], guesses
+    for nodes in reachable:
+        guesses = [guess for node in nodes for guess in children.get(node, ())]
+        yield nodes[0], guesses
         reachable += _by_token(draft, guesses).values()
 
 
 def _children(draft: Draft) -> dict[int, list[int]]:
-    """Return the guesses below each node."""
+    """Map each node to its child guesses."""
     children: dict[int, list[int]] = {}
     for node, role in enumerate(draft.roles):
         if role is Role.VERIFY:
@@ -123,7 +123,7 @@ def _children(draft: Draft) -> dict[int, list[int]]:
 
 
 def _by_token(draft: Draft, guesses: Sequence[int]) -> dict[int, list[int]]:
-    """Group the guesses of a position by the positions after it: equal tokens lead to one."""
+    """Group the guesses of a position by token: equal tokens lead to one position."""
     groups: dict[int, list[int]] = {}
     for guess in guesses:
         groups.setdefault(draft.tokens[guess], []).append(guess)
@@ -131,12 +131,12 @@ def _by_token(draft: Draft, guesses: Sequence[int]) -> dict[int, list[int]]:
 
 
 def greedy(argmax: Sequence[int] | Mapping[int, int]) -> Choose:
-    """Take the likeliest token at every node."""
+    """Choose the likeliest token at every node."""
     return lambda node, depth, guesses: argmax[node]
 
 
 def sampled(draft: Draft, answers: TargetAnswers, draws: Draws, tested: dict[int, float]) -> Choose:
-    """Sample every token from the target's distribution, testing sampled guesses first; note the tests in `tested`."""
+    """Sample every token from the target's distribution, testing sampled guesses first; fill `tested`."""
 
     def choose(node: int, depth: int, guesses: Sequence[int]) -> int:
         remainder = answers.at(node, depth)
@@ -156,10 +156,10 @@ def sampled(draft: Draft, answers: TargetAnswers, draws: Draws, tested: dict[int
 def typical_shares(
     p: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor, epsilon: float, delta: float
 ) -> torch.Tensor:  # (R, V), (n,), (n,) -> (n,)
-    """Return the probabilities of tokens, each in a row of p, and 0 for those that are not typical there.
+    """Return each token's probability in its row of p, or 0 if it is not typical there.
 
-    A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
-    may follow that none is.
+    A token is typical if p(token) > min(epsilon, delta * exp(-H(p))): if it is likely, or if so many tokens may follow
+    that none is.
     """
     least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
     shares = p[rows, tokens]
@@ -167,25 +167,25 @@ def typical_shares(
 
 
 def longest(logs: torch.Tensor, seen: torch.Tensor, depths: torch.Tensor) -> torch.Tensor:  # (T,), (T, T), (T,)
-    """Return the last node, (1,), of the longest path of guesses whose logarithms of probabilities are finite.
+    """Return the last node, (1,), of the longest path of guesses with finite log-probabilities.
 
     Ties go to the most probable path, then to the one with the lowest last node.
     """
-    logs[0].fill_(0.0)  # the root is no guess
+    logs[0].fill_(0.0)  # the root is not a guess
     products = torch.where(seen, logs, 0.0).sum(1)
     reached = depths.masked_fill(products == -torch.inf, -1)
     return products.masked_fill(reached != reached.amax(), -torch.inf).argmax(keepdim=True)
 
 
 def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (..., V), (..., V) -> (..., V) summing to one
-    """Return the distribution to try next after a guess from q was rejected; p itself where rounding leaves no mass."""
-    left = (p / p.sum(-1, keepdim=True) - q).clamp_min(0.0)
-    mass = left.sum(-1, keepdim=True)
-    return torch.where(mass > 0.0, left / mass, p)
+    """Return max(p - q, 0), normalised, which is sampled after q's guess was rejected; p if rounding leaves no mass."""
+    excess = (p / p.sum(-1, keepdim=True) - q).clamp_min(0.0)
+    mass = excess.sum(-1, keepdim=True)
+    return torch.where(mass > 0.0, excess / mass, p)
 
 
 class OneByOne:
-    """The answers of a CPU, which computes a distribution when a walk reaches its node."""
+    """Answers on a CPU, which computes a distribution when a walk reaches its node."""
 
     def __init__(
         self,
@@ -198,11 +198,11 @@ class OneByOne:
         self.argmax, self.probabilities, self._draft, self._rule = argmax, probabilities, draft, rule
 
     def at(self, node: int, depth: int) -> Remainder:
-        """As in `TargetAnswers`."""
+        """See `TargetAnswers.at`."""
         return _Distribution(self._draft, self.probabilities(node), lambda: self._rule.uniform(depth))
 
     def longest(self) -> int:
-        """As in `TargetAnswers`."""
+        """See `TargetAnswers.longest`."""
         draft = self._draft
         guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
         if not guesses or self._rule.typical is None:
@@ -217,7 +217,7 @@ class OneByOne:
 
 
 class _Distribution:
-    """As in `Remainder`, of the distribution itself."""
+    """A `Remainder` that holds the distribution itself."""
 
     def __init__(self, draft: Draft, p: torch.Tensor, uniform: Callable[[], float]) -> None:
         self._draft, self._p, self._uniform = draft, p, uniform

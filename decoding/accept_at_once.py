@@ -1,7 +1,7 @@
-"""Acceptance where the target's numbers are on a device, so that every copy to the host costs a wait.
+"""Acceptance on a device, where every copy to the host costs a wait.
 
-The device computes all that a rule may ask, at every node, whether the walk reaches it or not. One copy then
-fetches it, and with it the draft, if the device was still writing that. The rules are those of `accept`.
+The device computes all that a rule may need, at every node, whether the walk reaches it or not. One copy fetches it,
+together with the draft if the device was still writing that. The rules are those of `accept`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Test = tuple[int, int, torch.Tensor]  # a sampled guess, the node at which it i
 
 
 class Judge:
-    """What the host asks about a step's logits, and how it decides by the answers."""
+    """Judges a step: the device computes numbers from its logits, and the host decides by them."""
 
     kept: Outputs = ()
 
@@ -44,7 +44,7 @@ class Judge:
         guess_key: Hashable = None,
         count: int = 0,
     ) -> None:
-        """`count` of the likeliest tokens at every node are for the method; `guess` and `guess_key`: as in `Method`."""
+        """`count`: likeliest tokens that the method needs at every node; `guess` and `guess_key`: as in `Method`."""
         self._proposal, self._rule, self._guess, self._count = proposal, rule, guess, count
         greedy = rule.sampling.greedy
         drawn = range(0 if greedy else deepest(proposal.parents) + 1)
@@ -59,15 +59,15 @@ class Judge:
         self._inside = drafted if self.fixed else ()
         self._beside = drafted[len(self._inside) :]
         recordable = (guess is None or guess_key is not None) and (at is not None or not self._tests)
-        asked = None if greedy else (replace(rule.sampling, seed=0), rule.typical)
+        settings = None if greedy else (replace(rule.sampling, seed=0), rule.typical)
         tested = tuple((guess, node) for turn in self._tests for guess, node, _ in turn)
-        self.key: Hashable = (asked, tested, guess_key, count, at) if recordable else None
+        self.key: Hashable = (settings, tested, guess_key, count, at) if recordable else None
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer | Uploaded) -> Outputs:
-        """Compute all of it on the device; `logits` are (T, V), and `hidden` (T, H)."""
+        """Compute on the device what the host decides by; `logits` are (T, V), and `hidden` (T, H)."""
         chosen, faults = likeliest_rows(logits)
         numbers = [*self._inside, chosen, faults]
-        end: torch.Tensor | None = None  # of the accepted path
+        end: torch.Tensor | None = None  # the last node of the accepted path
         if not self._rule.sampling.greedy:
             p = probabilities(logits, self._rule.sampling)
             goals = nodes.goals
@@ -90,30 +90,30 @@ class Judge:
         return tuple(numbers)
 
     def _tested(self, p: torch.Tensor, goals: torch.Tensor, ids: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Yield the odds of every sampled guess, and what is drawn if it is rejected: a token, or a fault."""
-        left: dict[int, torch.Tensor] = {}  # of p at a node, once the guesses so far were rejected: (V,)
+        """Yield p and q of every sampled guess, and the token, with its fault, that is drawn if it is rejected."""
+        residuals: dict[int, torch.Tensor] = {}  # by node, after the guesses so far: (V,)
         for turn in self._tests:
             guesses, at, drawn_from = zip(*turn, strict=True)
-            base = torch.stack([left[node] if node in left else p[node] for node in at])
+            base = torch.stack([residuals[node] if node in residuals else p[node] for node in at])
             q = torch.stack(drawn_from).to(p.device)
             tokens = torch.stack([ids[guess] for guess in guesses])
-            rest = residual(base, q)
-            left |= dict(zip(at, rest, strict=True))
-            redrawn = drawn_rows(rest, torch.stack([goals[node] for node in at]))
+            rejected = residual(base, q)
+            residuals |= dict(zip(at, rejected, strict=True))
+            redrawn = drawn_rows(rejected, torch.stack([goals[node] for node in at]))
             yield from (*(each.gather(1, tokens[:, None])[:, 0] for each in (base, q)), *redrawn)
 
     def decide(
         self, logits: torch.Tensor, hidden: torch.Tensor, fit: Callable[[Draft], Draft]
     ) -> tuple[Draft, Verdict]:
-        """Judge the draft, and make the next guesses from the hidden state where it ends; wait once.
+        """Judge the draft, and make the next guesses from the hidden state at the end of its path; wait once.
 
-        `fit` decides which nodes of a draft that was still being written may be accepted.
+        `fit` limits what may be accepted of a draft that the device was still writing.
         """
         numbers = self.numbers(logits, hidden, Uploaded(self._proposal, self.uniforms, logits.device))
         return self.decide_by(fetch(*numbers, *self._beside), fit)
 
     def ask(self, judged: Judged) -> Callable[[], Sequence[Sequence[float]]]:
-        """Have the numbers fetched that have come with the pass; return what waits for them."""
+        """Start to fetch the numbers that the pass computed; return a function that waits for them."""
         fetched = fetching(judged.flat, *self._beside)
 
         def wait() -> Sequence[Sequence[float]]:
@@ -128,7 +128,7 @@ class Judge:
         return judged.flat[before : before + 1].long()
 
     def decide_by(self, fetched: Sequence[Sequence[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
-        """Decide by the numbers, of which there may be more rows than there are nodes."""
+        """Decide by fetched numbers, which may have more rows than there are nodes."""
         size, numbers = len(self._proposal.parents), iter(fetched)
         drafted = [next(numbers) for _ in self._inside]
         ids, faults = next(numbers), next(numbers)
@@ -152,25 +152,25 @@ class Judge:
 
 
 class Fetched:
-    """The answers of a device, at every node."""
+    """Answers that a device computed at every node."""
 
     def __init__(self, argmax: Sequence[int]) -> None:
         self.argmax = argmax
         self.drawn: Sequence[int] = ()
-        self.end = 0  # of the longest path
-        self.tests: dict[int, tuple[float, float, int]] = {}  # a guess's odds, and what is drawn if it is rejected
+        self.end = 0  # the last node of the longest path
+        self.tests: dict[int, tuple[float, float, int]] = {}  # by guess: p, q, and the token drawn if it is rejected
 
     def at(self, node: int, depth: int) -> Remainder:
-        """As in `TargetAnswers`."""
+        """See `TargetAnswers.at`."""
         return _Prepared(self.drawn[node], self.tests)
 
     def longest(self) -> int:
-        """As in `TargetAnswers`."""
+        """See `TargetAnswers.longest`."""
         return self.end
 
 
 class _Prepared:
-    """As in `Remainder`, of numbers that have been fetched."""
+    """A `Remainder` of numbers that have been fetched."""
 
     def __init__(self, token: int, tests: Mapping[int, tuple[float, float, int]]) -> None:
         self._token, self._tests = token, tests
@@ -221,7 +221,7 @@ class Uploaded:
 
     @property
     def goals(self) -> torch.Tensor:
-        """Return the numbers of the seed for the token after each node."""
+        """Return the uniform numbers for the token after each node."""
         parents, uniforms = self._proposal.parents, self._uniforms
         if isinstance(parents, tuple):
             uniforms = [uniforms[depth] for depth in depths(parents)]
@@ -230,19 +230,19 @@ class Uploaded:
 
     @property
     def seen(self) -> torch.Tensor:  # (T, T)
-        """Return which nodes each one sees: its ancestors and itself."""
+        """Return which nodes each node sees: its ancestors and itself."""
         return closure_on(self._proposal.parents, self._device)
 
 
 def _tests(proposal: Proposal) -> list[list[_Test]]:
-    """Return the tests of sampled guesses: those that come first at their position, second, ..."""
+    """Group the tests of sampled guesses by turn: the first at every position, then the second, ..."""
     q = proposal.q or ()
     if all(row is None for row in q):
         return []
     if isinstance(proposal, Draft):
         tested = positions(proposal)
     else:
-        assert isinstance(proposal.parents, tuple), "whoever drew the guesses must know where they hang"
+        assert isinstance(proposal.parents, tuple), "the host knows the parents of sampled guesses"
         tested = ((parent, [node]) for node, parent in enumerate(proposal.parents))  # a chain
     turns = zip_longest(
         *([(guess, node, row) for guess in guesses if (row := q[guess]) is not None] for node, guesses in tested)

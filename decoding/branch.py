@@ -1,8 +1,8 @@
-"""What if a step had written something else: a run that continues a recorded one with other tokens.
+"""Branches: a run that continues a recorded one with different tokens.
 
 The branch's prompt is the other run's prompt, what that run had committed before the step, the step's tokens that are
 kept, and the forced tokens. A method begins with it as with any prompt: windows, pools and tables of the other run are
-not carried over. Draws continue at their positions among the numbers of the seed.
+not carried over. Draws continue at their positions among the uniform numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build_branch(
     name: str,
     options: DecodeOptions,
 ) -> Request:
-    """Check the arguments of `Engine.branch`, and make the request of its run."""
+    """Check the arguments of `Engine.branch`, and return the request of its run."""
     if not isinstance(trace, Trace):
         raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
     header = trace.header
@@ -50,8 +50,8 @@ def build_branch(
     at_step = trace.steps[check_count("step", step, 0, len(trace.steps) - 1)]
     kept, forced = _forced(loaded, at_step, node, token, keep)
     at = at_step.start - len(header.prompt) + len(kept)
-    left = header.max_new_tokens - at - len(forced)
-    if left < 1:
+    budget = header.max_new_tokens - at - len(forced)
+    if budget < 1:
         raise ParamError(
             f"the run ends after {header.max_new_tokens} tokens, and that is its last: force an earlier one"
         )
@@ -61,7 +61,7 @@ def build_branch(
         raise ParamError(f"{shown(text)} ends the text, so nothing follows it: force another token")
     more: dict[str, Any] = {"memory": {}, **options, "stop": header.stop, "end_tokens": header.end_tokens}
     more |= {"reference": header.reference or None, "prefill_chunk": header.prefill_chunk}
-    request = build_request(loaded, prompt, header.method, header.params, header.sampling, left, more)  # type: ignore[arg-type]
+    request = build_request(loaded, prompt, header.method, header.params, header.sampling, budget, more)  # type: ignore[arg-type]
     before = 0 if header.branch is None else header.branch.written + len(header.prompt) - header.branch.prompt
     return replace(request, branch=Branch(name, len(header.prompt), at_step.index, at, tuple(forced), before))
 
@@ -69,7 +69,7 @@ def build_branch(
 def _forced(
     loaded: Loaded, step: Step, node: int | None, token: int | str | None, keep: int | None
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the tokens of the step that are kept, and those that are written after them."""
+    """Return the step's tokens to keep, and the tokens to force after them."""
     if (node is None) == (token is None):
         raise ParamError("give either the node of a guess or a token")
     if token is not None:

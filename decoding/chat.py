@@ -24,7 +24,7 @@ class Chat:
     def __init__(self) -> None:
         self.memory: dict[str, Any] = {}  # by method
         self._lock = threading.Lock()
-        self._stored: dict[str, tuple[Model, Session, Sequence[int]]] = {}  # by use: target or draft
+        self._stored: dict[str, tuple[Model, Session, Sequence[int]]] = {}  # by use: "target" or "draft"
 
     def acquire(
         self, use: str, session_pool: SessionPool, model: Model, prompt: Sequence[int], room: int, largest_step: int
@@ -34,7 +34,7 @@ class Chat:
             owner, session, text = self._stored.pop(use, (None, None, ()))
         if owner is not model or session is None or session.capacity < room or session.largest_step < largest_step:
             session = None  # free the old cache before the new one is allocated
-            # The next turn is longer: with room for it, this turn's text need not be read again.
+            # The next turn is longer: with room for it, this turn's text is not read again.
             session, text = session_pool.acquire(model, max(room, min(2 * room, model.card.context)), largest_step), ()
         pairs = zip(text, prompt[:-1], strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -12,7 +12,7 @@ from .types import Timing
 
 
 class Mark:
-    """A moment: on CUDA the one at which the device is through with all that it has been given to do."""
+    """A moment: on CUDA, when the device has finished all work queued so far."""
 
     def __init__(self, stream: torch.cuda.Stream | None) -> None:
         self._moment = time.perf_counter() if stream is None else 0.0
@@ -38,9 +38,9 @@ class Clock:
         self._start = time.perf_counter()
         self._spent = {"draft": 0.0, "forward": 0.0, "accept": 0.0, "commit": 0.0}
         self._marks = [] if self._stream is None else [Mark(self._stream)]  # before and after the target's pass, too
-        self._drafting = 0.0  # time that the host took to queue the work between the first two
-        self._waited = 0.0  # for the device
-        self.ahead: Sequence[Mark] = ()  # before and after the step's pass, where the step before had queued it
+        self._drafting = 0.0  # seconds that the host took to queue the work between the first two
+        self._waited = 0.0  # seconds, for the device
+        self.ahead: Sequence[Mark] = ()  # before and after the step's pass, if the previous step queued it
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -51,7 +51,7 @@ class Clock:
 
     @contextmanager
     def forward(self) -> Iterator[None]:
-        """Time the target's pass. On CUDA it only marks the stream: the block returns before the work is done."""
+        """Time the target's pass. On CUDA this only marks the stream: the block ends before the work is done."""
         if self._stream is None:
             with self.phase("forward"):
                 yield
@@ -72,13 +72,13 @@ class Clock:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count the time of the block as waiting for the device."""
+        """Count the block's time as waiting for the device."""
         begin = time.perf_counter()
         yield
         self._waited += time.perf_counter() - begin
 
     def stop(self) -> Timing:
-        """Return the step's timing. Acceptance has brought tokens to the host by then, so the marks have passed."""
+        """Return the step's timing. The marks have passed, as acceptance has waited for the device's tokens."""
         total = time.perf_counter() - self._start
         spent = self._spent
         if self.ahead:
@@ -99,15 +99,15 @@ class Clock:
         )
 
     def _beside_the_pass(self, total: float) -> float:
-        """Set the phases of a step whose pass the device was at while the host did other things; return its time.
+        """Set the phases of a step whose pass ran while the host worked; return the step's time.
 
-        That is at least the pass's. Of the host's work counts what took longer than the pass.
+        That is at least the pass's time. The host's work counts as far as it took longer than the pass.
         """
         before, after = self.ahead
         spent, read = self._spent, before.until(after)
         spent["accept"] = max(0.0, spent["accept"] - self._waited)
-        worked, longer = sum(spent.values()), max(0.0, total - read)
+        worked, excess = sum(spent.values()), max(0.0, total - read)
         for name in spent:
-            spent[name] *= min(1.0, longer / worked) if worked else 0.0
+            spent[name] *= min(1.0, excess / worked) if worked else 0.0
         spent["forward"] = read
-        return read + longer
+        return read + excess

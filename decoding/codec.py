@@ -81,7 +81,7 @@ class Codec:
         return text
 
     def continuation(self, before: Sequence[int], ids: Sequence[int]) -> str:
-        """Return the text of `ids` after the tokens `before`: decoded alone, they may lose a leading space."""
+        """Return the text of `ids` after the tokens `before`: decoded alone, `ids` may lose a leading space."""
         if self.tokenizer is None:
             return self.decode(ids)
         head = list(before[-8:])
@@ -110,7 +110,7 @@ class Codec:
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """Return the ids that end a text: those given, else the tokenizer's."""
+        """Return the ids that end a text: the ones passed in, else the tokenizer's."""
         if self._end_tokens is not None:
             return self._end_tokens
         end = getattr(self.tokenizer, "eos_token_id", None)

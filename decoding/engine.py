@@ -34,7 +34,7 @@ class Engine(Loaded):
     def as_turn(self, text: str) -> Prompt:
         """Return a text as a turn of a chat if the model has a chat template, else the text itself.
 
-        A table only continues texts: it has counted too few answers to chat.
+        The toy's table only continues texts: it was counted on too few answers to chat.
         """
         chats = self.codec.has_chat_template and self.model.card.family != "table"
         return [{"role": "user", "content": text}] if chats else text
@@ -75,7 +75,7 @@ class Engine(Loaded):
         return Run(build_branch(self, trace, step, node, token, keep, name, options), self)
 
     def prepare(self, method: str | type[Method], progress: Callable[[str, float], None]) -> None:
-        """Make the parts that a method needs, for which its first run would otherwise wait."""
+        """Make the parts that a method needs, so that its first run need not wait for them."""
         self.parts.take(find_method(method).needs, progress)
 
     def part(self, name: str, progress: Callable[[str, float], None] | None = None) -> Any:

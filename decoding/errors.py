@@ -11,9 +11,9 @@ SpecscopeError (a ValueError)
 │   ├── NotJsonError      a line of it is not JSON                           decoding/trace/json_line.py
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
 │   ├── MisfitError       its content is not what the views read             viz
-│   └── TooLongError      it makes a larger HTML page than was asked for     viz
+│   └── TooLongError      it makes a larger HTML page than allowed           viz
 ├── ExtraError            a package is missing that an extra of the installation brings (an ImportError too)
-├── RankError             another process of a run cannot be reached, or does something else
+├── RankError             another process of a run cannot be reached, or has diverged
 ├── UnknownError          a record lacks what a metric needs               analysis/metrics/result.py
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/tables.py
 ├── ExerciseError         a task of the lab is not solved yet               lab/exercise/checks.py
@@ -32,7 +32,7 @@ class SpecscopeError(ValueError):
 
 
 class ParamError(SpecscopeError):
-    """A value that the user chose cannot be used."""
+    """A value chosen by the user cannot be used."""
 
 
 class OptionError(ParamError, TypeError):
@@ -60,7 +60,7 @@ class ExtraError(SpecscopeError, ImportError):
 
 
 class RankError(SpecscopeError):
-    """Another process of the same run has ended, cannot be reached, or does something else."""
+    """Another process of the same run has ended, cannot be reached, or has diverged."""
 
 
 class TraceError(SpecscopeError):

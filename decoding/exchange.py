@@ -5,18 +5,18 @@ A rank sends, in 4 bytes each:
     state   whether the run must end, for what reason, and whether this rank has read its share
     draft   a checksum of the tree: ranks whose trees differ must not continue
     argmax  the likeliest token at every node where the rank's choice counts, being the lowest rank that reads the node
-    drawn   when sampling, the token drawn at those of these nodes that a walk can reach; -1 where none was drawn
+    drawn   when sampling, the token drawn at each of these nodes that a walk can reach; -1 if none was drawn
 
-Methods learn from the likeliest tokens when sampling as well, hence both. All ranks send as many numbers as the one
-with the most nodes, so that one all_gather is enough.
+Methods learn from the likeliest tokens when sampling too, hence both. All ranks send as many numbers as the one with
+the most nodes, so that one all_gather is enough.
 
-A method can be split if a token is all that a rule needs to know about a node. These cannot, and are refused:
+A method can be split if a rule needs nothing but a token at each node. These methods cannot, and are refused:
 
     a drafter that samples (draft_model and ouroboros when sampling): judging a guess takes all of p and q
-    the target's hidden state (medusa), which only the rank has that read the last accepted node
+    the target's hidden state (medusa): only the rank that read the last accepted node has it
     hidden states between the target's layers (kangaroo, eagle3): guesses are made from those of the whole text
-    the likeliest tokens at every node (token_recycling), which a rank has for its share only
-    typical acceptance, which takes all of p at every guess
+    the likeliest tokens at every node (token_recycling): a rank has them for its share only
+    typical acceptance: it takes all of p at every guess
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .shares import Shares
 from .types import Draft, Role
 
 _REASONS = (None, "cancelled", "time")  # why a run must end, by number
-_UNREAD = len(_REASONS)  # a rank adds it to the number if it was interrupted before it had read its share
+_UNREAD = len(_REASONS)  # added to the number if the rank was interrupted before it had read its share
 
 
 def hindrance(method: type[Method], params: Params, sampling: Sampling) -> str | None:
@@ -66,22 +66,22 @@ class Exchange:
     """The exchange of one run."""
 
     def __init__(self, ranks: Ranks, interruption: Callable[[], str | None], *, sampling: bool) -> None:
-        """`interruption` returns why this rank must end, if it must."""
+        """`interruption` returns why this rank must end, or None."""
         self.ranks, self._interruption, self._sampling = ranks, interruption, sampling
         self._reason: str | None = None
 
     def agreed(self) -> str | None:
-        """Return why the run must end, if it must; the same on all ranks, since they learn it in the same step."""
+        """Return why the run must end, or None; the same on all ranks, since they learn it in the same step."""
         return self._reason
 
     def interrupted(self) -> bool:
-        """Return True if this rank must end, which the others learn in the next exchange."""
+        """Return True if this rank must end; the others learn so in the next exchange."""
         return self._interruption() is not None
 
     def choices(
         self, draft: Draft, shares: Shares, argmax: Mapping[int, int] | None, drawn: Mapping[int, int]
     ) -> Choices | None:
-        """Exchange the choices at the nodes. None if a rank was interrupted, whose `argmax` is None."""
+        """Exchange the choices at the nodes; None if a rank was interrupted, which passes None for `argmax`."""
         nodes = [[node for node, by in enumerate(shares.readers) if by[0] == rank] for rank in range(self.ranks.count)]
         walked = [[node for node in of if self._sampling and draft.roles[node] is not Role.EXPLORE] for of in nodes]
         width = max(map(len, map(operator.add, nodes, walked)))
@@ -105,7 +105,7 @@ class Exchange:
 
 
 def refuse_distributions(draft: Draft) -> None:
-    """Raise ParamError for a draft that tokens alone cannot judge, of a method that `hindrance` allows."""
+    """Raise ParamError if tokens alone cannot judge a draft, which `hindrance` cannot know in advance."""
     if draft.entry is not None or any(q is not None for q in draft.q or ()):
         raise ParamError("guesses with a distribution or hidden states are not split over ranks: decode without ranks")
 

@@ -16,7 +16,7 @@ from .errors import ModelError, ModelMissingError
 _PLAIN = ["*.json", "*.model", "*.txt", "*.jinja"]
 _WANTED: dict[str, Any] = {
     "allow_patterns": [*_PLAIN, "*.safetensors"],
-    # Second copies of the weights, in the form of the model's makers or for other programs.
+    # Second copies of the weights, in the original format or for other programs.
     "ignore_patterns": ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"],
 }
 _ID = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w.-]{1,100}))?", re.ASCII)
@@ -62,7 +62,7 @@ def fetch(
 ) -> Path:
     """Return the folder of a model's files, fetching those that are not on this machine. Raises ModelError.
 
-    Without `weights` these are its configuration and tokenizer alone, by which the weights may be refused unfetched.
+    Without `weights` fetch only its configuration and tokenizer: enough to refuse a model before its weights.
     """
     from huggingface_hub import snapshot_download
 
@@ -116,7 +116,7 @@ def _bar(hub_id: str, progress: Callable[[str, float], None]) -> type:
             """Draw nothing."""
 
         def update(self, n: float | None = 1) -> bool | None:
-            """Count on, and report how many bytes have been fetched."""
+            """Add to the count, and report how many bytes have been fetched."""
             updated: bool | None = super().update(n)
             if self._counts_bytes and self.total:
                 size = f"{self.n / 1e6:.0f} of {self.total / 1e6:.0f} MB"

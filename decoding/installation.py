@@ -1,4 +1,4 @@
-"""What an installation may lack: the packages of its extras, since pip installs the engine alone, and the assets."""
+"""What an installation may lack: the packages of extras, as pip installs the engine alone, and the assets."""
 
 from __future__ import annotations
 

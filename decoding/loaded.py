@@ -1,4 +1,4 @@
-"""What an engine holds: the models, their tokenizer and parts, and what it keeps between runs."""
+"""What an engine holds: the models, their tokenizer and parts, and what methods learnt in earlier runs."""
 
 from __future__ import annotations
 

@@ -105,10 +105,10 @@ def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Mode
 
 def check_tokens(pair: str, codec: Codec, draft_codec: Codec) -> None:
     """Raise ModelError unless each id is the same token for both tokenizers, special tokens included."""
-    want, have = _words(codec), _words(draft_codec)
-    if want != have:
-        first = min(index for index in want.keys() | have.keys() if want.get(index) != have.get(index))
-        ours, theirs = (repr(words[first][:40]) if first in words else "nothing" for words in (want, have))
+    target, draft = _words(codec), _words(draft_codec)
+    if target != draft:
+        first = min(index for index in target.keys() | draft.keys() if target.get(index) != draft.get(index))
+        ours, theirs = (repr(words[first][:40]) if first in words else "nothing" for words in (target, draft))
         raise ModelError(
             f"{pair}: their tokenizers differ, first at id {first}, which is {ours} for the target and "
             f"{theirs} for the drafter; name a drafter with the same tokenizer"
@@ -116,11 +116,11 @@ def check_tokens(pair: str, codec: Codec, draft_codec: Codec) -> None:
 
 
 def _words(codec: Codec) -> dict[int, str]:
-    """Return the token of every id, or all of its tokens if it has several."""
+    """Map every id to its token, or to all of its tokens if it has several."""
     words: dict[int, list[str]] = {}
     for word, index in codec.tokenizer.get_vocab().items():
         words.setdefault(index, []).append(word)
-    return {index: " ".join(sorted(several)) for index, several in words.items()}
+    return {index: " ".join(sorted(tokens)) for index, tokens in words.items()}
 
 
 def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | None) -> Engine:
@@ -143,7 +143,7 @@ def load_model(
     from .model.files import find_folder
 
     model = loading.load_model(name, device, dtype, progress, download=download)
-    # The folder has just been fetched or converted.
+    # The folder was fetched or converted just now.
     return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
 
 
@@ -152,7 +152,7 @@ def load_draft(
 ) -> tuple[AnyModel, Codec]:
     """Load a draft model for a target of `width` tokens, and its tokenizer.
 
-    If the model's folder lists common tokens, it drafts only these.
+    It drafts only the common tokens that its folder lists, if it lists any.
     """
     from .model.files import find_folder
     from .parts.draft_vocabulary import narrowed

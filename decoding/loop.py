@@ -37,7 +37,7 @@ from .types import Draft, Role, Step, Verdict
 
 
 class QueuedPass(NamedTuple):
-    """The next step's pass, which the device may begin before the host knows the token that it reads."""
+    """The next step's pass, queued before the host knows the token that it reads."""
 
     reading: Reading
     marks: Sequence[Mark]
@@ -55,7 +55,7 @@ class Loop:
         self._largest = min(request.largest_step, model.step_rows or request.largest_step)
         self._chunk = min(request.prefill_chunk, self._largest)
         self._reader = TreeReader(session, self._chunk, request.progress)
-        # It must not refer to this object: a method that calls it would keep the caches alive after the run.
+        # Not a method of this object: a decoding method that holds one would keep the caches alive after the run.
         interrupted = self._interrupted = self._watch(request)
         self._stop_asked = lambda: interrupted() is not None
         written = partial(codec.continuation, request.prompt)  # with the first token's leading space
@@ -75,7 +75,7 @@ class Loop:
 
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
-        """Take a step: return it, and why the run ends, if it does."""
+        """Take a step: return it, and why the run ends, or None."""
         if reason := self._interrupted():
             return None, reason
         clock, start = Clock(self._device), len(self._text)
@@ -84,9 +84,9 @@ class Loop:
         queued, self._queued = self._queued, None
         missing, alone = self._text[self._session.length : -1], len(proposal.parents) == 1
         reading: Reading | None
-        if queued is not None and alone:  # what is queued in vain writes where the next pass does
+        if queued is not None and alone:  # a pass queued in vain is overwritten by the next one
             reading, judge = queued.reading, self._judge_in_pass(proposal)
-            clock.ahead = queued.marks if reading.judged is not None else ()  # else the host launched all of it before
+            clock.ahead = queued.marks if reading.judged is not None else ()  # else the host launched it before
         else:
             with clock.forward():
                 judge = self._judge_in_pass(proposal) if self._judges and not missing else None
@@ -127,7 +127,7 @@ class Loop:
         return partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
 
     def _propose(self, start: int) -> Proposal:
-        """Ask the method for a draft, for a text of `start` tokens."""
+        """Ask the method for a draft after a text of `start` tokens."""
         proposal, crossed = self._method.propose(), self._seam.crossed(start)
         if crossed:
             proposal = replace(proposal, entry=None)
@@ -137,7 +137,7 @@ class Loop:
         return self._seam.fit(draft, len(self._text))
 
     def _room(self, proposal: Proposal) -> int:
-        """Count the rows left before a draft, for tokens of the text that the cache lacks."""
+        """Return how many tokens that the cache lacks may be read in one pass with the draft."""
         nodes, largest = len(proposal.parents), self._largest
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
@@ -166,27 +166,27 @@ class Loop:
         return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked, tested=rule.tested)
 
     def _queue(self, token: torch.Tensor, root: Proposal, clock: Clock) -> QueuedPass:  # (1,)
-        """Commit a root without guesses, and have the device read the token after it."""
+        """Commit a root without guesses, and queue the pass over the token after it."""
         assert isinstance(self._session, JudgingSession)
         self._reader.commit([0])
         with clock.next_pass() as marks:
             judge = self._judge_at_once(root, ahead=1)
-            token = token.clamp_(max=self._vocabulary - 1)  # a draw from what is no number may be anything
+            token = token.clamp_(max=self._vocabulary - 1)  # a draw from NaN may be any number
             return QueuedPass(self._session.read(token, root.parents, judge=judge), marks)
 
     def _judge_at_once(self, proposal: Proposal, ahead: int = 0) -> Judge:
-        """Return the judge for a device that answers in one copy."""
+        """Return a judge whose numbers are fetched in one copy."""
         method = self._method
         guess = method.guess if self._guesses else None
         return Judge(proposal, self._rule(ahead), guess, method.guess_key, self._request.params.ranked)
 
     def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
-        """Return the judge if every step asks it the same, so that it can be recorded with the target's pass."""
+        """Return a judge that computes the same at every step, so that the pass records it; None if it differs."""
         judge = self._judge_at_once(proposal)
         return None if judge.key is None else judge
 
     def _rule(self, ahead: int = 0) -> AcceptanceRule:
-        """Return the rule for the next step, or for one after so many further tokens."""
+        """Return the rule for the next step, or for one `ahead` tokens later."""
         request, sampler = self._request, self._sampler
         position = len(self._text) - len(request.prompt) + request.written + ahead
         return AcceptanceRule(sampler.sampling, sampler.draws, position, request.params.typical)
@@ -215,7 +215,7 @@ def start_method(
 ) -> Method:
     """Start the request's method on a text, which its owner extends.
 
-    `target` is what the target shows of its layers, where the method needs it.
+    `target` gives access to the target's layers, if the method needs it.
     """
     context = Context(
         text=text,
@@ -243,7 +243,7 @@ def start_method(
 
 
 def _interruption(cancel: threading.Event, deadline: float) -> str | None:
-    """Return why a run must end early, if it must."""
+    """Return why a run must end early, or None."""
     if cancel.is_set():
         return "cancelled"
     return "time" if time.monotonic() > deadline else None

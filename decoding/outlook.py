@@ -1,4 +1,4 @@
-"""Looks up single probabilities in rows of logits, for records and drafters, without computing whole rows."""
+"""Looks up single probabilities in rows of logits, for records and drafters, without computing whole softmaxes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Drafted(NamedTuple):
 
     best: list[int]  # the likeliest tokens
     mine: list[float]  # their probabilities in q
-    theirs: list[float]  # and at the node
+    theirs: list[float]  # their probabilities at the node
     overlaps: list[float]  # the sum of min(p, q) over all tokens: how often a draw from q is accepted
     shares: list[float]  # the probabilities of drafted tokens in their q
 
@@ -42,7 +42,7 @@ class Outlook:
         return self.best.shape[1]
 
     def likeliest(self) -> list[int]:
-        """Return the likeliest token at every node, as `likeliest` does; compiled code has found it already."""
+        """Return the likeliest token at every node, as `likeliest` does; from the summary of compiled code, if any."""
         if not summarizes(self._scores):  # torch has ranked the scores in float32, whatever their dtype
             return likeliest(self._scores)
         chosen: list[int] = self.best[:, 0].tolist()
@@ -58,9 +58,7 @@ class Outlook:
         return self._probabilities(self._scores[nodes, tokens], nodes)
 
     def listed(self, parents: Sequence[int], tokens: Sequence[int]) -> list[list[float]]:
-        """Return numbers for a record: the probabilities of the best tokens, row by row; the entropy of every row, in
-        nats; and the probabilities of tokens at their parents.
-        """
+        """Return numbers for a record: p of each row's best tokens, its entropy in nats, p of `tokens` at `parents`."""
         if summarizes(self._scores):
             return self._native.describe(parents, tokens)
         entropy = (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
@@ -86,7 +84,7 @@ class Outlook:
         return Drafted(best.flatten().tolist(), *fetch(*numbers, shares, decimals=DECIMALS))
 
     def _suits(self, q: torch.Tensor) -> bool:
-        """Return True if compiled code can read a drafter's distribution where it is."""
+        """Return True if compiled code can read a drafter's distribution in place."""
         plain = q.device.type == "cpu" and q.dtype == torch.float32 and q.is_contiguous()
         return plain and q.shape == self._scores.shape[1:]
 

@@ -2,7 +2,7 @@
 
 The first line is JSON: the size of NAME, the SHA-256 of its bytes, the base, and the parts that follow. The bytes are
 read as little-endian numbers of 16 bits, since nearly all of them are weights in bfloat16. With a base, which is
-another file of the same size in assets/, each number is its difference to the base's, in zigzag code. One part holds
+another file of the same size in assets/, each number is its difference from the base's, zigzag-encoded. One part holds
 all numbers; two parts hold the high bytes and the low bytes, since exponents compress and mantissas hardly do.
 tools/pack_assets.py writes such files. Any folder may contain them.
 """
@@ -43,7 +43,7 @@ def stored(path: Path) -> Path:
 def open_tensors(path: Path, refusal: str | None = None) -> Iterator[Any]:
     """Open a safetensors file, packed or not, as `safe_open` does.
 
-    What is wrong with its bytes is a ModelError that says `refusal`, or without one an error of `safe_open`.
+    If it is damaged, raise ModelError with the text `refusal`, or without one the error of `safe_open`.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -60,7 +60,7 @@ def open_tensors(path: Path, refusal: str | None = None) -> Iterator[Any]:
 
 
 def unpack(path: Path, *, is_base: bool = False) -> bytes:
-    """Return the bytes of the file that a packed one holds; SafetensorError if it is damaged."""
+    """Unpack a file; raise SafetensorError if it is damaged."""
     from safetensors import SafetensorError
 
     try:
@@ -84,7 +84,7 @@ def unpack(path: Path, *, is_base: bool = False) -> bytes:
 
 
 def _expand(codec: str, packed: bytes, size: int) -> bytes:
-    """Decompress one part, which must have exactly this size. No more than that is decompressed."""
+    """Decompress one part into exactly `size` bytes, and never more; ValueError if it holds fewer."""
     decoder: Any = zlib.decompressobj() if codec == "zlib" else lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST)
     content: bytes = decoder.decompress(packed, size)
     if len(content) != size:
@@ -93,7 +93,7 @@ def _expand(codec: str, packed: bytes, size: int) -> bytes:
 
 
 def _join(parts: list[bytes]) -> bytes:
-    """Join the numbers' high bytes and low bytes."""
+    """Interleave the numbers' high bytes and low bytes."""
     if len(parts) == 1:
         return parts[0]
     content = bytearray(2 * len(parts[0]))
@@ -117,7 +117,7 @@ def _read_base(path: Path, size: int) -> bytes:
 
 
 class _Tensors:
-    """A safetensors file in memory, with those methods of `safe_open` that are used here."""
+    """A safetensors file in memory, with the methods of `safe_open` that are used here."""
 
     def __init__(self, content: bytes) -> None:
         from safetensors.torch import load
@@ -141,10 +141,10 @@ class _Tensors:
 
 @dataclass(frozen=True)
 class _Slice:
-    """A tensor whose shape and type can be read first."""
+    """A tensor whose shape and dtype can be read before its rows."""
 
     _tensor: torch.Tensor
-    _dtype: str  # as the file's format calls it
+    _dtype: str  # by its name in the file
 
     def get_shape(self) -> list[int]:
         return list(self._tensor.shape)

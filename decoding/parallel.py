@@ -1,11 +1,11 @@
 """Lookahead Parallelism (Fu et al., arXiv 2402.02057, section 3.4), for the tree of any method.
 
 Every rank runs the whole method with the same seed on a copy of the model. It reads its share of a step's tree
-(`shares.py`) and decides on that as if it were alone. Then the ranks exchange the tokens that they chose
-(`exchange.py`), and each walks the whole tree by these. Nothing else of a pass is sent: accepted tokens that a rank has
-not read are pending in its next step.
+(`shares.py`) and judges it as if it were alone. Then the ranks exchange the tokens that they chose (`exchange.py`), and
+each walks the whole tree by these. Nothing else of a pass is sent: accepted tokens that a rank has not read are pending
+in its next step.
 
-A chain of guesses has one leaf, so that one rank reads all of it: this gains nothing and costs nothing.
+A chain of guesses has one leaf, so one rank reads all of it: ranks gain nothing there and cost nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _InterruptedError(Exception):
 
 
 class ParallelLoop(Loop):
-    """The loop of one rank."""
+    """The loop on one rank."""
 
     def __init__(
         self, request: Request, model: Model, session: Session, draft: Session | None, drafts_on: Model, codec: Codec
@@ -55,7 +55,7 @@ class ParallelLoop(Loop):
         _check_same_run(request.ranks, request, model)
 
     def turn(self, index: int) -> tuple[Step | None, str | None]:
-        """Take a step: return it, and why the run ends, if it does; the same on every rank."""
+        """Take a step: return it, and why the run ends, or None; the same on every rank."""
         before = self._exchange.ranks.received
         try:
             step, finish = super().turn(index)
@@ -68,11 +68,11 @@ class ParallelLoop(Loop):
         return step, finish
 
     def _watch(self, request: Request) -> Callable[[], str | None]:
-        """Return what all ranks have agreed on: a rank that ended alone would leave the others waiting."""
+        """Watch what all ranks have agreed on: a rank that ended alone would leave the others waiting."""
         return self._exchange.agreed
 
     def _propose(self, start: int) -> Proposal:
-        """Return a draft that the host knows: without its tokens it cannot be cut into shares."""
+        """Return a draft whose tokens the host knows, so that it can be cut into shares."""
         proposal = super()._propose(start)
         if isinstance(proposal, QueuedDraft):
             return self._fit(proposal.finish(fetch(*proposal.numbers)))
@@ -82,7 +82,7 @@ class ParallelLoop(Loop):
         return super()._penalised(logits, self._share.draft)
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
-        """Decide on the share, then on the whole tree by the choices of all ranks."""
+        """Judge the share, then the whole tree by the choices of all ranks."""
         assert isinstance(proposal, Draft)
         share, greedy = self._share, self._sampler.sampling.greedy
         part, verdict = super()._judge(share.draft, logits, hidden)
@@ -108,7 +108,7 @@ class ParallelLoop(Loop):
 
 
 class _ShareReader(TreeReader):
-    """Reads a rank's share of a tree, and stores what of it is accepted."""
+    """Reads a rank's share of a tree, and stores its accepted nodes."""
 
     shares: Shares
     nodes: tuple[int, ...]  # of the share, in the order of a reading's rows
@@ -140,13 +140,13 @@ class _ShareReader(TreeReader):
         return reading
 
     def commit(self, nodes: Sequence[int]) -> None:
-        """Store the nodes of an accepted path that this rank has read, which are the path's first ones."""
+        """Store those nodes of an accepted path that this rank has read: the path's first ones."""
         rows = {node: row for row, node in enumerate(self.nodes)}
         super().commit([rows[node] for node in nodes if node in rows])
 
 
 def part_of(draft: Draft, nodes: Sequence[int]) -> Draft:
-    """Return some nodes of a draft, among them the ancestors of each, as a draft."""
+    """Return some nodes of a draft, which include the ancestors of each, as a draft."""
     rows = {node: row for row, node in enumerate(nodes)} | {-1: -1}
     return Draft(
         tuple(draft.tokens[node] for node in nodes),
@@ -159,7 +159,7 @@ def part_of(draft: Draft, nodes: Sequence[int]) -> Draft:
 def _check_same_run(ranks: Ranks, request: Request, model: Model) -> None:
     """Raise RankError unless all ranks have the same arguments and models, and for some methods the same machine.
 
-    What a drafter or another part guesses may depend on rounding, and then the ranks' trees would differ.
+    Guesses of a drafter or another part may depend on rounding, which would make the ranks' trees differ.
     """
     settings = (request.method.name, request.params, request.sampling, request.prompt, request.max_new_tokens)
     more = (request.stop, sorted(request.end_tokens), request.reference, request.prefill_chunk, request.record)

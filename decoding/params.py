@@ -55,12 +55,12 @@ class Params:
 
     @property
     def rows(self) -> int:
-        """Return the most guesses that a drafter reads as a tree in a step; 0 for a method without such a drafter."""
+        """Return the most guesses that a drafter reads as a tree in a step; 0 without such a drafter."""
         return 0
 
     @property
     def ranked(self) -> int:
-        """Return how many of the target's likeliest tokens at every node the method needs; 0 if one is enough."""
+        """Return how many of the target's likeliest tokens per node the method needs; 0 if one is enough."""
         return 0
 
     @property
@@ -152,14 +152,14 @@ def _convert(name: str, kind: type, value: object) -> object:
 
 
 def check_count(name: str, value: object, low: int, high: int) -> int:
-    """Return a value if it is a whole number between two bounds."""
+    """Return a value if it is a whole number within the bounds; else raise ParamError."""
     if type(value) is not int or not low <= value <= high:
         raise ParamError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
     return value
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value, for a message. Python refuses to format integers of thousands of digits."""
+    """Return the beginning of a value for a message. Python refuses to format integers of thousands of digits."""
     if value is None:
         return "nothing"
     try:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class QueuedDraft:
     """A tree whose tokens only the device knows. The host learns them together with the target's answers.
 
-    `finish` makes the draft from the fetched numbers, once. It holds the first nodes of the tree: the host learns where
-    the drafter stopped after the target has read further.
+    Call `finish` once, to make the draft from the fetched numbers. It holds the first nodes of the tree: when the host
+    learns where the drafter stopped, the target has already read further.
     """
 
     ids: torch.Tensor  # (T,) the root and the guesses
@@ -31,7 +31,7 @@ class QueuedDraft:
     fixed: Hashable = None  # equal for tensors at the same addresses; None: the addresses change
 
     def on(self, device: torch.device) -> QueuedDraft:
-        """Return the draft for a target on that device; copying from device to device, the host does not wait."""
+        """Copy the draft to the target's device; from one device to another the host does not wait."""
         numbers = tuple(each.to(device, non_blocking=True) for each in self.numbers)
         parents = self.parents if isinstance(self.parents, tuple) else self.parents.on(device)
         fixed = self.fixed if device == self.ids.device else None

@@ -37,7 +37,7 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
 
 
 def likeliest_rows(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (T, V) -> (T,) ids, (T,) faults
-    """Choose the same where the logits are; `checked` takes both results once they are on the host."""
+    """Make the greedy choices on the logits' device; on the host, `checked` takes both results."""
     ids = logits.argmax(-1)
     return ids, logits.gather(-1, ids[:, None])[:, 0].isnan()
 
@@ -55,7 +55,7 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
         return read[0]
     rows = rows.float()
     if waits(rows.device):
-        return _ranked_ties(rows, count)  # the host would have to wait to learn whether there are ties
+        return _ranked_ties(rows, count)  # the host would wait to learn whether there are ties
     values, ids = rows.topk(min(count + _SPARE, rows.shape[-1]))
     tied = (values[:, 1:] == values[:, :-1])[:, :count].any(-1).nonzero()[:, 0]
     if len(tied):
@@ -71,14 +71,14 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
 
 
 def likeliest_and_ranked(logits: torch.Tensor, count: int) -> tuple[list[int], list[list[int]]]:  # (T, V)
-    """Return every row's greedy choice and its `count` largest numbers in order; compiled code looks once."""
+    """Return every row's greedy choice and its `count` largest ids in order; compiled code reads a row once."""
     if not summarizes(logits):
         return likeliest(logits), ranked(logits, count).tolist()
     if (best := largest(logits, count)) is None:
         raise ModelError(NOT_A_NUMBER)
-    ids, wide = best[0], min(count, logits.shape[1])
-    rows = [ids[first : first + wide] for first in range(0, len(ids), wide)]
-    return ids[::wide], rows
+    ids, width = best[0], min(count, logits.shape[1])
+    rows = [ids[first : first + width] for first in range(0, len(ids), width)]
+    return ids[::width], rows
 
 
 def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:

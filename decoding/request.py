@@ -57,7 +57,7 @@ class Request:
 
     @property
     def written(self) -> int:
-        """Count the prompt's tokens that another run wrote, and which have used up their numbers of the seed."""
+        """Count the prompt's tokens that another run wrote: their uniform numbers are used up."""
         return 0 if self.branch is None else self.branch.written + len(self.prompt) - self.branch.prompt
 
 
@@ -66,7 +66,7 @@ class DecodeOptions(TypedDict, total=False):
 
     stop: Sequence[str]  # texts that end the run when one of them is written
     end_tokens: Sequence[int] | None  # ids that end the run, instead of the model's
-    reference: Prompt | None  # a document from which copying methods copy, besides the text
+    reference: Prompt | None  # a document that copying methods copy from, besides the text
     record: str  # "off", "light" (the default) or "full": how much of every step is recorded
     prefill_chunk: int | None  # tokens of the prompt per pass
     time_budget: float  # seconds after which the run ends
@@ -92,7 +92,7 @@ def build_request(
     max_new_tokens: int,
     options: DecodeOptions,
 ) -> Request:
-    """Check every argument, then make the parts that the method needs if they are missing."""
+    """Check every argument, then make the parts that the method needs and the engine has not made yet."""
     _check_options(options)
     kind = find_method(method)
     if missing := loaded.lacks(kind):
@@ -196,7 +196,7 @@ def check_ends(tokens: object, usual: frozenset[int], vocabulary: int) -> frozen
 
 
 def check_chunk(chunk: object, window: int | None) -> int:
-    """Return the prompt's tokens per pass; None means as many as the model's sliding window has, within bounds."""
+    """Return the prompt's tokens per pass; None means the model's sliding window, up to a bound."""
     if chunk is None:
         return min(window or _CHUNK, _CHUNK)
     return check_count("prefill_chunk", chunk, 1, LARGEST_STEP)
@@ -208,7 +208,7 @@ def largest_step(method: str, params: Params, chunk: int, prompt_length: int) ->
 
 
 def check_step(method: str, nodes: int) -> int:
-    """Return the room for nodes that a method's largest step needs, if a step may have so much."""
+    """Return how many nodes the cache must have room for in a step; ParamError above `LARGEST_STEP`."""
     if nodes > LARGEST_STEP:
         raise ParamError(f"these settings put {nodes} tokens into a step of {method}, above {LARGEST_STEP}: lower them")
     return max(nodes, _NODES)
@@ -242,7 +242,7 @@ def check_record(level: object) -> str:
 def check_ranks(
     ranks: object, method: type[Method], params: Params, sampling: Sampling, record: object
 ) -> Ranks | None:
-    """Return the processes of a run, if they can read the method's trees together."""
+    """Return the ranks of a run; ParamError if they cannot read the method's trees together."""
     if ranks is None:
         return None
     if not isinstance(ranks, Ranks):

@@ -28,7 +28,7 @@ class Run(Iterator[Step]):
     """A run: iterate over its steps. `summary` and `trace` hold what has happened so far."""
 
     def __init__(self, request: Request, loaded: Loaded) -> None:
-        self._held = list[tuple[str, Model, Session]]()
+        self._sessions = list[tuple[str, Model, Session]]()  # each with its use and its owner
         self._steps = list[Step]()
         self._loop: Loop | None = None
         self._bandwidth: float | None = None  # measured after the last step
@@ -51,16 +51,16 @@ class Run(Iterator[Step]):
             if step is not None:
                 self._steps.append(step)
                 return step
-        if self._held:  # it has ended by itself, just now
+        if self._sessions:  # it has ended by itself, just now
             self.close()
             self._bandwidth = _bandwidth(self.request, self._loaded.model) if self._steps else None
         raise StopIteration
 
     def close(self) -> None:
-        """End the run and return its memory. A run that is dropped half-way is closed automatically."""
+        """End the run and release its memory. A run that is dropped half-way is closed automatically."""
         self._finish = self._finish or "cancelled"
-        held, self._held, self._loop = self._held, [], None
-        for use, owner, session in held:
+        sessions, self._sessions, self._loop = self._sessions, [], None
+        for use, owner, session in sessions:
             if isinstance(session, TapSession) and self.request.method.needs & TAPPING:
                 session.tap()
             # A run that was interrupted may have left a drafter in the middle of a guess.
@@ -84,7 +84,7 @@ class Run(Iterator[Step]):
 
     @property
     def finish(self) -> str | None:
-        """Return why the run ended, in the words of `Summary.finish`; None while it goes on."""
+        """Return why the run ended, in the words of `Summary.finish`; None while it is running."""
         return self._finish
 
     @property
@@ -112,7 +112,7 @@ class Run(Iterator[Step]):
         return Trace(self.header, tuple(self._steps), self.summary, dict(sorted(texts.items())))
 
     def texts(self, step: Step | None = None) -> dict[int, str]:
-        """Return display texts of the tokens in a step's record; without a step, of the prompt and the reference."""
+        """Return display texts of the tokens in a step's record; without a step, in the prompt and the reference."""
         if step is None:
             used = {*self.header.prompt, *self.header.reference}
         else:
@@ -135,7 +135,7 @@ class Run(Iterator[Step]):
         else:
             session = session_pool.acquire(owner, room, request.largest_step)
             session.reset(len(request.prompt))
-        self._held.append((use, owner, session))
+        self._sessions.append((use, owner, session))
         return session
 
 

@@ -43,7 +43,7 @@ class Draws:
         self._ahead = deque[float]()  # numbers of the second stream that were generated and not used yet
 
     def at(self, position: int) -> float:
-        """Return the number for the new token at `position`."""
+        """Return the uniform number for the new token at `position`."""
         while position >= len(self._drawn):
             self._drawn.extend(self._by_position.random(self._BLOCK).tolist())
         return self._drawn[position]
@@ -76,17 +76,17 @@ class Sampler:
 
     @property
     def plain(self) -> bool:
-        """Return True if the token taken is the likeliest one by the model's unchanged logits."""
+        """Return True if every token is the argmax of the model's unchanged logits."""
         return self.sampling.greedy and not self.penalises
 
     @property
     def filters(self) -> bool:
-        """Return True if the distribution leaves some tokens out."""
+        """Return True if top-k, top-p or min-p may exclude tokens."""
         setting = self.sampling
         return bool(setting.top_k) or setting.top_p < 1.0 or setting.min_p > 0.0
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """Note committed tokens, which the repetition penalty counts."""
+        """Add committed tokens, which the repetition penalty applies to."""
         if self.penalises:
             ids = upload(torch.tensor(list(tokens), dtype=torch.long), self._seen.device)
             self._seen.index_fill_(0, ids, True)
@@ -112,7 +112,7 @@ class Sampler:
         return self._penalise_at(logits, (rows[:, None] * logits.shape[-1] + tokens).flatten())
 
     def penalise_behind(self, logits: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:  # (1, V), (n,)
-        """Apply the repetition penalty after tokens that only the device knows."""
+        """Apply the repetition penalty after a chain whose tokens only the device knows."""
         return self._penalise_at(logits, ids) if self.penalises else logits
 
     def _penalise_at(self, logits: torch.Tensor, entries: torch.Tensor | None) -> torch.Tensor:
@@ -133,15 +133,15 @@ class Sampler:
         """
         if not self.penalises:
             return logits
-        ways = paths(draft.parents, draft.tokens, before)
-        return self.penalise(logits, ways if only is None else [ways[node] for node in only])
+        tokens = paths(draft.parents, draft.tokens, before)
+        return self.penalise(logits, tokens if only is None else [tokens[node] for node in only])
 
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """Return the distribution that a token is drawn from; at temperature 0 the unscaled one."""
         return probabilities(logits, self.sampling)
 
     def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
-        """Return the same distributions, for looking up a few numbers."""
+        """Return the distributions in a form for looking up a few numbers."""
         if self.filters:
             return Outlook(self.probabilities(logits).log())
         return Outlook(logits, 1.0 if self.sampling.greedy else self.sampling.temperature)
@@ -203,7 +203,7 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
 def drawn_rows(
     probabilities: torch.Tensor, uniforms: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:  # (R, V), (R,) -> (R,) ids, (R,) faults
-    """Draw a token of every row where the probabilities are; `checked` takes both results once they are on the host."""
+    """Draw a token of every row on the probabilities' device; on the host, `checked` takes both results."""
     running = probabilities.cumsum(-1, dtype=torch.float64)
     totals = running[:, -1:].contiguous()
     goals = totals * uniforms[:, None]

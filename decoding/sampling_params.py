@@ -1,4 +1,4 @@
-"""The settings of sampling, apart from what samples: records are checked where no torch is."""
+"""The settings of sampling, in a module without torch, so that records can be checked without it."""
 
 from __future__ import annotations
 

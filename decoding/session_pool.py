@@ -16,7 +16,7 @@ class PooledSession(Protocol):
     largest_step: int  # rows that fit into one reading
 
     def rewind(self, length: int) -> None:
-        """Forget what is after `length`."""
+        """Forget stored tokens after `length`."""
 
 
 SessionT = TypeVar("SessionT", bound=PooledSession, covariant=True)
@@ -47,7 +47,7 @@ class SessionPool:
         return owner.open(-(-capacity // _ROUND) * _ROUND, largest_step)
 
     def lend(self, borrower: object, owner: SessionOwner[SessionT], capacity: int, largest_step: int) -> SessionT:
-        """Acquire an empty session that comes back when nothing refers to the borrower any more."""
+        """Acquire an empty session that returns to the pool when nothing refers to the borrower any more."""
         session = self.acquire(owner, capacity, largest_step)
         session.rewind(0)
         weakref.finalize(borrower, self.release, owner, session).atexit = False

@@ -1,4 +1,4 @@
-"""Cuts a tree of guesses into shares: some leaves for each rank, and all nodes above them."""
+"""Cuts a tree of guesses into shares: some leaves for each rank, with their ancestors."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def _leaves(parents: tuple[int, ...]) -> list[int]:
 
 
 def _new(before: tuple[int, ...], path: tuple[int, ...]) -> int:
-    """Count the nodes of a path that are not on the one before."""
+    """Count the nodes of `path` that are not on the path `before`."""
     return len(path) - sum(here == there for here, there in zip(before, path, strict=False))
 
 
 def _begins(paths: list[tuple[int, ...]], added: list[int], most: int) -> list[int]:
-    """Return the first leaves of the fewest shares that have at most so many nodes each."""
+    """Return the first leaf of each share, for the fewest shares of at most `most` nodes each."""
     begins, size = [0], 0
     for leaf, path in enumerate(paths):
         size += added[leaf]

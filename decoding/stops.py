@@ -20,7 +20,7 @@ class Stops:
         self._tail: list[int] = []
 
     def cut(self, emitted: Sequence[int]) -> tuple[tuple[int, ...], str | None]:
-        """Return the tokens up to the end of the run, and why it ends, if it does."""
+        """Return the tokens up to the end of the run, and why it ends, or None."""
         cut: list[int] = []
         for token in emitted:
             cut.append(token)

@@ -42,7 +42,7 @@ _TEMPLATE = (
 
 
 def toy() -> Engine:
-    """Make an engine of the toy and its drafter."""
+    """Build the engine of the toy and its drafter."""
     codec, target, draft = _parts()
     return Engine(target, codec, draft, Parts({"tables": partial(_tables, target)}))
 
@@ -84,7 +84,7 @@ def _tokenizer(text: str) -> PreTrainedTokenizerBase:
 
 
 def _target(ids: Sequence[int], vocabulary: int) -> TableModel:
-    """Count an n-gram model that also skips the last token or two: an ending also votes for what came later after it.
+    """Count a skip-gram model: an ending also votes for the tokens one or two positions after the next.
 
     Otherwise a single wrong guess would spoil every answer after it. Jacobi's iterations, which depend on answers that
     are right although the guess before them is wrong, would have nothing to show.

@@ -65,7 +65,7 @@ class Verdict:
     path: tuple[int, ...]  # accepted nodes, root first, each a child of the one before
     emitted: tuple[int, ...]  # tokens committed: the accepted ones and one bonus or correction
     argmax: tuple[int, ...]  # the target's most likely next token at every node
-    guesses: tuple[int, ...] = ()  # what `Method.guess` made of the hidden state at the last accepted node
+    guesses: tuple[int, ...] = ()  # of `Method.guess`, from the hidden state at the last accepted node
     ranked: Sequence[Sequence[int]] = ()  # the likeliest tokens at every node, best first, as many as `Params.ranked`
     tested: Mapping[int, float] = field(default_factory=dict)  # the numbers that sampled guesses were tested with
 
@@ -75,7 +75,7 @@ TIME_PARTS = ("draft", "forward", "accept", "commit", "other")  # of a step; `Ti
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where a step's time went, in milliseconds by the engine's clock."""
+    """The times of a step's phases, in milliseconds by the engine's clock."""
 
     draft_ms: float = 0.0
     forward_ms: float = 0.0
@@ -132,7 +132,7 @@ class Step:
     # One number about p and q at every node; at temperature 0 about the unscaled distributions of the models.
     entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # of p, in nats
     overlap: tuple[float | None, ...] = field(default=(), metadata=LATER)  # sum of min(p, q), where q was sampled from
-    # The number in [0, 1) that each sampled guess was tested with: it is accepted where u * q < p.
+    # The uniform number that each sampled guess was tested with: it is accepted if u * q < p.
     u: tuple[float | None, ...] = field(default=(), metadata=LATER)
     # The ranks that read each node, if there are several; `pending` and `fed` are then those of rank 0.
     ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
@@ -176,7 +176,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """Which weights ran, and how."""
+    """The weights that ran, and their sizes."""
 
     name: str
     family: str
