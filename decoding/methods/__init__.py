@@ -39,12 +39,12 @@ __all__ = ["METHODS", "Context", "Method", "find_method", "panel_names"]
 
 
 def panel_names() -> frozenset[str]:
-    """Return all keys that a panel may have, by which files from elsewhere are checked."""
+    """Return all keys that a panel may have, to check files from elsewhere."""
     return frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)
 
 
 def find_method(name: object) -> type[Method]:
-    """Return the method of that name; a user's own class is returned as it is."""
+    """Return the method of that name; a class of the user is returned unchanged."""
     if isinstance(name, type) and issubclass(name, Method) and not isabstract(name):
         return name
     if not isinstance(name, str) or name not in METHODS:

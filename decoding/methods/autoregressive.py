@@ -18,7 +18,7 @@ from .base import Context, Method
 
 @dataclass(frozen=True, slots=True)
 class AutoregressiveParams(Params):
-    """Nothing to set."""
+    """No settings."""
 
 
 class Autoregressive(Method):
@@ -38,8 +38,8 @@ class Autoregressive(Method):
         return False
 
     def propose(self) -> Draft:
-        """Propose the root and no guess."""
+        """Propose the root without guesses."""
         return Draft((self._context.text[-1],), (-1,), (Role.ROOT,), ("root",))  # L1, L2
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing to learn."""
+        """Learn nothing."""

@@ -1,4 +1,4 @@
-"""What every method is: it proposes a tree, and observes the verdict. It cannot change the output."""
+"""The interface of methods: they propose a tree and observe the verdict, and cannot change the output."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Context(TextSoFar):
     draft: Drafter | None = None  # the draft model, for methods that need "draft_model"
     target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
     features: FeatureDrafter | None = None  # a drafter on the target's features, for methods that need "features"
-    parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
-    reference: Sequence[int] = ()  # a document to copy from, as well as from the text
+    parts: Mapping[str, Any] = field(default_factory=dict)  # the method's other needs, by the names in `needs`
+    reference: Sequence[int] = ()  # a document to copy from, besides the text
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot change the output
-    # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
+    # What the method keeps between runs, if its settings say so: an engine has one dictionary per method.
     memory: dict[str, Any] = field(default_factory=dict)
 
     def from_prompt(self) -> int:
@@ -41,7 +41,7 @@ class Context(TextSoFar):
         return self.text[self.random.randrange(self.prompt_length)]
 
     def remember(self, name: str, make: Callable[[], Kept]) -> Kept:
-        """Return what earlier runs left under this name, which holds all sizes; replace what has another name."""
+        """Return the value that earlier runs left as `name`, which includes all sizes; else make it and drop others."""
         if name not in self.memory:
             self.memory.clear()
             self.memory[name] = make()
@@ -50,7 +50,7 @@ class Context(TextSoFar):
 
 
 class EmptyPanel(TypedDict):
-    """The panel of a method that has nothing to show."""
+    """The panel of a method without one."""
 
 
 class Method(ABC):
@@ -60,8 +60,8 @@ class Method(ABC):
     label: ClassVar[str]
     paper: ClassVar[str]
     Params: ClassVar[type[params.Params]]
-    # A TypedDict of what `panel` returns, total=False, since a step need not fill every key. All of it is JSON, so what
-    # is declared as a tuple is a list when the program runs, as it is in a file.
+    # A TypedDict of what `panel` returns, total=False, since a step need not fill every key. All of it is JSON: a field
+    # declared as a tuple is a list at run time, as in a file.
     Panel: ClassVar[type] = EmptyPanel
     # Capabilities of the engine ("hidden", "early_exit", "features") and parts that it must have been loaded with
     # ("draft_model", ...).
@@ -70,11 +70,11 @@ class Method(ABC):
 
     @abstractmethod
     def __init__(self, context: Context, params: Any) -> None:
-        """Start with a fresh context; `params` is an instance of this method's own Params."""
+        """Start with a fresh context; `params` is an instance of this method's Params."""
 
     @property
     def may_guess(self) -> bool:
-        """Return whether the next proposal may hold guesses; if not, a device may begin its pass before it is made."""
+        """Return True if the next proposal may hold guesses; if not, a device may begin its pass in advance."""
         return True
 
     @abstractmethod
@@ -88,16 +88,16 @@ class Method(ABC):
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (n,) or (K, n) ids
         """Make the next step's guesses from the target's hidden state at the last accepted node.
 
-        Methods that need "hidden" have this. It is called before the host knows which node that is, and must not ask
-        for a number: its result is in the verdict, flat.
+        Methods that need "hidden" implement it. It is called before the host knows which node that is, so it must not
+        fetch a number. The verdict holds its result, flat.
         """
         raise NotImplementedError
 
     @property
     def guess_key(self) -> Hashable:
-        """All that `guess` depends on apart from the hidden state, none of it the run's own; None: more than that."""
+        """Return all that `guess` depends on besides the hidden state; None if that includes state of the run."""
         return None
 
     def panel(self) -> Mapping[str, JSON]:
-        """Return how this step looked from inside the method, as plain JSON for the record."""
+        """Return the method's view of this step, as plain JSON for the record."""
         return {}

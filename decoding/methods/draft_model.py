@@ -65,7 +65,7 @@ class DraftModel(Method):
     def propose(self) -> Proposal:
         """Propose the root and the drafter's chain."""
         self._chain, self._gamma = Chain(), min(self._params.gamma, self._context.room)
-        # What is proposed here goes through L4, L5, L6 and L7 in the engine.
+        # The engine runs L4, L5, L6 and L7 on this proposal.
         return self._drafter.propose(self._chain, self._gamma, self._draft, self._params.threshold > 0.0)
 
     def _draft(self, chain: OpenChain, read: Read) -> None:
@@ -77,9 +77,9 @@ class DraftModel(Method):
                 break
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Make the drafter's cache hold the committed text and nothing else."""
+        """Rewind the drafter's cache to the committed text."""
         self._drafter.forget()  # L8
 
     def panel(self) -> DraftModelPanel:
-        """Return the drafter's confidence at every token it wrote, where a threshold asks for it."""
+        """Return the drafter's confidence at every token it wrote; empty without a threshold."""
         return {"confidence": self._chain.confidence, "threshold": self._params.threshold}

@@ -96,7 +96,7 @@ class Eagle3(Method):
         self._measured: Eagle3Panel = {}
 
     def propose(self) -> Proposal:
-        """Propose the root, and what the drafter guesses after it."""
+        """Propose the root and the drafter's guesses after it."""
         context, params, drafter = self._context, self._params, self._drafter
         self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
         waiting: Eagle3Stop = "interrupted" if context.interrupted() else "start"
@@ -128,17 +128,17 @@ class Eagle3(Method):
         tree.keep(bounds.m, bounds.threshold)  # L6
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Let the drafter read the target's features of what was written, in place of its own."""
+        """Let the drafter read the target's features of the emitted tokens, in place of its own."""
         self._drafter.forget()
         self._measured = self._measure(draft, verdict)
-        if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
+        if self._context.remaining > 1:  # reading a prompt here counts as time of the step that has read it
             self._drafter.catch_up()  # L2
 
     def _measure(self, draft: Draft, verdict: Verdict) -> Eagle3Panel:
-        """Return what the panel tells of the drafter, as long as it has its own features."""
+        """Return the panel's entries that need the drafter's own features, before the target's replace them."""
         drafter, guesses = self._drafter, [*self._tree.best] or [*range(len(self._chain))]
-        wanted = {*verdict.argmax, *verdict.emitted}
-        panel: Eagle3Panel = {"unsayable": [] if drafter.sayable is None else sorted(wanted - drafter.sayable)}
+        chosen = {*verdict.argmax, *verdict.emitted}
+        panel: Eagle3Panel = {"unsayable": [] if drafter.sayable is None else sorted(chosen - drafter.sayable)}
         if self._context.detailed and len(draft.tokens) > 1:
             # The last guess of a chain is read on a device, but not on a CPU.
             read = verdict.path[1 : len(self._chain) if self._chain.tokens else None]
@@ -146,7 +146,7 @@ class Eagle3(Method):
         return panel
 
     def panel(self) -> Eagle3Panel:
-        """Return what the drafter read, its confidence, and what it cannot draft."""
+        """Return the layers that the drafter reads, its confidence, and the tokens that it cannot draft."""
         best, chances, sayable = self._tree.best.values(), self._chain.confidence, self._drafter.sayable
         products = [guess.product for guess in best] or [*accumulate(chances, mul)]
         return {

@@ -36,7 +36,7 @@ from .panels import JacobiPanel
 
 @dataclass(frozen=True, slots=True)
 class JacobiParams(Params):
-    """The size of the block, and what fills it."""
+    """The size of the block, and how it is refilled."""
 
     n: int = param(8, label="Block size", symbol="n", help="Number of tokens guessed at once", min=1, max=128)
     refill: str = param(
@@ -55,7 +55,7 @@ class JacobiParams(Params):
 
 
 class Jacobi(Method):
-    """Refine a block of guesses until it is what the target would write."""
+    """Refine a block of guesses until it equals what the target would write."""
 
     name = "jacobi"
     label = "Jacobi"

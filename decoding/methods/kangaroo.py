@@ -71,7 +71,7 @@ class Kangaroo(Method):
         self._context, self._params, self._drafter = context, params, context.target
         capacity = context.prompt_length + context.max_new_tokens
         self._drafter.attach(context.parts["kangaroo"], capacity, context.largest_step)
-        self._chain, self._count = Chain(), 0  # drafts, and how many there may be
+        self._chain, self._count = Chain(), 0  # the drafts, and their largest number
         self._hindrance: KangarooStop = ""  # why nothing can be drafted
 
     def propose(self) -> Proposal:
@@ -84,7 +84,7 @@ class Kangaroo(Method):
         return drafter.propose(self._chain, self._count, self._draft, self._params.eta > 0.0)  # L6
 
     def _draft(self, chain: OpenChain, enter: Enter, adapt: Adapt) -> None:
-        """Draft token by token; the states that enter the other layers are E."""
+        """Draft token by token; the outputs of the first layers are E."""
         state = enter(chain.tokens)  # L1
         for _ in range(self._count):
             logits = adapt(state)  # L2
@@ -94,13 +94,13 @@ class Kangaroo(Method):
                 break
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Make the adapter's text the committed one."""
+        """Rewind the adapter to the committed text, and let it catch up."""
         self._drafter.forget()  # L7
-        if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
+        if self._context.remaining > 1:  # reading a prompt here counts as time of the step that has read it
             self._drafter.catch_up()
 
     def panel(self) -> KangarooPanel:
-        """Return the drafter's confidence at every token it wrote, where eta asks for it, and why it stopped."""
+        """Return the drafter's confidence at every token it wrote (empty if eta is 0), and why it stopped."""
         return {
             "exit_layer": self._drafter.layer,
             "eta": self._params.eta,
@@ -109,7 +109,7 @@ class Kangaroo(Method):
         }
 
     def _stopped(self) -> KangarooStop:
-        """Return why no token was drafted after the last one."""
+        """Return why drafting stopped after the last token."""
         chain = self._chain
         if chain.tokens and chain.tokens[-1] in self._context.end_tokens:
             return "end"

@@ -45,7 +45,7 @@ _LIKE = "As in the reference code: "
 
 @dataclass(frozen=True, slots=True)
 class LookaheadParams(Params):
-    """Window, pool, and the reference code's own ways."""
+    """Window, pool, and switches for the reference code's deviations."""
 
     W: int = param(15, label="Window size", symbol="W", help="Columns of the window", min=1, max=256)
     N: int = param(5, label="N-gram size", symbol="N", help="Tokens per n-gram", min=3, max=16)
@@ -93,7 +93,7 @@ class Lookahead(Method):
     def __init__(self, context: Context, params: LookaheadParams) -> None:
         self._context, self._params, self._pool = context, params, NgramPool(params.G)
         self._window = Window(params.W, params.N, context.from_prompt)  # L1
-        self._history: deque[int] = deque(maxlen=params.N)  # the end of the text, where it is pooled
+        self._history: deque[int] = deque(maxlen=params.N)  # the end of the text, if it is pooled
         self._inserted: list[JSON] = []
         self._panel: LookaheadPanel = {}
         self._pool_text(context.text)

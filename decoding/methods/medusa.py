@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MedusaParams(Params):
-    """The tree, and what is accepted of it."""
+    """The tree, and the acceptance rule."""
 
     tree: str = param(
         "sparse", label="Tree", help="Grown tree, Cartesian product, or given", choices=("sparse", "cartesian", "given")
@@ -83,21 +83,21 @@ class MedusaParams(Params):
 
     @property
     def written(self) -> TreeShape:
-        """The tree that the settings spell out."""
+        """Return the tree that the settings spell out."""
         return cartesian(sizes_in(self.sizes)) if self.tree == "cartesian" else given(self.paths)
 
     @property
     def ranks(self) -> int:
-        """How many guesses of a head the tree can hold."""
+        """Return how many guesses of a head the tree can hold."""
         return min(RANKS, self.size) if self.tree == "sparse" else max(self.written.ranks) + 1
 
     @property
     def typical(self) -> tuple[float, float] | None:
-        """Epsilon and delta where typical tokens are accepted."""
+        """Return epsilon and delta if typical tokens are accepted."""
         return (self.epsilon, self.delta) if self.acceptance == "typical" else None
 
     def check(self) -> None:
-        """Refuse texts that are no trees, whether they are used or not."""
+        """Refuse texts that are not trees, whether they are used or not."""
         sizes_in(self.sizes)
         given(self.paths)
 
@@ -119,28 +119,28 @@ class Medusa(Method):
         sparse = params.tree == "sparse"
         self._shape = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
         self._ranks = max(self._shape.ranks, default=0) + 1
-        self._lists = list[Sequence[int]]()  # of every head, its likeliest tokens
-        self._places = list[tuple[int, int]]()  # head and rank of every guess
+        self._lists = list[Sequence[int]]()  # by head, its likeliest tokens
+        self._guesses = list[tuple[int, int]]()  # head and rank of every guess
         self._verdict = Verdict((), (), ())  # L2
 
     def propose(self) -> Draft:
         """Propose the root and the heads' guesses, combined as in the tree."""
         context, guesses = self._context, self._verdict.guesses
         tree, nodes, deepest = Builder(context.text[-1]), {0: 0}, min(self._count, context.room)
-        ranks = len(guesses) // self._heads.count  # a small vocabulary has fewer tokens than were asked for
+        ranks = len(guesses) // self._heads.count  # a small vocabulary has fewer tokens than requested
         heads = range(self._count if ranks and deepest > 0 else 0)
-        self._lists, self._places = [guesses[head * ranks : (head + 1) * ranks] for head in heads], []
+        self._lists, self._guesses = [guesses[head * ranks : (head + 1) * ranks] for head in heads], []
         for node, parent, head, rank in self._shape.rows:
             if parent in nodes and head <= deepest and rank < ranks and len(tree) < context.largest_step:
                 token = self._lists[head - 1][rank]  # L4
                 child = tree.add(token, nodes[parent], f"medusa:{head},{rank}")
-                self._places.append((head, rank))
+                self._guesses.append((head, rank))
                 if token not in context.end_tokens:
                     nodes[node] = child
         return tree.draft()  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Keep the guesses that were made for the next step."""
+        """Keep the verdict, which holds the next step's guesses."""
         self._verdict = verdict  # L6
 
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, ranks)
@@ -149,13 +149,13 @@ class Medusa(Method):
 
     @property
     def guess_key(self) -> Hashable:
-        """The heads, and how many tokens of each."""
+        """Return the heads, and how many tokens of each are listed."""
         return self._heads, self._ranks
 
     def panel(self) -> MedusaPanel:
-        """Return head, rank and fate of every guess, and the rank at which its head had each token written."""
+        """Return head, rank and fate of every guess, and the rank of each emitted token in its head's list."""
         params, verdict = self._params, self._verdict
-        nodes: JSON = [[*place, node in verdict.path] for node, place in enumerate(self._places, start=1)]
+        nodes: JSON = [[*guess, node in verdict.path] for node, guess in enumerate(self._guesses, start=1)]
         pairs = zip(self._lists, verdict.emitted, strict=False)
         hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
         panel: MedusaPanel = {"tree": params.tree, "heads": self._count, "nodes": nodes, "hits": hits}

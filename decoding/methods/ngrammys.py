@@ -45,7 +45,7 @@ from .panels import NGrammysPanel, NGrammysRow
 if TYPE_CHECKING:
     from ..parts.tables import NgramTables
 
-_LATEST, _SHOWN = 4096, 32  # occurrences looked at, so that no text makes a step slow, and those in the panel
+_LATEST, _SHOWN = 4096, 32  # occurrences read, a bound on a step's time; and those in the panel
 _STRATEGIES = ("mixed", "context", "extended", "bigram", "unigram")
 Candidate = tuple[tuple[int, ...], list[str], NGrammysRow]  # tokens, sources before a chain, and the panel's row
 
@@ -107,14 +107,14 @@ class NGrammys(Method):
         self._width = self._nodes = 0  # of the rows in tokens, and of the tree
         self._query: Sequence[int] = ()
         self._places: Sequence[int] = ()
-        self._rows, self._taken = list[NGrammysRow](), list[int]()  # proposed, and of these the accepted tokens
+        self._rows, self._accepted = list[NGrammysRow](), list[int]()  # the proposed rows, and their accepted tokens
 
     def propose(self) -> Draft:
         """Propose the root and up to k rows below it."""
         context, params = self._context, self._params
         self._index.update(context.text)
         self._width = width = min(params.depth, context.room)
-        self._query, self._places, self._taken = (), (), []
+        self._query, self._places, self._accepted = (), (), []
         rows, tree = dict[tuple[int, ...], NGrammysRow](), Builder(context.text[-1])
         fresh = (row for row in self._candidates(width) if row[0] not in rows)
         for tokens, sources, facts in islice(fresh, params.k) if width > 0 else ():
@@ -138,7 +138,7 @@ class NGrammys(Method):
             yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
 
     def _from_context(self, width: int) -> Iterator[Candidate]:
-        """Yield what followed the query before, the most frequent first."""
+        """Yield what followed earlier occurrences of the query, the most frequent first."""
         context, text = self._context, self._context.text
         self._query = text[-self._params.q :]
         self._places = self._index.places(self._query)  # L2
@@ -157,20 +157,21 @@ class NGrammys(Method):
             yield tokens, sources, {"strategy": "context", "count": len(from_places), "place": latest}
 
     def _grown(self, tokens: tuple[int, ...], width: int) -> tuple[int, ...]:
-        """Extend tokens along the bigram, up to an end of text."""
+        """Extend tokens by the bigram, up to an end of text."""
         grown = [*tokens, *self._tables.chain(tokens[-1], width - len(tokens))]
         ends = (place for place, token in enumerate(grown, start=1) if token in self._context.end_tokens)
         return tuple(grown[: next(ends, width)])
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Note what was accepted. There is nothing to learn: the text is the memory."""
-        self._taken = [draft.tokens[node] for node in verdict.path[1:]]
+        """Keep the accepted tokens. There is nothing to learn: the text is the memory."""
+        self._accepted = [draft.tokens[node] for node in verdict.path[1:]]
 
     def panel(self) -> NGrammysPanel:
-        """Return the rows with their origin, the query's matches, what merging saves, the longest accepted row."""
-        rows, taken, places = self._rows, self._taken, self._places
-        fitting = (i for i, row in enumerate(rows) if row["tokens"][: len(taken)] == taken)
-        panel: NGrammysPanel = {"k": self._params.k, "w": self._width, "winner": next(fitting, None) if taken else None}
+        """Return the rows with their origin, the query's matches, the savings of merging, the longest accepted row."""
+        rows, accepted, places = self._rows, self._accepted, self._places
+        fitting = (i for i, row in enumerate(rows) if row["tokens"][: len(accepted)] == accepted)
+        winner = next(fitting, None) if accepted else None
+        panel: NGrammysPanel = {"k": self._params.k, "w": self._width, "winner": winner}
         if self._query:
             panel |= {"query": [*self._query], "matches": len(places), "places": [*places[-_SHOWN:]]}
         return {**panel, "nodes": self._nodes, "unmerged": 1 + sum(len(row["tokens"]) for row in rows), "rows": rows}

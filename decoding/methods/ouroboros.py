@@ -54,7 +54,7 @@ _WARM = "Start with no phrases, those of the prompt, or those of earlier runs"
 
 @dataclass(frozen=True, slots=True)
 class OuroborosParams(Params):
-    """The draft, the phrases, and a switch for each part of the method."""
+    """The draft, the phrases, and switches for the parts of the method."""
 
     gamma: int = param(8, label="Draft length", symbol="γ", help="Tokens drafted per step", min=1, max=64)
     N: int = param(5, label="Phrase length", symbol="β", help="Longest phrase, in tokens", min=3, max=16)
@@ -135,7 +135,7 @@ class Ouroboros(Method):
         self._counts.update(draft_accepted=kept, suffix_accepted=accepted - kept)
 
     def panel(self) -> OuroborosPanel:
-        """Return what the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
+        """Return the tokens of each pass, the suffixes, refined and learned phrases, and counts over the run."""
         counts: JSON = {name: self._counts[name] for name in _COUNTS}
         return {**self._panel, "pool": {"keys": self._pool.keys, "entries": self._pool.entries}, "counts": counts}
 
@@ -161,7 +161,7 @@ class Ouroboros(Method):
         longest = self._params.N - 1
         shortest = min(self._params.shortest, longest)
         for start in range(first, len(drafted)):
-            end = start  # the target agrees with what was drafted from start to end, end excluded
+            end = start  # the target agrees with the draft from start up to end, end excluded
             while end < min(start + longest, len(drafted)) and drafted[end] == answers[end - 1]:
                 end += 1
             if end - start >= shortest:
@@ -176,9 +176,9 @@ class Ouroboros(Method):
         gamma = len(self._chain)
         phrases, refined = [phrase for phrase, _ in self._branches], list[tuple[int, ...]]()
         for phrase, end in self._branches:
-            branch = path_to(draft.parents, end)[gamma:]  # the last draft token, and what was fed of the phrase
+            branch = path_to(draft.parents, end)[gamma:]  # the last draft token, and the fed tokens of the phrase
             chosen = tuple(answers[node] for node in branch)[: len(phrase)]
-            refined.append(chosen + phrase[len(chosen) :])  # what was not fed stays
+            refined.append(chosen + phrase[len(chosen) :])  # tokens that were not fed stay
         self._pool.replace(draft.tokens[gamma], phrases, refined[::-1])
         self._counts["refined"] += sum(old != new for old, new in zip(phrases, refined, strict=True))
         self._panel["refined"] = [[*phrase] for phrase in refined]

@@ -1,6 +1,6 @@
-"""What every method's panel holds: how a step looked from inside, as plain JSON for the record and the screen.
+"""The panels of all methods: a method's view of a step, as plain JSON for the record and the screen.
 
-A step need not fill every key. What is declared as a tuple is a list when the program runs, as it is in a file.
+A step need not fill every key. A field declared as a tuple is a list at run time, as in a file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..drafting.ngram_pool import Outcome
 from ..types import Token
 
 WindowPhase = Literal["prefill", "fill", "steady"]
-# Why a drafter stopped; "start": the prompt has not been read, "": it did not.
+# Why a drafter stopped; "start": the prompt has not been read, "": it did not stop.
 Eagle3Stop = Literal["start", "budget", "interrupted", ""]
 KangarooStop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]
 
@@ -26,9 +26,9 @@ class JacobiPanel(TypedDict, total=False):
 
 
 class LookaheadPool(TypedDict, total=False):
-    """What the pool learned, and how much it holds now."""
+    """The n-grams that the pool learned, and its size now."""
 
-    inserted: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, what became of them
+    inserted: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, the outcome
     keys: int  # tokens that have an n-gram
     entries: int  # n-grams
 
@@ -52,7 +52,7 @@ class DraftModelPanel(TypedDict, total=False):
 
 
 class PromptLookupPanel(TypedDict, total=False):
-    """The match; nothing where there was none."""
+    """The match; empty without one."""
 
     n: int  # tokens that matched
     ending: list[Token]
@@ -73,18 +73,18 @@ class SuffixPlace(TypedDict):
 
     answer: int  # 0: in this text; 1: in the latest earlier answer, 2: in the one before it, ...
     place: int  # the position after it
-    follows: list[Token]  # what follows there
+    follows: list[Token]  # the tokens from there on
 
 
 class SuffixPanel(TypedDict, total=False):
-    """What both suffix trees offered, and where the ending of the better one occurred."""
+    """The matches in both suffix trees, and where the ending of the better one occurred."""
 
     local: SuffixSide
     earlier: SuffixSide  # of the global tree
-    chosen: Literal["local", "global"]  # nothing where neither offered anything
+    chosen: Literal["local", "global"]  # missing if neither had guesses
     ending: list[Token]
     places: list[SuffixPlace]  # the latest ones
-    answers: int  # how many earlier ones are remembered
+    answers: int  # remembered earlier ones
 
 
 class NGrammysRow(TypedDict, total=False):
@@ -103,7 +103,7 @@ class NGrammysPanel(TypedDict, total=False):
 
     k: int
     w: int
-    winner: int | None  # the first row that holds what was accepted; None where nothing was
+    winner: int | None  # the first row that begins with the accepted tokens; None without any
     query: list[Token]  # the text's last q tokens
     matches: int  # earlier occurrences of the query
     places: list[int]  # the positions after the latest of them
@@ -118,7 +118,7 @@ class RecycledRow(TypedDict):
     token: Token
     entries: list[Token]
     ago: int  # steps since it was written; 0: by an earlier run or a prompt
-    behind: RowOrigin  # what became of the node that it comes from, or "prompt"
+    behind: RowOrigin  # the fate of the node that it comes from, or "prompt"
 
 
 class TokenRecyclingPanel(TypedDict, total=False):
@@ -131,7 +131,7 @@ class TokenRecyclingPanel(TypedDict, total=False):
 
 
 class MedusaTypical(TypedDict, total=False):
-    """The bounds of typical acceptance, where it decides."""
+    """The bounds of typical acceptance, if it is used."""
 
     epsilon: float
     delta: float
@@ -143,12 +143,12 @@ class MedusaPanel(TypedDict, total=False):
     tree: str
     heads: int  # K
     nodes: list[tuple[int, int, bool]]  # of every guess: its head, its rank there, and whether it was accepted
-    hits: list[int | None]  # of every token written that a head guessed at: its rank there, None where it had none
+    hits: list[int | None]  # of every emitted token that a head guessed: its rank in the head's list, or None
     typical: MedusaTypical
 
 
 class KangarooPanel(TypedDict, total=False):
-    """How far the first layers wrote."""
+    """The draft of the first layers."""
 
     exit_layer: int  # l
     eta: float
@@ -157,10 +157,10 @@ class KangarooPanel(TypedDict, total=False):
 
 
 class Eagle3Panel(TypedDict, total=False):
-    """What the drafter read, and its confidence."""
+    """The layers that the drafter reads, and its confidence."""
 
     layers: list[int]  # of the target, whose inputs it reads
-    products: list[float]  # of every guess, the product of the probabilities on the way to it
+    products: list[float]  # of every guess, the product of the probabilities along its path
     chances: list[float]  # of every guess, its probability after its parent; in a chain, that of the likeliest token
     made: int  # guesses of the tree before the best of them were kept
     vocabulary: int | None  # tokens that the drafter can draft; None: all
@@ -170,7 +170,7 @@ class Eagle3Panel(TypedDict, total=False):
 
 
 class OuroborosPool(TypedDict):
-    """How much the pool holds."""
+    """The pool's size."""
 
     keys: int  # tokens that have a phrase
     entries: int  # phrases
@@ -189,7 +189,7 @@ class OuroborosCounts(TypedDict):
 
 
 class OuroborosPanel(TypedDict, total=False):
-    """How the draft was written and lengthened, and what was learned from the target's answers."""
+    """The draft, the phrases after it, and the phrases learned from the target's answers."""
 
     passes: list[int]  # tokens that each pass of the drafter wrote
     suffixes: list[list[Token]]  # phrases after the draft
@@ -200,7 +200,7 @@ class OuroborosPanel(TypedDict, total=False):
 
 
 class RestPanel(TypedDict, total=False):
-    """The matches, and the most frequent continuations; nothing where there was no room for a guess."""
+    """The matches, and the most frequent continuations; empty if there was no room for a guess."""
 
     span: int  # length of the suffix that matched
     ending: list[Token]  # those tokens

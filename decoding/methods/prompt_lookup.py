@@ -70,7 +70,7 @@ class PromptLookupParams(Params):
 
 
 class PromptLookup(Method):
-    """Copy what followed the same suffix before."""
+    """Copy the tokens after an earlier occurrence of the same suffix."""
 
     name = "prompt_lookup"
     label = "Prompt lookup"
@@ -104,7 +104,7 @@ class PromptLookup(Method):
         return tree.draft()  # L4
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing to learn: the text is the memory."""
+        """Learn nothing: the text is the memory."""
 
     def panel(self) -> PromptLookupPanel:
         """Return the suffix that matched, and where."""

@@ -64,7 +64,7 @@ class RestParams(Params):
 
 
 class Rest(Method):
-    """Retrieve what followed the same tokens elsewhere."""
+    """Retrieve what followed the same tokens in other texts."""
 
     name = "rest"
     label = "REST"
@@ -79,7 +79,7 @@ class Rest(Method):
         self._panel: RestPanel = {}
 
     def propose(self) -> Draft:
-        """Propose the root, and below it what most often follows the end of the text in the datastore."""
+        """Propose the root and the most frequent continuations of the text's end in the datastore."""
         context, params = self._context, self._params
         tree, nodes = Builder(context.text[-1]), dict[tuple[int, ...], int]({(): 0})
         length = min(params.length, context.room)
@@ -88,22 +88,22 @@ class Rest(Method):
             return tree.draft()
         limits = params.longest, params.shortest, length, params.matches
         matches = self._store.continuations(context.text, *limits)  # L1, L2
-        kept = matches.prefixes(min(params.c, context.largest_step - 1), context.end_tokens)  # L3
-        for prefix, count in kept:
+        prefixes = matches.prefixes(min(params.c, context.largest_step - 1), context.end_tokens)  # L3
+        for prefix, count in prefixes:
             nodes[prefix] = tree.add(prefix[-1], nodes[prefix[:-1]], f"datastore:{count}")  # L4
-        top: JSON = [[list(prefix), count] for prefix, count in kept[:_SHOWN]]
+        top: JSON = [[list(prefix), count] for prefix, count in prefixes[:_SHOWN]]
         self._panel = {
             "span": matches.span,
             "ending": context.text[len(context.text) - matches.span :],
             "hits": matches.hits,
             "read": matches.ways.shape[1],
-            "nodes": len(kept),
+            "nodes": len(prefixes),
             "top": top,
         }
         return tree.draft()  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Nothing to learn: the datastore stays as it is."""
+        """Learn nothing: the datastore stays as it is."""
 
     def panel(self) -> RestPanel:
         """Return the suffix that matched, its occurrences, and the most frequent continuations with their counts."""

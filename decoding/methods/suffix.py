@@ -44,7 +44,7 @@ GLOBAL: Literal["global"] = "global"
 
 @dataclass(frozen=True, slots=True)
 class SuffixParams(Params):
-    """The suffix trees, and how much is guessed from them."""
+    """The suffix trees, and bounds of the guesses from them."""
 
     alpha: float = param(
         1.0, label="Guesses per token", symbol="α", help="Guesses per token of the matching suffix", min=0.1, max=64.0
@@ -87,7 +87,7 @@ class SuffixGuess:
 class Match:
     """An ending, and the guesses after it."""
 
-    p: int = 0  # of its tokens
+    p: int = 0  # tokens of the ending
     count: int = 0  # its earlier occurrences
     guesses: Sequence[SuffixGuess] = ()
     score: float = 0.0
@@ -98,7 +98,7 @@ class Match:
 
 
 class Suffix(Method):
-    """Guess what followed the same ending before, the most frequent first."""
+    """Guess what most often followed earlier occurrences of the same ending."""
 
     name = "suffix"
     label = "SuffixDecoding"
@@ -116,15 +116,15 @@ class Suffix(Method):
         if params.look_in != LOCAL:
             self._earlier = context.remember(name, lambda: EarlierAnswers(depth, params.answers, sorts=sorts))
         self._answer: NextAnswer | None = None  # from the first step on
-        self._read = 0  # tokens of the text at the last proposal
+        self._length = 0  # of the text at the last proposal
         self._matches: dict[Literal["local", "global"], Match] = {}
         self._chosen: Literal["local", "global"] = LOCAL
 
     def propose(self) -> Draft:
-        """Propose the root, and below it the better of two trees of guesses."""
+        """Propose the root and the better of two trees of guesses."""
         text = self._context.text
         self._text.update(text)  # L1
-        self._matches, self._read = {}, len(text)
+        self._matches, self._length = {}, len(text)
         if self._params.look_in != GLOBAL:
             self._matches[LOCAL] = self._best(self._local, self._text.ending, here=1)
         if self._earlier is not None:
@@ -139,7 +139,7 @@ class Suffix(Method):
         return tree.draft()
 
     def _best(self, automaton: SuffixAutomaton, ending: Ending, here: int) -> Match:
-        """Find the best match in one tree; `here` is 1 if the text's own end is in it."""
+        """Find the best match in one tree; `here` is 1 if it contains the text's end itself."""
         best = Match()
         for lengths, state in automaton.endings(ending):
             for p in lengths:  # L2
@@ -177,18 +177,18 @@ class Suffix(Method):
         return guesses[1:]
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Remember what is written."""
+        """Append the emitted tokens to this run's answer."""
         if self._answer is not None:
             self._answer.tokens.extend(verdict.emitted)
 
     def panel(self) -> SuffixPanel:
-        """Return what both trees offered, and the latest occurrences of the ending in the chosen one."""
+        """Return the matches in both trees, and the latest occurrences of the ending in the chosen one."""
         panel: SuffixPanel = {"answers": 0 if self._answer is None else self._answer.before}
         if LOCAL in self._matches:
             panel["local"] = self._matches[LOCAL].summary()
         if GLOBAL in self._matches:
             panel["earlier"] = self._matches[GLOBAL].summary()
-        best, text = self._matches[self._chosen], self._context.text[: self._read]
+        best, text = self._matches[self._chosen], self._context.text[: self._length]
         if best.guesses:
             ending = text[len(text) - best.p :]
             other = self._answer if self._chosen == GLOBAL else None

@@ -43,12 +43,12 @@ _PAPER = (
     "0,1,0,0;0,2,0,0;1,0,0,0;2,0,0,0;3,0,0,0;0,0,0,0,0;0,0,0,0,1;0,0,0,0,2;0,0,0,1,0;0,0,0,2,0;0,0,1,0,0;0,1,0,0,0;"
     "1,0,0,0,0;0,0,0,0,0,0;0,0,0,0,0,1;0,0,0,1,0,0"
 )
-# How often entry r of a row is the token that comes, at every depth: measured with SmolLM2 on prompts in English.
+# How often entry r of a row is the next token, at every depth: measured with SmolLM2 on prompts in English.
 _HITS = (0.37, 0.1, 0.05, 0.04, 0.025, 0.02, 0.015, 0.01)
 
 # Ten guesses, grown as if the first entry was right more often deeper down (0.29, 0.35, 0.46, 0.54: measured).
 _DEEP = "0;0,0;1;0,0,0;2;3;1,0;0,0,0,0;0,1;4"
-# On a model whose passes are bound by arithmetic second guesses cost more than they bring.
+# On a model whose passes are compute-bound, second guesses cost more than they gain.
 _CHAIN = "0;0,0;0,0,0;0,0,0,0"
 
 
@@ -89,13 +89,13 @@ class TokenRecyclingParams(Params):
 
     @property
     def shape(self) -> TreeShape:
-        """Make the tree that the settings name, as far as rows are long enough."""
+        """Return the tree that the settings name; a grown one fits the row length."""
         if self.tree == "grown":
             return grow([_HITS[: self.k]] * _DEEPEST, self.size)
         return given(_PAPER if self.tree == "paper" else self.paths)
 
     def check(self) -> None:
-        """Refuse a text that is no tree, whether it is used or not."""
+        """Refuse a text that is not a tree, whether it is used or not."""
         given(self.paths)
 
 
@@ -115,11 +115,11 @@ class TokenRecycling(Method):
         if params.prompt_as_reference:
             self._table.read(context.text, params.k)
         self._run, self._step = self._table.begin(), 0
-        self._rows, self._written = dict[int, CandidateRow](), dict[int, CandidateRow]()  # read by a step, and written
+        self._rows, self._written = dict[int, CandidateRow](), dict[int, CandidateRow]()  # that a step read, and wrote
         self._before = dict[int, tuple[int, ...]]()  # the entries that were replaced
 
     def propose(self) -> Draft:
-        """Propose the root, and below it the tree filled from the table."""
+        """Propose the root and the tree, filled from the table."""
         context, self._rows = self._context, {}
         tree, nodes, tokens = Builder(context.text[-1]), {0: 0}, {0: context.text[-1]}  # by the nodes of the shape
         for node, parent, depth, rank in self._shape.rows:
