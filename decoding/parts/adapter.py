@@ -29,13 +29,13 @@ from .layer_math import PRODUCTS, attend, norm, rotated
 from .native_adapter import native_adapter
 from .part_files import NamedWeights
 
-Mix = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
+Mix = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> attention output
 
 _PRODUCTS = {**PRODUCTS, "linear.0": ("linear.0",), "linear.1": ("linear.1",)}
 
 
 class _Block:
-    """The arithmetic, for rows of any number of leading dimensions; `product` makes a product of a weight."""
+    """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of a weight."""
 
     def __init__(self, config: AdapterConfig, weights: NamedWeights, product: Callable[[torch.Tensor], Linear]) -> None:
         self._config = config
@@ -47,13 +47,13 @@ class _Block:
         }
 
     def forward(self, x: torch.Tensor, turn: RopeTables, mix: Mix) -> torch.Tensor:  # (..., T, H), normed
-        """Run it over `x`."""
+        """Run the adapter over `x`."""
         config, products = self._config, self._products
         normed = self._norm(x, "input_layernorm")
         if "qkv" in products:
             qkv = products["qkv"](normed).view(*x.shape[:-1], -1, config.head_dim)
             qk, value = qkv.tensor_split((config.heads + config.kv_heads,), -2)
-            qk = rotated(qk, turn).to(value.dtype)  # which autocast may have lowered
+            qk = rotated(qk, turn).to(value.dtype)  # autocast may have lowered it
             query, key = qk.tensor_split((config.heads,), -2)
             x = x + products["out"](mix(query, key, value))
         if "down" in products:
@@ -68,7 +68,7 @@ class _Block:
 
 
 def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype) -> RopeTables:  # (..., T)
-    """Make the rotary tables of those positions."""
+    """Make the rotary tables of `positions`."""
     exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device=positions.device) / config.head_dim
     angles = positions[..., None, None].float() * (1.0 / config.rope_theta**exponents)
     cos, sin = angles.cos(), angles.sin()
@@ -126,7 +126,7 @@ class Adapter:
 
     @property
     def recorder(self) -> Recorder | None:
-        """What records the passes of target and drafter."""
+        """Return the recorder of the passes of target and drafter."""
         return self._model.recorder if isinstance(self._model, Decoder) else None
 
     def open(self, capacity: int, largest_step: int) -> AdapterSession:
@@ -149,19 +149,19 @@ class AdapterSession:
 
     @property
     def length(self) -> int:
-        """Tokens read."""
+        """Return the number of tokens read."""
         return self._cache.length
 
     @torch.inference_mode()
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Read the next tokens' hidden states after the exit layer; return what `logits` takes."""
+        """Read the next tokens' hidden states after the exit layer; return the inputs of `logits`."""
         out = self.look(hidden, tuple(range(-1, len(hidden) - 1)))
         self._cache.commit(range(len(hidden)))
         return out
 
     @torch.inference_mode()
     def look(self, hidden: torch.Tensor, parents: tuple[int, ...]) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Read the states of a tree's tokens after those that were read; nothing is stored."""
+        """Read the states of a tree's tokens after the text, without storing them."""
         self._cache.check(len(hidden))
         if self._adapter.native is not None:
             return self._adapter.native.read(hidden, parents, self._cache, self._tables)
@@ -175,9 +175,9 @@ class AdapterSession:
         return self._adapter.block.forward(hidden, turn, lambda q, k, v: self._attend(q, k, v, parents))
 
     def width(self, rows: int) -> int:
-        """Return how many slots recorded work attends to for `rows` after the text; 0 where it cannot be recorded."""
+        """Return how many slots recorded work attends to for `rows` after the text; 0 if it cannot be recorded."""
         slots, stop = self._cache.slots, self.length + rows
-        # Recorded work knows no window: while it is recorded, none may hide anything.
+        # Recorded work ignores windows, so none may hide anything yet.
         fits = self._adapter.native is None and stop <= min(slots, self._adapter.config.window or slots)
         return min(slots, -(-stop // BLOCK) * BLOCK) if fits else 0
 
@@ -196,7 +196,7 @@ class AdapterSession:
         return self._adapter.block.forward(hidden, turn, mixed)
 
     def follow(self, rows: int) -> None:
-        """Note that so many rows have been read after the text."""
+        """Count `rows` rows that recorded work has read as part of the text."""
         self._cache.commit(range(rows))
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, n)
@@ -204,7 +204,7 @@ class AdapterSession:
         return self._adapter.logits(rows)
 
     def rewind(self, length: int) -> None:
-        """Forget what is after `length`: at most `largest_step` tokens, or all of them."""
+        """Forget the tokens after `length`: at most `largest_step` of them, or all."""
         if length:
             self._cache.rewind(length)
         else:
@@ -213,13 +213,13 @@ class AdapterSession:
     def _attend(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, parents: tuple[int, ...]
     ) -> torch.Tensor:
-        """Store a tree's keys and values, (n, kv_heads, D) each, after the text, and attend to all its rows see."""
+        """Store a tree's keys and values, (n, kv_heads, D) each, after the text, and attend."""
         cache, window = self._cache, self._adapter.config.window
         first, stop = cache.length, cache.length + len(query)
         cache.data[0][:, cache.slots_of(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, first - window + 1) if window else 0
         keys, values = cache.data[0][:, None, cache.slots_of(start, stop)]
-        mask = None  # one row sees them all
+        mask = None  # a single row sees all keys
         if len(query) > 1:
             places = torch.arange(start, stop, device=query.device)
             if not is_chain(parents):

@@ -27,13 +27,13 @@ def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeight
 
 
 def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
-    """Read an adapter that was made for this model; ModelError where it was not, or is damaged."""
+    """Read an adapter that was made for this model; ModelError if it was not, or is damaged."""
     stored = read_adapter(folder, model)
     return Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
 
 
 class StoredAdapter(NamedTuple):
-    """What an adapter's folder holds."""
+    """The contents of an adapter's folder."""
 
     config: AdapterConfig
     weights: NamedWeights

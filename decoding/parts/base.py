@@ -1,4 +1,4 @@
-"""The parts that methods need in addition to the target: what each is, and how a user gets it."""
+"""The parts that methods need in addition to the target, and how a user gets those that are missing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from threading import Lock
 from ..model.session import ProgressCallback
 from .named import NAMED_PARTS, MethodPart
 
-TAPPING = frozenset({"early_exit", "features"})  # what reads along between the target's layers
-CAPABILITIES = TAPPING | {"hidden"}  # what every model of ours can do
-_ADVICE = {  # what to do about a missing part that is no named one, as the end of a sentence
+TAPPING = frozenset({"early_exit", "features"})  # capabilities that read states between the target's layers
+CAPABILITIES = TAPPING | {"hidden"}  # of every model here
+_ADVICE = {  # for missing parts that users do not name, as the end of a sentence
     "draft_model": "a drafter: load the engine with draft= (--draft), a model with the same tokenizer",
     "tables": "n-gram tables: load the engine with load(), which can build them for a network",
 }
@@ -18,7 +18,7 @@ Maker = Callable[[ProgressCallback], MethodPart]
 
 
 class Parts:
-    """The parts of an engine by name, each made when it is first asked for: some take a while."""
+    """The parts of an engine by name, each made when first needed: some take a while."""
 
     def __init__(self, makers: Mapping[str, Maker] | None = None) -> None:
         self._makers = dict(makers or {})
@@ -34,16 +34,16 @@ class Parts:
 
     def take(self, needs: frozenset[str], progress: ProgressCallback) -> dict[str, MethodPart]:
         """Return the parts that a method needs, by name; `progress` is called while one is made."""
-        wanted = needs & self._makers.keys()
-        for need in wanted:
-            with self._locks[need]:  # so a call for another part does not wait
-                if need not in self._made:
-                    self._made[need] = self._makers[need](progress)
-        return {need: self._made[need] for need in wanted}
+        names = needs & self._makers.keys()
+        for name in names:
+            with self._locks[name]:  # so a call for another part does not wait
+                if name not in self._made:
+                    self._made[name] = self._makers[name](progress)
+        return {name: self._made[name] for name in names}
 
 
 def _advice(need: str) -> str:
-    """Say what a missing part is and how to get it."""
+    """Describe a missing part and how to get it."""
     if (part := NAMED_PARTS.get(need)) is not None:
         return f"{part.title}: load the engine with {need}= (--{need}), {part.source}"
     return _ADVICE.get(need, f"an unknown part, {need[:40]!r}")

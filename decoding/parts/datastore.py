@@ -1,8 +1,8 @@
-"""A datastore: texts that others wrote, as token ids with suffix arrays, in one memory-mapped safetensors file.
+"""A datastore: texts of others as token ids with suffix arrays, in one memory-mapped safetensors file.
 
 The file holds `order.i` and `tokens.i` for chunk i of the stream, and at its end a `digest`. Opening reads the whole
-file once, a second or two per GB, and proves that every byte is as it was written; look-ups read what they need. A file
-that was made to deceive only costs good guesses: every id and position is checked where it is used.
+file once, a second or two per GB, and verifies every byte; look-ups read only what they need. A malicious file can only
+make guesses worse: every id and position is checked where it is used.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ..packed import SUFFIX, open_tensors, unpack
 from .suffixes import Suffixes, cut_at_ends, frequent
 
 FORMAT, VERSION = "specscope datastore", "1"
-HEADER = 2**16  # bytes: room for the table of all chunks, known last but written first
+HEADER = 2**16  # bytes reserved for the table of all chunks, which is written first but known last
 DIGEST = 32  # bytes, the last ones of a file
 _PIECE = 2**20  # bytes read at once while a file is checked
 
 
 @dataclass(frozen=True, slots=True)
 class Continuations:
-    """What follows a text's suffix elsewhere."""
+    """The continuations of a text's suffix in a datastore."""
 
     span: int  # length of the suffix that matched; 0: not even the shortest
     hits: int  # its occurrences with a token after them
-    ways: npt.NDArray[np.int64]  # (length, m) what follows m of these, sorted; -1 after a document's end
+    ways: npt.NDArray[np.int64]  # (length, m) the tokens after m of these, sorted; -1 after a document's end
 
     def prefixes(self, most: int, ends: Collection[int] = ()) -> list[tuple[tuple[int, ...], int]]:
         """Return the most frequent prefixes of the ways and their counts, none continuing after a token of `ends`.
@@ -55,10 +55,10 @@ class Datastore:
         self._chunks, self._border, self._limit = chunks, border, min(border, limit)
 
     def continuations(self, text: Sequence[int], longest: int, shortest: int, length: int, most: int) -> Continuations:
-        """Return what follows the longest suffix of `text` that matches, of `shortest` to `longest` tokens.
+        """Return the continuations of the longest suffix of `text` that matches, of `shortest` to `longest` tokens.
 
-        That is the next `length` tokens at up to `most` occurrences, spread evenly: the first ones in the suffix array
-        have the continuations with the lowest ids, so guesses from them would be biased.
+        These are the next `length` tokens at up to `most` occurrences, spread evenly: the first ones in the suffix
+        array have the continuations with the lowest ids, so guesses from them would be biased.
         """
         ending = self._without_foreign(text[-longest:])
         spans = range(shortest, len(ending) + 1)
@@ -66,19 +66,19 @@ class Datastore:
         span = shortest - 1 + bisect_left(spans, True, key=lambda span: not self._holds(ending[-span:]))
         if span < shortest:
             return Continuations(0, 0, np.empty((length, 0), dtype=np.int64))
-        places = [chunk.find(ending[-span:]) for chunk in self._chunks]
-        hits = sum(map(len, places))
+        matches = [chunk.find(ending[-span:]) for chunk in self._chunks]
+        hits = sum(map(len, matches))
         picked = np.arange(min(hits, most)) * hits // min(hits, most)
         parts, before = [], 0
-        for chunk, ranks in zip(self._chunks, places, strict=True):
-            mine = picked[(picked >= before) & (picked < before + len(ranks))] - before + ranks.start
-            parts.append(chunk.read(mine, span, length, self._limit))
+        for chunk, ranks in zip(self._chunks, matches, strict=True):
+            in_chunk = picked[(picked >= before) & (picked < before + len(ranks))] - before + ranks.start
+            parts.append(chunk.read(in_chunk, span, length, self._limit))
             before += len(ranks)
         ways = np.concatenate(parts, axis=1)
-        return Continuations(span, hits, ways[:, np.lexsort(ways[::-1])] if sum(map(bool, places)) > 1 else ways)
+        return Continuations(span, hits, ways[:, np.lexsort(ways[::-1])] if sum(map(bool, matches)) > 1 else ways)
 
     def _without_foreign(self, ending: Sequence[int]) -> list[int]:
-        """Cut `ending` after its last token outside the tokenizer: no phrase may contain a border."""
+        """Return the tokens after the last id outside the tokenizer: no phrase may contain a border."""
         foreign = [i for i, token in enumerate(ending) if not 0 <= token < self._border]
         return list(ending[foreign[-1] + 1 :] if foreign else ending)
 
@@ -96,7 +96,7 @@ def fingerprint(codec: Codec) -> str:
 def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None) -> Datastore:
     """Open a datastore that was built with the tokenizer of that fingerprint.
 
-    `vocabulary` is the model's, where it may have fewer entries than the tokenizer: no id beyond it is ever returned.
+    `vocabulary` is the model's, which may have fewer entries than the tokenizer: no id beyond it is ever returned.
     """
     from safetensors import SafetensorError
 
@@ -128,7 +128,7 @@ def digest(file: BinaryIO, size: int) -> bytes:
 
 
 def _check(meta: Mapping[str, str], fingerprint: str, name: str) -> int:
-    """Return the border token of a store with this metadata, if it is one of ours for this tokenizer."""
+    """Return the border token; ModelError unless the metadata are those of a store for this tokenizer."""
     if meta.get("format") != FORMAT:
         raise ModelError(f"{name!r} is no datastore: name a file made by `python -m decoding datastore build`")
     if meta.get("version") != VERSION:

@@ -20,7 +20,7 @@ VOCABULARY_FILE = "vocabulary.safetensors"
 
 
 def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
-    """Read the draft vocabulary in a drafter's folder; None where it drafts all tokens."""
+    """Read the draft vocabulary in a drafter's folder; None if it drafts all tokens."""
     path, size, where = stored(folder / VOCABULARY_FILE), model.shape.vocabulary, str(folder)[:200]
     if not path.is_file():
         return None
@@ -38,9 +38,9 @@ def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
 
 @torch.inference_mode()
 def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
-    """Narrow a draft model's logits to the draft vocabulary in its folder, where it has one.
+    """Narrow a draft model's logits to the draft vocabulary in its folder, if there is one.
 
-    Other models, and those whose vocabulary differs from the target's `width` tokens, are returned as they are: they
+    Other models, and those whose vocabulary differs from the target's `width` tokens, are returned unchanged: they
     draft from all tokens, which is slower but changes nothing else.
     """
     if not isinstance(draft, Decoder) or draft.shape.vocabulary != width:

@@ -1,9 +1,9 @@
-"""EAGLE-3's drafter: one layer that reads the target's features and then drafts on its own.
+"""EAGLE-3's drafter: one layer that reads the target's features and then drafts from its own outputs.
 
 Row i of a text is token i + 1 together with the target's feature of token i, which `fuse` makes of the states of the
-tapped layers. The layer's output is the feature of the next row where the target has not read that far; a norm and an
-output layer of few tokens make next-token logits of it. The arithmetic is written once: `Block` runs it over whole
-rows, with gradients, for training; a session runs it along a text and over trees, in compiled code where there is any.
+tapped layers. The layer's output is the feature of the next row where the target has not read that far; a norm and a
+narrowed output layer make next-token logits of it. The arithmetic is written once: `Block` runs it over whole rows,
+with gradients, for training; a session runs it along a text and over trees, in compiled code where there is any.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AT = "layers.0."
 
 
 class Block:
-    """The arithmetic, for rows of any number of leading dimensions; `product` makes a product of weight and bias."""
+    """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of weight and bias."""
 
     def __init__(
         self, config: EagleConfig, weights: NamedWeights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
@@ -55,7 +55,7 @@ class Block:
         self._products["fc"] = product(weights["fc.weight"], None)
 
     def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
-        """Make the feature of tapped states."""
+        """Fuse the tapped states of a token into its feature."""
         if self._config.norm_before_fc:
             states = self._norm(states, "input_norm")
         if self._config.fc_norm:
@@ -73,12 +73,12 @@ class Block:
         return x + products["down"](silu(gate) * up)
 
     def leave(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (..., H)
-        """Return what the output layer takes of the layer's output, and the next feature."""
+        """Return the output layer's input, from the layer's output `x`, and the next feature."""
         normed = self._norm(x, "norm")
         return normed, normed if self._config.norm_output else x
 
     def split(self, qkv: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return queries, keys and values (..., T, heads, D), normed where the layer does that, and rotated."""
+        """Return queries, keys and values (..., T, heads, D), normed if the layer norms them, and rotated."""
         shape = self._config.shape
         heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
         query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
@@ -110,9 +110,7 @@ class Eagle:
         about: str = "in memory",
         rope: Rope | None = None,  # the configuration's
     ) -> None:
-        """`weights` may hold ids of the draft vocabulary, `ids`; without an embedding or output layer of its own, the
-        target's serve.
-        """
+        """`weights` may hold the draft vocabulary's `ids`; a missing embedding or output layer is the target's."""
         self.config, self.layers, self.about, self._model = config, taps, about, model
         self.device, self.dtype = model.device, model.dtype
         ids = weights.get("ids")
@@ -142,7 +140,7 @@ class Eagle:
 
     @property
     def recorder(self) -> Recorder | None:
-        """What records the passes of target and drafter."""
+        """Return the recorder of the passes of target and drafter."""
         return getattr(self._model, "recorder", None)
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
@@ -165,7 +163,7 @@ class EagleSession:
         self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
         # A row's position is that of its token, one after that of its feature.
         self._tables = RopeTables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
-        self._tree: Parents = ()  # of the rows so far
+        self._tree: Parents = ()  # of the rows since `forget`
         self.replays = Replays(eagle.recorder)
         size = 1, shape.hidden
         # For recorded work: the last text row's input to `logits`, and the feature of a guess after that row.
@@ -174,14 +172,14 @@ class EagleSession:
 
     @property
     def length(self) -> int:
-        """Rows of the text read."""
+        """Return the number of text rows read."""
         return self._cache.length
 
     @torch.inference_mode()
     def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Read more of the text: each token, and the tapped states (n, taps * H) of the one before it.
 
-        Return what `logits` takes of every row, and the feature of a guess after it.
+        Return every row's input of `logits`, and the feature of a guess after it.
         """
         self.forget()
         rows = self.grow(tokens, self._eagle.block.fuse(states), range(-1, len(tokens) - 1))
@@ -217,7 +215,7 @@ class EagleSession:
         self._tree = ()
 
     def rewind(self, length: int) -> None:
-        """Forget what is after `length`: at most `largest_step` rows, or all of them."""
+        """Forget the rows after `length`: at most `largest_step` of them, or all."""
         self.forget()
         if length:
             self._cache.rewind(length)
@@ -225,7 +223,7 @@ class EagleSession:
             self._cache.reset()
 
     def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * H) -> (n, H)
-        """Make the features of tapped states."""
+        """Fuse tapped states into features."""
         return self._eagle.block.fuse(states)
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
@@ -238,7 +236,7 @@ class EagleSession:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Read more rows of a tree after the text; a parent is an earlier row of the tree, or -1 for the text.
 
-        Where the host does not know the parents, they are rows of earlier calls, and all rows are at one depth.
+        If the host does not know the parents, they are rows of earlier calls, and all rows have the same depth.
         """
         eagle, cache = self._eagle, self._cache
         tree = self._tree = _longer(self._tree, parents)
@@ -254,9 +252,9 @@ class EagleSession:
         return eagle.block.leave(x)
 
     def width(self, rows: int) -> int:
-        """Return how many slots recorded work attends to for `rows` after the text; 0 where they do not fit."""
+        """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
         slots, stop = self._cache.slots, self.length + rows
-        # Recorded work knows no window: while it is recorded, none may hide anything.
+        # Recorded work ignores windows, so none may hide anything yet.
         return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= min(slots, self._eagle.config.window or slots) else 0
 
     def behind(
@@ -264,14 +262,14 @@ class EagleSession:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Read the last rows of a tree after a text whose length, (1,), only the device knows.
 
-        Text and tree are within `width` slots. None of it is on the host, so it can be recorded.
+        Text and tree are within `width` slots. All inputs are on the device, so the work can be recorded.
         """
         eagle, rows, size, data = self._eagle, len(ids), len(tree), self._cache.data[0]
         turn = RopeTables(*(table.index_select(0, tree.depths[-rows:] + first) for table in self._tables))
         places = torch.arange(width, device=ids.device)
-        slots, place = places[size - rows : size] + first, places - first  # as seen from the tree's beginning
-        among = tree.seen[-rows:].index_select(1, place.clamp(0, size - 1)) & (place >= 0) & (place < size)
-        seen = among | (place < 0)
+        slots, nodes = places[size - rows : size] + first, places - first
+        ancestors = tree.seen[-rows:].index_select(1, nodes.clamp(0, size - 1)) & (nodes >= 0) & (nodes < size)
+        seen = ancestors | (nodes < 0)
 
         def mixed(qkv: torch.Tensor) -> torch.Tensor:
             query, key, value = eagle.block.split(qkv, turn)
@@ -282,17 +280,18 @@ class EagleSession:
         return eagle.block.leave(eagle.block.forward(eagle.embed(ids), feature, mixed))
 
     def _attend(self, qkv: torch.Tensor, turn: RopeTables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
-        """Store the rows' keys and values, and attend to all that they see: the text and their ancestors."""
+        """Store the rows' keys and values, and attend to the text and each row's ancestors."""
         cache, window = self._cache, self._eagle.config.window
         query, key, value = self._eagle.block.split(qkv, turn)
         rows, stop = len(query), cache.length + len(tree)
         cache.data[0][:, cache.slots_of(stop - rows, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, cache.length - window + 1) if window else 0
         keys, values = cache.data[0][:, cache.slots_of(start, stop)]  # (P, kv_heads, D) each
-        way = closure_on(tree, query.device)[-rows:]
-        seen = torch.cat((way.new_ones(rows, cache.length - start), way), 1)
+        ancestors = closure_on(tree, query.device)[-rows:]
+        seen = torch.cat((ancestors.new_ones(rows, cache.length - start), ancestors), 1)
         if window:
-            places = torch.cat((torch.arange(start - cache.length, 0, device=query.device), below))  # as seen from 0
+            # Positions relative to the tree's first level.
+            places = torch.cat((torch.arange(start - cache.length, 0, device=query.device), below))
             seen &= places > below[-rows:, None] - window
         return attend(query[None], keys[None], values[None], seen[None], self._eagle.kernel)[0]
 
@@ -303,13 +302,13 @@ def _longer(tree: Parents, parents: Sequence[int] | torch.Tensor) -> Parents:
         assert isinstance(tree, tuple)
         return *tree, *parents
     if isinstance(tree, tuple):
-        assert not tree, "its rows are known to the host or to the device, not some to each"
+        assert not tree, "either the host or the device knows all rows of a tree"
         tree = QueuedTree.nothing(parents.device)
     return tree.grown(parents)
 
 
 def _native(config: EagleConfig, weights: NamedWeights) -> NativeLayers | None:
-    """Make the layer and its final norm in compiled code; None where it cannot run there."""
+    """Make the layer and its final norm in compiled code; None if that cannot run them."""
 
     def get(name: str) -> torch.Tensor:
         # The compiled layer norms the feature; the embedding is normed separately.

@@ -1,4 +1,4 @@
-"""What an EAGLE-3 drafter is: its configuration, read from the folders in which such drafters are published.
+"""The configuration of an EAGLE-3 drafter, read from the published forms of such drafters.
 
 There are two forms of config.json. The format of the library speculators has `speculators_model_type` "eagle3" and the
 sizes of the layer below `transformer_layer_config`. The form that EAGLE's authors and SpecForge write is flat, with the
@@ -21,14 +21,14 @@ from ..types import JSON
 
 LAYERS = ("llama", "qwen3")  # kinds of layers that a drafter may have
 FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
-# Switches of NVIDIA Model Optimizer, and what is run.
+# Switches of NVIDIA Model Optimizer, and the values that can be run.
 _FIXED = {
     **dict.fromkeys(("use_input_layernorm_in_first_layer", "use_last_layernorm", "use_aux_hidden_state"), True),
     "use_mtp_layernorm": False,
 }
 _TAPS = "eagle_aux_hidden_state_layer_ids"
 _MOST = 2**24  # of any size in a configuration
-# Other drafters, by words in their configurations: what each does, which cannot be run here yet.
+# Other drafters, by words in their configurations, and the feature of each that cannot be run here yet.
 _OTHERS = {
     "peagle": "a P-EAGLE drafter, which guesses all tokens of a step at once after mask tokens",
     "dflash": "a DFlash drafter, which fills a block of mask tokens at once",
@@ -59,11 +59,11 @@ class EagleConfig:
 
     @property
     def window(self) -> int:
-        """The layer's sliding window in tokens; 0: none."""
+        """Return the layer's sliding window in tokens; 0: none."""
         return self.shape.windows[0] or 0
 
     def tensors(self, taps: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the required weights, with so many tapped layers."""
+        """Return names and shapes of the required weights, for `taps` tapped layers."""
         shape, states = self.shape, taps * self.target_hidden
         sizes: dict[str, tuple[int, ...]] = {"fc.weight": (shape.hidden, states)}
         if self.norm_before_fc:
@@ -81,7 +81,7 @@ class EagleConfig:
 
 
 def usual_taps(layers: int) -> tuple[int, ...]:
-    """Return a low, a middle and a high layer: those that other programs use where a configuration names none."""
+    """Return a low, a middle and a high layer: other programs' choice if a configuration names none."""
     taps = (2, layers // 2, layers - 3)
     return taps if taps[0] < taps[1] < taps[2] else tuple(sorted({1, max(1, layers // 2), max(1, layers - 1)}))
 

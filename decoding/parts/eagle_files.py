@@ -1,4 +1,4 @@
-"""Folders of EAGLE-3 drafters: found, and checked against the model before any weight is read.
+"""Reads folders of EAGLE-3 drafters, and checks them against the model before any weight is read.
 
 Only safetensors are read: pickled weights can run code.
 """
@@ -28,7 +28,7 @@ _LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
 
 
 class StoredEagle(NamedTuple):
-    """What a drafter's folder holds."""
+    """The contents of a drafter's folder."""
 
     config: EagleConfig
     taps: tuple[int, ...]
@@ -37,7 +37,7 @@ class StoredEagle(NamedTuple):
 
 
 def load_eagle(folder: str, model: AnyModel) -> Eagle:
-    """Read a drafter that was made for this model; ModelError where it was not, or is damaged."""
+    """Read a drafter that was made for this model; ModelError if it was not, or is damaged."""
     stored = read_eagle(folder, model)
     return Eagle(stored.config, stored.taps, stored.weights, model, stored.about)
 
@@ -45,8 +45,8 @@ def load_eagle(folder: str, model: AnyModel) -> Eagle:
 def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> StoredEagle:
     """Read a folder, and check it against the model.
 
-    `lenient` lets pass what an examination can continue with: the name of another model, and norms before fc that the
-    flags do not name, or that are missing.
+    `lenient` tolerates what an examination can continue with: another model's name, and norms before fc that the flags
+    do not name, or that are missing.
     """
     place = Path(folder)
     if not (place / "config.json").is_file():
@@ -120,14 +120,14 @@ def same_model(named: str, name: str) -> bool:
 
 
 def verifier_name(name: str) -> str:
-    """Return the name by which other programs find a model: a hub id or folder where ours is our own."""
+    """Return the name by which other programs find a model: a hub id or folder in place of our short name."""
     if name == smollm2.NAME:
         return smollm2.HUB_ID
     return FOLDERS[name].relative_to(ROOT).as_posix() if name in FOLDERS else name
 
 
 def fc_norms(config: EagleConfig, taps: int) -> dict[str, tuple[int, ...]]:
-    """Return names and shapes of all norms that there can be before fc."""
+    """Return names and shapes of all possible norms before fc."""
     sizes: dict[str, tuple[int, ...]] = {"input_norm.weight": (taps * config.target_hidden,)}
     return sizes | {f"fc_norm.{tap}.weight": (config.target_hidden,) for tap in range(taps)}
 
@@ -146,19 +146,19 @@ def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
 def _check_tensors(
     config: EagleConfig, taps: Sequence[int], shapes: Mapping[str, tuple[int, ...]], model: AnyModel, *, lenient: bool
 ) -> None:
-    """Raise ModelError unless all weights are there in their sizes, and none too many."""
+    """Raise ModelError unless the files hold exactly the expected weights, in their sizes."""
     hidden, draft, vocabulary = config.shape.hidden, config.draft_vocabulary, model.shape.vocabulary
-    wanted = config.tensors(len(taps))
+    expected = config.tensors(len(taps))
     sizes = ((draft, hidden), (vocabulary, hidden), (draft,), (vocabulary,))
     for name, size in zip(_OPTIONAL, sizes, strict=True):
         if name in shapes:
-            wanted[name] = size
+            expected[name] = size
     if lenient:
         norms = {name: size for name, size in fc_norms(config, len(taps)).items() if name in shapes}
-        wanted = {name: size for name, size in wanted.items() if not name.startswith(_FC_NORMS)} | norms
-    if misfit := misfit_of(shapes, wanted):
+        expected = {name: size for name, size in expected.items() if not name.startswith(_FC_NORMS)} | norms
+    if misfit := misfit_of(shapes, expected):
         raise UnfitError("tensors", f"the drafter's weight {misfit}: its files and config.json do not belong together")
-    for name, size in wanted.items():
+    for name, size in expected.items():
         if shapes[name] != size:
             by = f"the {len(taps)} tapped layers ask" if name == "fc.weight" else "its config.json asks"
             wrong = f"the drafter's {name} has shape {list(shapes[name])[:8]}, but {by} for {list(size)}"

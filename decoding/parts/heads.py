@@ -47,14 +47,14 @@ TensorKey = tuple[int, int, str]  # head, layer in it, and which tensor of that 
 
 
 class Guesser(Protocol):
-    """The heads, as a method sees them."""
+    """The interface of heads for a method."""
 
     about: str
     count: int
-    accuracies: Accuracies | None  # how often each head's guesses are right, where it was measured
+    accuracies: Accuracies | None  # how often each head's guesses are right, if measured
 
     def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
-        """Return every head's likeliest tokens, the best first: as many as asked for, or the whole vocabulary."""
+        """Return every head's `ranks` likeliest tokens, the best first; all of a smaller vocabulary."""
         ...
 
 
@@ -65,11 +65,11 @@ class HeadWeights:
     weight: torch.Tensor  # (n, K, H, H)
     bias: torch.Tensor  # (n, K, H)
     output: torch.Tensor  # (len(with_output), V, H)
-    with_output: tuple[int, ...]  # the heads that have an output layer of their own; the others share the model's
+    with_output: tuple[int, ...]  # the heads with an output layer; the others share the model's
 
 
 def features(weights: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:  # (R, H) -> (K, R, H)
-    """Return what every head gives to its output layer; gradients flow."""
+    """Return the input of every head's output layer; gradients flow."""
     x = hidden.expand(weights.weight.shape[1], -1, -1)
     for weight, bias in zip(weights.weight, weights.bias, strict=True):
         x = x + silu(torch.baddbmm(bias[:, None], x, weight.transpose(1, 2)))
@@ -85,7 +85,7 @@ class Heads:
         head: Callable[[torch.Tensor], torch.Tensor],  # the model's own output layer: (R, H) -> (R, V)
         about: str,
         accuracies: Accuracies | None = None,
-        vocabulary: DraftVocabulary | None = None,  # that `head` and the weights' own output layers have been cut to
+        vocabulary: DraftVocabulary | None = None,  # that all output layers are cut to
     ) -> None:
         self.vocabulary = vocabulary
         self.weights, self.about, self.accuracies = weights, about, accuracies
@@ -111,8 +111,8 @@ class Heads:
 
     def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
         """Return every head's likeliest tokens, the best first."""
-        places = ranked(self._logits(hidden), ranks)
-        return places if self.vocabulary is None else self.vocabulary.ids[places]
+        indices = ranked(self._logits(hidden), ranks)
+        return indices if self.vocabulary is None else self.vocabulary.ids[indices]
 
     @torch.inference_mode()
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
@@ -120,13 +120,13 @@ class Heads:
         x = self._features(hidden[None])
         if not weights.with_output:
             return self._head(x)
-        asked = x if self._all_have_output else x.index_select(0, self._with_output)
-        logits = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
+        rows = x if self._all_have_output else x.index_select(0, self._with_output)
+        logits = torch.bmm(weights.output, rows[:, :, None])[:, :, 0]
         return logits if self._all_have_output else self._head(x).index_copy_(0, self._with_output, logits)
 
 
 def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
-    """Make the blocks' products in compiled code, so that torch's thread pool is not woken; None without it."""
+    """Make the blocks' linear layers in compiled code, so that torch's threads stay asleep; None without it."""
     if not has_native(weights.weight.device, weights.weight.dtype):
         return None
     pairs = (zip(*block, strict=True) for block in zip(weights.weight, weights.bias, strict=True))
@@ -134,9 +134,9 @@ def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
 
 
 def load_heads(folder: str, model: AnyModel) -> Heads:
-    """Read heads that were trained for `model`; ModelError where they do not fit it.
+    """Read heads that were trained for `model`; ModelError if they do not fit it.
 
-    The file decides how many heads there are: the configurations of published heads name fewer.
+    The file determines the number of heads: the configurations of published heads name fewer.
     """
     path = _find(folder)
     config = read_json(path.parent / "config.json")
@@ -146,9 +146,9 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
         _check_config(path, config, count, blocks)
         accuracies = _accuracies(path, config, count)
         size, vocabulary = model.shape.hidden, model.shape.vocabulary
-        wanted = {"linear.weight": (size, size), "linear.bias": (size,), "weight": (vocabulary, size)}
+        shapes = {"linear.weight": (size, size), "linear.bias": (size,), "weight": (vocabulary, size)}
         for (_, _, kind), name in names.items():
-            _check_tensor(path, name, file.get_slice(name), wanted[kind], model.card.name)
+            _check_tensor(path, name, file.get_slice(name), shapes[kind], model.card.name)
         to: dict[str, Any] = {"dtype": model.dtype, "device": model.device}
         stacks = {
             "linear.weight": torch.empty(blocks, count, size, size, **to),
@@ -208,10 +208,10 @@ def _find(folder: str) -> Path:
 
 def _names(path: Path, file: Any) -> dict[TensorKey, str]:
     """Read the names of the heads' tensors; heads with a prefix may be among other weights."""
-    held = list(file.keys())
-    named = {name: name.removeprefix(_PREFIX) for name in held if name.startswith(_PREFIX)}
+    stored = list(file.keys())
+    prefixed = {name: name.removeprefix(_PREFIX) for name in stored if name.startswith(_PREFIX)}
     names: dict[TensorKey, str] = {}
-    for name, short in (named or {name: name for name in held}).items():
+    for name, short in (prefixed or {name: name for name in stored}).items():
         match = _NAME.fullmatch(short)
         if match is None:
             raise ModelError(f"{path.name} holds {name[:80]!r}, which is no weight of a Medusa head: name other heads")
@@ -222,15 +222,15 @@ def _names(path: Path, file: Any) -> dict[TensorKey, str]:
 
 
 def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, tuple[int, ...]]:
-    """Return the number of heads and of their blocks, and the heads with an output layer of their own."""
+    """Return the number of heads, the number of blocks of each, and the heads with an output layer."""
     count = 1 + max(head for head, _, _ in names)
     blocks = len({layer for head, layer, kind in names if head == 0 and kind in _BLOCK})
     with_output = tuple(sorted(head for head, _, kind in names if kind == "weight"))
-    wanted = {(head, layer, kind) for head in range(count) for layer in range(blocks) for kind in _BLOCK}
-    wanted |= {(head, blocks, "weight") for head in with_output}
-    if wanted != names.keys():
-        head, layer, kind = min(wanted ^ names.keys())
-        word = "lacks" if (head, layer, kind) in wanted else "has no place for"
+    expected = {(head, layer, kind) for head in range(count) for layer in range(blocks) for kind in _BLOCK}
+    expected |= {(head, blocks, "weight") for head in with_output}
+    if expected != names.keys():
+        head, layer, kind = min(expected ^ names.keys())
+        word = "lacks" if (head, layer, kind) in expected else "has no place for"
         raise ModelError(
             f"{path.name} {word} the weight {head}.{layer}.{kind}: each of its {count} heads must have the {blocks} "
             "blocks of the first, and after them an output layer or none"
@@ -239,7 +239,7 @@ def _arrangement(path: Path, names: Mapping[TensorKey, str]) -> tuple[int, int, 
 
 
 def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: int) -> None:
-    """Refuse a file that belongs to another configuration."""
+    """Raise ModelError if the configuration belongs to another file."""
     allowed = {"medusa_num_heads": (range(1, count + 1), "heads"), "medusa_num_layers": ((blocks,), "blocks a head")}
     for name, (fine, what) in allowed.items():
         given = config.get(name, fine[-1])
@@ -250,11 +250,11 @@ def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: in
             )
 
 
-def _check_tensor(path: Path, name: str, part: Any, wanted: tuple[int, ...], model: str) -> None:
+def _check_tensor(path: Path, name: str, part: Any, expected: tuple[int, ...], model: str) -> None:
     shape = tuple(part.get_shape())
-    if shape != wanted:
+    if shape != expected:
         raise ModelError(
-            f"{name[:80]} in {path.name} has shape {list(shape)[:8]}, but heads for {model[:80]} have {list(wanted)} "
+            f"{name[:80]} in {path.name} has shape {list(shape)[:8]}, but heads for {model[:80]} have {list(expected)} "
             "there: name heads that were trained for this model"
         )
     if part.get_dtype() not in FLOATS:
@@ -280,6 +280,6 @@ def _is_share(value: object) -> bool:
 
 
 def _edges(tensor: torch.Tensor) -> bytes:
-    """Return the first and last bytes: enough to distinguish heads without reading each twice."""
+    """Return the first and last bytes: enough to distinguish heads without hashing every byte."""
     flat, edge = tensor.flatten(), _EDGE // tensor.element_size()
     return b"".join(part.view(torch.uint8).numpy().tobytes() for part in (flat[:edge], flat[-edge:]))

@@ -1,4 +1,4 @@
-"""The arithmetic that the one layer of an adapter and that of an EAGLE-3 drafter share, for rows of any rank."""
+"""The arithmetic shared by the layers of an adapter and of an EAGLE-3 drafter, for rows of any rank."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def attend(
     seen: torch.Tensor | None,
     kernel: Callable[..., torch.Tensor],
 ) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (T, P) or (B, T, P) -> (B, T, heads * D)
-    """Attend; the query heads that share a key/value head go in as further queries of that head."""
+    """Attend, with the query heads that share a key/value head as further queries of that head."""
     (batch, rows, heads, size), (_, positions, kv_heads, _) = query.shape, key.shape
     packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
     if seen is not None:

@@ -1,4 +1,4 @@
-"""Which parts an engine gets: those that its user names, those that the embedded family brings, and tables for all."""
+"""Makes the parts of an engine: those that its user names, those of the embedded family, and tables for all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..model.transformers_model import AnyModel
 from .base import Maker
 from .named import NAMED_PARTS, MethodPart, ReadPart
 
-_MARKS = 16  # before a text, at most
+_MARKS = 16  # most marks before a text
 
 
 def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str]) -> dict[str, Maker]:
-    """Return a maker for every part available. What the user named is read now, so that a mistake shows at once."""
+    """Return a maker for every part available. Parts that the user named are read now, so that a mistake shows."""
     embedded = PARTS.get(name, {})
     makers: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
     readers: dict[str, ReadPart] = {name: part.read for name, part in NAMED_PARTS.items()}

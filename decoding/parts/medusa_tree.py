@@ -1,4 +1,4 @@
-"""Medusa's trees: which guesses of which heads are combined, by hand or grown from accuracies.
+"""Medusa's trees: the combinations of the heads' guesses, given by hand or grown from accuracies.
 
 A path (i1, ..., ik) is guess i1 of head 1, guess i2 of head 2, and so on; ranks count from 0. Every prefix of a path is
 a path of the tree too. From sections 3.1.2 and 3.3.3 of Cai et al., 2024, arXiv 2401.10774.
@@ -39,13 +39,13 @@ class TreeShape:
 
     @property
     def rows(self) -> list[tuple[int, int, int, int]]:
-        """Every node but the root: its number, parent, depth and rank."""
+        """Return number, parent, depth and rank of every node but the root."""
         columns = range(len(self.parents)), self.parents, self.depths, self.ranks
         return [*zip(*columns, strict=True)][1:]
 
     @property
     def paths(self) -> list[Path]:
-        """The path of every node but the root."""
+        """Return the path of every node but the root."""
         paths: list[Path] = [()]
         for _, parent, _, rank in self.rows:
             paths.append((*paths[parent], rank))
@@ -53,12 +53,12 @@ class TreeShape:
 
     @property
     def text(self) -> str:
-        """The tree as text that `given` reads."""
+        """Return the tree as text that `given` reads."""
         return ";".join(",".join(map(str, path)) for path in self.paths)
 
 
 def from_paths(paths: Iterable[Path]) -> TreeShape:
-    """Make the tree of these paths, each after its own prefix; ParamError where one has none."""
+    """Make the tree of these paths, each after its prefix; ParamError if one has none."""
     place: dict[Path, int] = {(): 0}
     parents, depths, ranks = [-1], [0], [0]
     for path in paths:
@@ -106,11 +106,11 @@ def given(text: str) -> TreeShape:
 
 
 def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> TreeShape:
-    """Grow the tree of at most `nodes` guesses that expects the most accepted tokens, the best guess first.
+    """Grow the tree of at most `nodes` guesses with the most expected accepted tokens, the best guess first.
 
     A guess is worth the product of the accuracies along its path, as if heads erred independently. No guess is worth
-    more than the one above it, so taking the best of all neighbours of the tree, again and again, ends at the optimum.
-    Guesses that are never right are left out, so a tree may be smaller than asked for.
+    more than its parent, so repeatedly adding the best neighbour of the tree is optimal. Guesses that are never right
+    are left out, so a tree may have fewer than `nodes`.
     """
     orders = [sorted(range(min(len(row), ranks)), key=lambda rank: -row[rank]) for row in accuracies]
     worth: dict[Path, float] = {(): 1.0}
@@ -134,12 +134,12 @@ def grow(accuracies: Accuracies, nodes: int, ranks: int = RANKS) -> TreeShape:
 
 
 def expected_length(tree: TreeShape, accuracies: Accuracies) -> float:
-    """Estimate the tokens per step, the target's own one included, if heads err independently."""
+    """Estimate the tokens per step, the target's own included, if heads err independently."""
     return sum(_worths(tree, accuracies))
 
 
 def default(heads: int, accuracies: Accuracies | None = None, nodes: int = NODES) -> TreeShape:
-    """Grow a tree for that many heads, from assumed accuracies where none were measured."""
+    """Grow a tree for `heads` heads, from assumed accuracies if none were measured."""
     return _grown(tuple(tuple(row) for row in (accuracies or assumed(heads))[:heads]), nodes)
 
 
@@ -152,7 +152,7 @@ def assumed(heads: int) -> Accuracies:
 
 
 def _worths(tree: TreeShape, accuracies: Accuracies) -> list[float]:
-    """Estimate how likely the target accepts each node; a guess without a known accuracy counts as wrong."""
+    """Estimate the probability that the target accepts each node; a guess without an accuracy counts as wrong."""
     worths = [1.0]
     for _, parent, depth, rank in tree.rows:
         row = accuracies[depth - 1] if depth <= len(accuracies) else ()

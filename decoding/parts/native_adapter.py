@@ -1,7 +1,7 @@
-"""An adapter in compiled code: with attention, it is a layer of the decoder's kind, and its norm the final one.
+"""An adapter in compiled code: with attention, it is a layer like the decoder's, and its norm the final one.
 
-Calls of torch between the model's own layers cost more than their arithmetic: the threads of torch wait for their next
-call by spinning, on the cores that compiled layers run on.
+Calls of torch between the model's layers cost more than their arithmetic: torch's threads wait for the next call by
+spinning on the cores that run the compiled layers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOTHING = 32  # width of the feed-forward part, all zeros, of an adapter that h
 
 
 class NativeAdapter:
-    """The one layer and its norm."""
+    """The layer and its norm."""
 
     def __init__(self, shape: Shape, layers: NativeLayers) -> None:
         self._shape, self._layers = shape, layers
@@ -33,14 +33,14 @@ class NativeAdapter:
     def read(
         self, hidden: torch.Tensor, parents: tuple[int, ...], cache: Cache, tables: RopeTables
     ) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Run it over a tree after the rows in the cache; its keys and values go there."""
+        """Run the layer over a tree after the cached rows, and write the tree's keys and values to the cache."""
         step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)
         x = hidden.clone(memory_format=torch.contiguous_format)
         return self._layers.through(x, step)
 
 
 def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], shape: Shape) -> NativeAdapter | None:
-    """Make the adapter in compiled code for a model of that shape; None where it cannot run there."""
+    """Make the adapter in compiled code for a model of that shape; None if that cannot run it."""
     if "self_attn.q_proj.weight" not in weights:
         return None
     wide = config.intermediate if "mlp.down_proj.weight" in weights else _NOTHING

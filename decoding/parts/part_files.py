@@ -1,4 +1,4 @@
-"""How a part's folder is written and hashed."""
+"""Writes and hashes the folders of parts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ NamedWeights = Mapping[str, torch.Tensor]
 def save_part(
     folder: Path, file: str, weights: NamedWeights, config: Mapping[str, JSON], facts: Mapping[str, str] | None = None
 ) -> None:
-    """Write a part's weights and its config.json; whoever is killed before the end leaves the older part as it is."""
+    """Write a part's weights and its config.json; if the process is killed before the end, the old part stays."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    own_memory = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
-    save_file(own_memory, folder / f"{file}.new", dict(facts) if facts else None)
+    copies = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    save_file(copies, folder / f"{file}.new", dict(facts) if facts else None)
     text = json.dumps(config, allow_nan=False, indent=2) + "\n"
     (folder / "config.json.new").write_text(text, encoding="utf-8")
     for name in (file, "config.json"):
         (folder / f"{name}.new").replace(folder / name)
 
 
-def misfit_of(stored: Collection[str], wanted: Collection[str]) -> str | None:
-    """Say of the first weight that only one of the two has what is wrong with it; None if they have the same."""
-    name = min({*stored} ^ {*wanted}, default=None)
+def misfit_of(stored: Collection[str], expected: Collection[str]) -> str | None:
+    """Describe the first weight that is missing or one too many; None if both have the same."""
+    name = min({*stored} ^ {*expected}, default=None)
     if name is None or name in stored:
         return name and f"{name[:80]} is one too many"
     other = next((each for each in stored if each.endswith(f".{name}")), None)

@@ -1,3 +1,3 @@
-"""The ways to rank a model's unigrams: as in the paper, or as in the code in its appendix."""
+"""The rankings of a model's unigrams: the paper's, and that of the code in its appendix."""
 
 RANKINGS = ("distance", "product")

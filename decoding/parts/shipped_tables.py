@@ -1,4 +1,4 @@
-"""N-gram tables that come with a model, in half of the bytes, so that no run has to build them."""
+"""N-gram tables that come with a model, stored in half the bytes, so that no run has to build them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALL = 2**16  # tokens that two bytes tell apart
 
 
 def write_tables(path: Path, tables: NgramTables) -> None:
-    """Write tables with ids of two bytes where the vocabulary allows it, and probabilities of two."""
+    """Write tables with probabilities of two bytes, and ids of two bytes if the vocabulary allows it."""
     from safetensors.torch import save_file
 
     ids = torch.uint16 if len(tables.tensors["bigram"]) <= _SMALL else torch.int32

@@ -16,7 +16,7 @@ Integers = npt.NDArray[Any]
 
 
 class Suffixes:
-    """A stream and its suffix array, possibly on disk and possibly damaged: nothing here fails on any content."""
+    """A stream and its suffix array, possibly on disk and possibly damaged: no content makes a method fail."""
 
     def __init__(self, tokens: Integers, order: Integers, border: int) -> None:
         self._tokens, self._order, self._border = tokens, order, border
@@ -60,7 +60,7 @@ def frequent(ways: Integers, most: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _largest(counts: Integers, most: int) -> Integers:
-    """Return the positions of the largest counts in falling order, equal ones in theirs, sorting only those."""
+    """Return the positions of the largest counts in descending order, ties in order of position, sorting only those."""
     if len(counts) > most > 0:
         least = np.partition(counts, -most)[-most]
         above = np.flatnonzero(counts > least)

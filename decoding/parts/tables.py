@@ -1,11 +1,11 @@
 """N-gram tables that a model implies: its tokens ranked, and the likeliest followers of each of them.
 
-Nothing is trained and no text is needed. Every token of the vocabulary is read once, as a text of its own, many in one
-pass: that is the bigram. The unigram comes from the embeddings alone. No run should wait for that twice, so
-`load_tables` keeps both in the user's cache folder.
+They need no training and no text. Every token of the vocabulary is read once, as a text by itself, many in one pass:
+that is the bigram. The unigram comes from the embeddings alone. No run should wait for that twice, so `load_tables`
+keeps both in the user's cache folder.
 
-A lone token tells a model little if none of its training texts began like that. So where the vocabulary is small enough
-to be read ten times over, as branches of one, two, three and four tokens, the model continues every token, and a row of
+A lone token tells a model little if none of its training texts began like that. So if the vocabulary is small enough to
+be read ten times over, as branches of one, two, three and four tokens, the model continues every token, and a row of
 the bigram is the mean of its distributions after that token wherever it occurs in these texts.
 """
 
@@ -28,18 +28,18 @@ from ..user_cache import user_cache
 from .rankings import RANKINGS
 
 _FORMAT = 3  # of a cache file; raised whenever tables are made in another way
-TOP, LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
-_DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to so many; in others one
-_TEXT = 64  # tokens after which a text that the model writes ends
+TOP, LENGTH = 32, 16  # for every model: followers of a token, links of a chain
+_DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to `_SMALL` tokens; in others one
+_TEXT = 64  # tokens of a text that the model writes
 _ROWS, _NUMBERS = 256, 2**24  # tokens read in one pass, and logits they may have together
 _PIECE = 2**12  # embeddings that are widened at a time
-_HEADER = 2**16  # bytes that a cache file may have beside its tensors
-_STEEP = 1e4  # beyond every logit of a network; a table's infinite ones become this
+_HEADER = 2**16  # bytes that a cache file may have besides its tensors
+_STEEP = 1e4  # above every logit of a network; replaces a table's infinite ones
 _DTYPES = {"unigram": "I32", "bigram": "I32", "probability": "F32"}  # tensors of a cache file
 
 
 class NgramTables:
-    """The tables of one model. Everything in them is ranked, the best first."""
+    """The tables of one model, each ranked, the best first."""
 
     def __init__(self, tensors: Mapping[str, torch.Tensor], length: int, head: Sequence[int] = ()) -> None:
         """`tensors` are unigram (2, top), one row per ranking, bigram (V, top) and probability (V, top)."""
@@ -55,7 +55,7 @@ class NgramTables:
         self._chains = torch.stack(links, 1)  # (V, length)
 
     def unigrams(self, ranking: str) -> list[int]:
-        """Return the likeliest tokens without any text."""
+        """Return the likeliest tokens regardless of the text."""
         ids: list[int] = self.tensors["unigram"][RANKINGS.index(ranking)].tolist()
         return ids
 
@@ -80,9 +80,9 @@ def build(
     """Read every token once, after `head`: take the `top` followers of each, and chains of `length` links.
 
     The paper reads a token with nothing before it. Models that were trained with marks at the beginning of a text give
-    odd answers there, so `head` holds these marks. With `depth` above 1 every token begins a branch of so many tokens,
-    in which the model writes the likeliest each time, and its distributions at all of them count. The branch whose
-    first token was the likeliest stays: the next ones are read after it, until that text is long enough.
+    odd answers there, so `head` holds these marks. With `depth` above 1 every token begins a branch of `depth` tokens,
+    which the model continues greedily, and its distributions at all of them count. The branch whose first token was the
+    likeliest is committed: the next ones are read after it, until that text is long enough.
     """
     vocabulary = model.card.vocabulary
     if any(not 0 <= token < vocabulary for token in head):
@@ -122,7 +122,7 @@ def build(
 
 
 class _Bigram:
-    """The model's distributions after tokens, collected."""
+    """Collects the model's distributions after tokens."""
 
     def __init__(self, vocabulary: int, top: int) -> None:
         self._vocabulary, self._top = vocabulary, top
@@ -130,7 +130,7 @@ class _Bigram:
         self._counts = torch.zeros(vocabulary)
 
     def add(self, tokens: Sequence[int], logits: torch.Tensor) -> list[int]:  # (R, V)
-        """Note the best followers of every token; return the very best."""
+        """Add the best followers of every token; return the best one of each."""
         outlook, before = Outlook(logits, count=self._top), torch.tensor(tokens)
         shares = outlook.at(torch.arange(len(logits), device=logits.device)[:, None], outlook.best)
         self._shares.append(shares.nan_to_num(0.0).float().cpu().flatten())
@@ -143,8 +143,8 @@ class _Bigram:
     def ranked(self) -> dict[str, torch.Tensor]:
         """Return the mean of the distributions after each token."""
         vocabulary = self._vocabulary
-        keys, places = torch.unique(torch.cat(self._keys), return_inverse=True)
-        shares = torch.zeros(len(keys)).index_add_(0, places, torch.cat(self._shares))
+        keys, indices = torch.unique(torch.cat(self._keys), return_inverse=True)
+        shares = torch.zeros(len(keys)).index_add_(0, indices, torch.cat(self._shares))
         order = shares.argsort(descending=True, stable=True)  # the lowest id first among equals
         order = order[(keys[order] // vocabulary).argsort(stable=True)]
         keys, shares = keys[order], shares[order]
@@ -154,44 +154,44 @@ class _Bigram:
 
 
 class _Unigram:
-    """The squared distances of the output embeddings from their mean, and the products with it.
+    """Sums up the output embeddings' squared distances from their mean, and their products with it.
 
     Both are sums over the input embeddings v of all tokens y: of (v_y . (u_x - mean))^2, which is the squared distance
-    under the covariance of all v, as the paper defines it, and of (v_y . mean) (v_y . u_x). A model without embeddings
-    gives what comes closest to v_y . u_x, its logits of every x after y.
+    under the covariance of all v, as the paper defines it, and of (v_y . mean) (v_y . u_x). For a model without
+    embeddings, its logits of every x after y take the place of v_y . u_x.
     """
 
     def __init__(self, model: Model) -> None:
-        self._asks = not isinstance(model, AnyDecoder)
+        self._from_logits = not isinstance(model, AnyDecoder)
         if isinstance(model, AnyDecoder):
             self._sums = _distances_and_products(*model.embeddings())
         else:
             self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
 
     def add(self, logits: torch.Tensor) -> None:  # (R, V)
-        """Note the model's logits after some of the tokens."""
-        if self._asks:
-            meeting = logits.double().clamp(-_STEEP, _STEEP)
-            mean = meeting.mean(-1, keepdim=True)
-            self._sums += torch.stack(((meeting - mean).square().sum(0), (mean * meeting).sum(0)))
+        """Add the model's logits after some of the tokens."""
+        if self._from_logits:
+            products = logits.double().clamp(-_STEEP, _STEEP)
+            mean = products.mean(-1, keepdim=True)
+            self._sums += torch.stack(((products - mean).square().sum(0), (mean * products).sum(0)))
 
     def ranked(self, top: int) -> torch.Tensor:  # (2, top)
         """Return the best tokens by either ranking."""
         return self._sums.nan_to_num(torch.inf).argsort(stable=True)[:, :top].int().cpu()
 
 
-def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> torch.Tensor:  # (V, H) twice -> (2, V)
-    """Compute both sums through the covariance: one by one they would need a product for every pair of tokens."""
+def _distances_and_products(inputs: torch.Tensor, output: torch.Tensor) -> torch.Tensor:  # (V, H) twice -> (2, V)
+    """Compute both sums through the covariance: without it they take a product for every pair of tokens."""
     vocabulary, hidden = output.shape
-    covariance, mean = entrance.new_zeros(hidden, hidden, dtype=torch.float64), output.double().mean(0)
+    covariance, mean = inputs.new_zeros(hidden, hidden, dtype=torch.float64), output.double().mean(0)
     for start in range(0, vocabulary, _PIECE):
-        piece = entrance[start : start + _PIECE].double()
+        piece = inputs[start : start + _PIECE].double()
         covariance.addmm_(piece.T, piece)
     sums = torch.empty(2, vocabulary, dtype=torch.float64, device=output.device)
     for start in range(0, vocabulary, _PIECE):
         piece = output[start : start + _PIECE].double()
-        apart = piece - mean
-        sums[0, start : start + _PIECE] = ((apart @ covariance) * apart).sum(-1)
+        centred = piece - mean
+        sums[0, start : start + _PIECE] = ((centred @ covariance) * centred).sum(-1)
         sums[1, start : start + _PIECE] = piece @ (covariance @ mean)
     return sums
 
@@ -207,7 +207,7 @@ def load_tables(
 ) -> NgramTables:
     """Load the tables of a model from the cache in `folder`, by default the user's, or build and store them.
 
-    A cache that cannot be read or written, or that is damaged or of something else, is no error: it is ignored.
+    A cache that is damaged, of something else, or cannot be read or written is ignored.
     """
     path, facts = _cache_file(model, folder, head), _facts(model, head)
     tables = None if path is None else _read(path, model.card.vocabulary, facts, head)
@@ -219,7 +219,7 @@ def load_tables(
 
 
 def _cache_file(model: Model, folder: Path | None, head: Sequence[int]) -> Path | None:
-    """Return the cache file of a model; None for one that has no hash."""
+    """Return the cache file of a model; None for a model without a hash."""
     name = model.card.hash
     if not re.fullmatch("[0-9a-f]{64}", name) or not name.strip("0"):
         return None
@@ -241,7 +241,7 @@ def _spelt(head: Sequence[int]) -> str:
 
 
 def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> NgramTables | None:
-    """Read the tables in a cache file; None unless every byte is as it was written, and makes sense."""
+    """Read the tables in a cache file; None unless its hash is right and its values are plausible."""
     from safetensors import SafetensorError, safe_open
 
     shapes = shapes_of(vocabulary)
@@ -283,7 +283,7 @@ def _write(path: Path, tables: NgramTables, facts: dict[str, str]) -> None:
     from safetensors.torch import save
 
     content = save(tables.tensors, facts | {"sha256": tables.digest})
-    with suppress(OSError):  # a folder that cannot be written, or is full: there is no cache then
+    with suppress(OSError):  # the folder is full or cannot be written: then there is no cache
         path.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=path.parent) as fresh:
             part = Path(fresh) / path.name
