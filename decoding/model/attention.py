@@ -3,8 +3,8 @@
 On CUDA a step of up to `TREE_ROWS` rows goes through a kernel of our own, which reads the length of the text and the
 tree's shape on the device: one recording of it serves every step of as many rows. Where that kernel does not run,
 attention has two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no mask, and its
-kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, is a tail of a fixed number
-of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
+kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's rows, is a tail of a fixed number of
+slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from .kernels import TREE_ROWS, Kernels, Mixed, TreeKernel
 from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
-# Merges attention to two parts of a text; of the query (T, repeats * kv_heads, D) makes (T, repeats * kv_heads * D).
+# Merges attention to two parts of a text: for queries (T, repeats * kv_heads, D), returns (T, repeats * kv_heads * D).
 Merge = Callable[[Mixed, Mixed, torch.Tensor], torch.Tensor]
 
 
 class Span(Protocol):
-    """What the rows of a step see through one kind of window."""
+    """The keys and values that a step's rows see through one kind of window."""
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:  # (T, repeats * kv_heads, D), kv heads innermost
-        """Return the mixed values of the rows, (T, repeats * kv_heads * D)."""
+        """Return the attention output of the rows, (T, repeats * kv_heads * D)."""
         ...
 
 
 def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * kv_heads, D), contiguous
     """Turn the query heads that share a key/value head into further queries of it: (1, kv_heads, T * repeats, D).
 
-    So keys and values are never repeated, and with the kv heads innermost the queries need no copy:
-    (T, repeats, kv_heads, D) is (T * repeats, kv_heads, D) as it lies in memory.
+    So keys and values are never repeated, and with the kv heads innermost the queries need no copy: in memory
+    (T, repeats, kv_heads, D) is (T * repeats, kv_heads, D).
     """
     return query.view(1, -1, kv_heads, query.shape[-1]).transpose(1, 2)
 
 
 def side_by_side(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_heads, T * repeats, D)
-    """Put the rows' values side by side, (T, repeats * kv_heads * D); no copy if a kernel writes them in that order."""
+    """Concatenate a row's heads, (T, repeats * kv_heads * D), without a copy if the kernel writes that order."""
     return mixed.to(query.dtype).transpose(1, 2).reshape(query.shape[0], -1)
 
 
@@ -55,7 +55,7 @@ def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
 
 
 class Attention:
-    """The attention of one model: its kernels, and the masks of the trees that it has met."""
+    """The attention of one model: its kernels, and cached masks of trees."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Attention:
         whole: bool = False,
         merge: Merge = merge,
     ) -> None:
-        """`repeats`: the query heads that share a key/value head. `whole`: a tail begins with the text."""
+        """`repeats`: the query heads per key/value head. `whole`: tails start at the beginning of the text."""
         self.kernels, self._repeats, self._device, self._dtype, self._whole = kernels, repeats, device, dtype, whole
         self._merge = merge
         # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
@@ -75,7 +75,7 @@ class Attention:
 
     @property
     def spare(self) -> int:
-        """Slots after the largest step that a tail, or rows that fill a step up, may reach into."""
+        """Return how many slots after the largest step a tail, or rows that pad a step, may reach into."""
         kernels = self.kernels
         return BLOCK if kernels.prefix is not None or kernels.tree is not None or self._whole else 0
 
@@ -84,7 +84,7 @@ class Attention:
         return first - first % BLOCK if self.kernels.tree is None else None
 
     def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
-        """Return what the rows of a tree see; its root is at position `first`."""
+        """Return the span of a tree whose root is at position `first`."""
         whole = self.kernels.prefix is None and self.kernels.tree is None
         if whole or not self.splits(cache, first, parents, window):
             return self.masked(cache, first, parents, window)
@@ -96,11 +96,11 @@ class Attention:
         return TreeSpan(tree, cache, torch.full((1,), first, device=self._device), seen)
 
     def _tree(self, rows: int) -> TreeKernel | None:
-        """Return the kernel for a step of so many rows."""
+        """Return the tree kernel if it takes a step of `rows` rows."""
         return self.kernels.tree if rows <= TREE_ROWS else None
 
     def splits(self, cache: Cache, first: int, parents: Parents, window: int | None) -> bool:
-        """Return whether a tree's rows see all of the text within a window, and its tail is in one piece."""
+        """Return True if no window hides part of the text from a tree's rows, and its tail is contiguous."""
         if window is not None and first + deepest(parents) >= window:
             return False
         if self._tree(len(parents)) is not None:
@@ -110,7 +110,7 @@ class Attention:
         return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
     def masked(self, cache: Cache, first: int, parents: Parents, window: int | None) -> MaskedSpan:
-        """Return the text and the rows, cut to the window of the first row, since no other row reaches further back."""
+        """Return the span of text and rows within the first row's window: no other row reaches further back."""
         rows = len(parents)
         start = 0 if window is None else max(0, first - window + 1)
         below = 0 if rows == 1 else deepest(parents)
@@ -129,10 +129,10 @@ class Attention:
     def buffered(
         self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor, ahead: int = 0
     ) -> Span:  # (1,), (T, T)
-        """Return the same where only the device knows how many keys all rows see, and what they see of each other.
+        """Return a span of which only the device knows the text's length `first` and the closure `seen`.
 
-        Only the prefix `cut` is on the host, so it can be recorded once for many steps. `ahead`: rows at most between
-        the text and these.
+        Only the prefix `cut` is on the host, so it can be recorded once for many steps. `ahead`: most rows between the
+        text and these.
         """
         if cut is None:
             assert self.kernels.tree is not None
@@ -143,42 +143,42 @@ class Attention:
             cut, width = 0, cut + width
         before = first - cut  # keys of the tail that every row sees
         size = rows, self._repeats, self.kernels.aligned(width)
-        whole = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
+        bias = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
         distance = torch.arange(width, device=seen.device) - before  # from the root
-        among = seen.index_select(1, distance.clamp(0, rows - 1)) & (distance >= 0) & (distance < rows)
-        visible = (among | (distance < 0))[:, None].expand(-1, self._repeats, -1)
-        whole[..., :width].masked_fill_(visible, 0.0)
-        return SplitSpan(self.kernels, self._merge, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
+        ancestors = seen.index_select(1, distance.clamp(0, rows - 1)) & (distance >= 0) & (distance < rows)
+        visible = (ancestors | (distance < 0))[:, None].expand(-1, self._repeats, -1)
+        bias[..., :width].masked_fill_(visible, 0.0)
+        return SplitSpan(self.kernels, self._merge, cache, cut, bias.view(rows * self._repeats, -1)[:, :width])
 
     def _bias(self, width: int, before: int, parents: Parents) -> torch.Tensor:  # (T * repeats, width)
-        """Return the bias of `before` keys that all rows see, the rows themselves, and keys that none sees."""
+        """Return the bias over `before` keys that all rows see, the rows themselves, and keys that no row sees."""
         rows = len(parents)
         block = self.block(parents) if isinstance(parents, tuple) else _block(self._device, self._dtype, parents)
-        whole = self.kernels.aligned(width)
-        bias = block.new_zeros(rows, self._repeats, whole)
+        aligned = self.kernels.aligned(width)
+        bias = block.new_zeros(rows, self._repeats, aligned)
         bias[..., before : before + rows] = block[:, None]
         bias[..., before + rows :] = -torch.inf
-        return bias.view(-1, whole)[:, :width]
+        return bias.view(-1, aligned)[:, :width]
 
 
 def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.Tensor:  # (T, T)
-    """Return what the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
+    """Return the bias between the rows of a step: 0 for ancestors and themselves, -inf elsewhere."""
     unseen = ~closure_on(parents, device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
 
 
 class MaskedSpan:
-    """Everything that any row attends to, in one call."""
+    """All keys that any row attends to, in one call of a kernel."""
 
     __slots__ = ("_cache", "_kernels", "_slots", "_views", "bias")
 
     def __init__(self, kernels: Kernels, cache: Cache, start: int, stop: int, bias: torch.Tensor | None) -> None:
         self._kernels, self._cache, self._slots = kernels, cache, cache.slots_of(start, stop)
-        self.bias = bias  # (T * repeats, P), row by row; None where all is visible
+        self.bias = bias  # (T * repeats, P), row by row; None if all is visible
         self._views = cache.views(self._slots) if isinstance(self._slots, slice) else ()
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """Return the mixed values of the rows."""
+        """Return the attention output of the rows."""
         if isinstance(self._slots, slice):
             key, value = self._views[2 * layer : 2 * layer + 2]  # (1, kv_heads, P, D) each
         else:
@@ -187,7 +187,7 @@ class MaskedSpan:
 
 
 class SplitSpan:
-    """A prefix that all rows see, and a tail with a mask."""
+    """A prefix that all rows see, and a masked tail."""
 
     __slots__ = ("_bias", "_kernels", "_length", "_merge", "_prefix", "_tail")
 
@@ -195,7 +195,7 @@ class SplitSpan:
         """`cut`: the length of the prefix. `bias`: (T * repeats, tail)."""
         self._kernels, self._merge, self._bias = kernels, merge, bias
         self._tail = cache.views(slice(cut, cut + bias.shape[1]))
-        self._prefix: Views = ()  # without keys it is left out: kernels return +inf for its logarithm
+        self._prefix: Views = ()  # left out if it has no keys, for which kernels return +inf as the logarithm
         self._length = torch.empty(0)
         if cut:
             assert kernels.prefix is not None
@@ -203,7 +203,7 @@ class SplitSpan:
             self._length = torch.full((1,), cut, dtype=torch.int32, device=bias.device)
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """Return the mixed values of the rows."""
+        """Return the attention output of the rows."""
         kernels, part = self._kernels, slice(2 * layer, 2 * layer + 2)
         key, value = self._tail[part]
         packed = pack(query, key.shape[1])
@@ -216,16 +216,16 @@ class SplitSpan:
 
 
 class TreeSpan:
-    """The text and the rows, in one kernel that finds both on the device."""
+    """The text and the rows, in one kernel that reads their sizes on the device."""
 
     __slots__ = ("_first", "_seen", "_tree", "_views")
 
     def __init__(self, tree: TreeKernel, cache: Cache, first: torch.Tensor, seen: torch.Tensor) -> None:
-        """`first`: (1,) the root's slot. `seen`: (T, T) what the rows see of each other."""
+        """`first`: (1,) the root's slot. `seen`: (T, T) the closure of the rows."""
         self._tree, self._first, self._seen = tree, first, seen
         self._views = cache.views(slice(0, cache.slots))
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """Return the mixed values of the rows."""
+        """Return the attention output of the rows."""
         key, value = self._views[2 * layer : 2 * layer + 2]
         return self._tree(query, key, value, self._first, self._seen)

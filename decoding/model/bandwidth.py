@@ -21,9 +21,9 @@ _READS = 3
 
 
 def read_bandwidth(device: torch.device) -> float | None:
-    """Measure the bytes per second that torch's threads read; None if there is no memory to read.
+    """Measure the bytes per second that torch's threads read; None if there is too little memory to measure.
 
-    The speed of a machine that others use too changes within minutes, so every run measures it anew.
+    The speed of a shared machine changes within minutes, so every run measures it again.
     """
     size, best = _MOST, None
     if device.type != "cuda":

@@ -44,7 +44,7 @@ class Cache:
         self.length = 0
         self._longest = 0
         with torch.inference_mode():
-            try:  # zeros touch every page now, so that a lack of memory shows here and not in the middle of a run
+            try:  # zeros touch every page, so that a lack of memory shows here and not in the middle of a run
                 self.data = quiet.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
             except RuntimeError:
                 raise ModelError(
@@ -70,7 +70,7 @@ class Cache:
         return torch.arange(start, stop, device=self.data.device) % self.slots
 
     def views(self, slots: slice) -> Views:
-        """View every layer's keys and values at neighbouring slots, as attention reads them, in one cheap call."""
+        """View every layer's keys and values at adjacent slots, as attention reads them, in one cheap call."""
         part = self._flat[:, slots]
         return part.transpose(1, 2).unsqueeze(1).unbind(0)
 
@@ -83,33 +83,33 @@ class Cache:
 
         Rows ascend, and the i-th of them is at least row i, so reading all of them before writing any is enough.
         """
-        kept = next((place for place, row in enumerate(rows) if row != place), len(rows))
-        if kept < len(rows):
-            self._move_down(rows, kept)
+        unmoved = next((index for index, row in enumerate(rows) if row != index), len(rows))
+        if unmoved < len(rows):
+            self._move_down(rows, unmoved)
         self.length += len(rows)
         self._longest = max(self._longest, self.length)
 
-    def _move_down(self, rows: Sequence[int], kept: int) -> None:
-        """Move all rows of a path but the first `kept`, which are in place: runs of neighbours as they are."""
-        runs = [[rows[kept], rows[kept] + 1]]  # begin and end
-        for row in rows[kept + 1 :]:
+    def _move_down(self, rows: Sequence[int], unmoved: int) -> None:
+        """Move all rows of a path but the first `unmoved`, which are in place; adjacent rows move together."""
+        runs = [[rows[unmoved], rows[unmoved] + 1]]  # begin and end
+        for row in rows[unmoved + 1 :]:
             if row == runs[-1][1]:
                 runs[-1][1] += 1
             else:
                 runs.append([row, row + 1])
-        begin, end = self.length + kept, self.length + len(rows)
-        overlaps = rows[kept] < len(rows)
+        begin, end = self.length + unmoved, self.length + len(rows)
+        overlaps = rows[unmoved] < len(rows)
         with torch.inference_mode():
             moved = [self._flat[:, self.slots_of(self.length + first, self.length + stop)] for first, stop in runs]
             self._flat[:, self.slots_of(begin, end)] = torch.cat(moved, 1) if overlaps or len(runs) > 1 else moved[0]
 
     def holds(self, length: int) -> bool:
-        """Return whether the text can go on after its first `length` tokens; a ring may have overwritten some."""
+        """Return True if a text can continue after the first `length` tokens; a ring may have overwritten some."""
         wraps = self.slots < self.capacity + self.largest_step
         return max(0, self._longest - self.largest_step if wraps else 0) <= length <= self.length
 
     def rewind(self, length: int) -> None:
-        """Forget what is stored after `length`."""
+        """Forget the tokens after `length`."""
         assert self.holds(length)
         self.length = length
 

@@ -1,4 +1,4 @@
-"""What sessions share: a cache, the states that enter tapped layers, and the choice of a pass's rows."""
+"""The base classes of sessions: with a cache, and with the states that enter tapped layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def requested(rows: torch.Tensor, skip: int, only: Sequence[int] | None) -> torc
 
 
 class TappedSession:
-    """Keeps the states with which a text's stored tokens enter some layers, until a drafter takes them."""
+    """Keeps the states of a text's stored tokens that enter some layers, until a drafter takes them."""
 
     seam: int | None = None
 
@@ -46,7 +46,7 @@ class TappedSession:
             self._entering = torch.cat([*states], 1) if len(states) > 1 else states[0]
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        """Store those rows of the last reading, a path from its root; forget the others."""
         if not self._tapped:
             return
         if [*rows] == [*range(len(rows))]:
@@ -69,11 +69,11 @@ class CachedSession(TappedSession):
 
     @property
     def length(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         return self.cache.length
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        """Store those rows of the last reading, a path from its root; forget the others."""
         self.cache.commit(rows)
         super().commit(rows)
 
@@ -82,7 +82,7 @@ class CachedSession(TappedSession):
         self.cache.rewind(length)
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored, if the cache still holds what they see."""
+        """Start a text with the first `length` stored tokens; False if the cache has lost keys that they see."""
         if not self.cache.holds(length):
             return False
         self.cache.rewind(length)

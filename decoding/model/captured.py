@@ -1,8 +1,8 @@
-"""Passes that a CUDA device replays as one graph, where the host would have to launch each of their kernels.
+"""Passes that a CUDA device replays as one graph, so that the host need not launch each of their kernels.
 
-A graph has fixed shapes and addresses. So a step's rows are filled up to one of a few numbers, and all that differs
-from one step to the next is in a buffer that is written in one copy. A pass is captured when its shape is met for the
-second time. A pass that cannot be captured is run as usual.
+A graph has fixed shapes and addresses. So a step's rows are padded to one of a few sizes, and everything that differs
+between steps is in a buffer that is written in one copy. A pass is captured when its shape occurs for the second time.
+A pass that cannot be captured is run as usual.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from .rope import RopeTables
     from .upload import Tokens
 
-# The rows that every pass shall have. Products of one shape give a row the same numbers whatever the others are, so
-# that bfloat16 writes one text, by every method.
+# The number of rows of every pass. In products of one shape a row's numbers do not depend on the other rows, so that
+# all methods write the same text in bfloat16.
 SAME_ROWS = "SPECSCOPE_STEP_ROWS"
-ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
+ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # a step's rows are padded to one of these
 
 
 def step_rows() -> int | None:
-    """Return the number of rows of every pass, if the environment names one, and check it."""
+    """Return the number of rows of every pass, if the environment sets one; ModelError if it is invalid."""
     value = os.environ.get(SAME_ROWS, "")
     if not value:
         return None
@@ -46,13 +46,13 @@ def step_rows() -> int | None:
 
 
 def filled(rows: int) -> int:
-    """Return the rows of the graph for a step of so many; 0 where there is none."""
+    """Return the rows of the graph for a step of `rows` rows; 0 if there is none."""
     return next((each for each in ROWS if each >= rows), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class PassSpec:
-    """Which layers a pass runs, and what it returns."""
+    """The layers that a pass runs, and what it returns."""
 
     start: int
     stop: int
@@ -62,13 +62,13 @@ class PassSpec:
 
 
 class PassJudge(Protocol):
-    """Computes what the engine needs from a pass's answers, on the device."""
+    """Computes, on the device, what the engine needs from a pass's logits and hidden states."""
 
-    key: Hashable  # equal where the same is computed; None: it is computed once
-    uniforms: Sequence[float]  # numbers of the seed, by depth
-    guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not needed
-    fixed: bool  # whether what is read of a draft on the device is at the same addresses for the same key
-    kept: Outputs  # computed with the numbers, for others on the device
+    key: Hashable  # equal for judges that compute the same; None: the judge is used once
+    uniforms: Sequence[float]  # uniform numbers, by depth
+    guesses: Sequence[bool]  # by node, whether it may be accepted; empty if not needed
+    fixed: bool  # whether drafts on the device are at the same addresses for the same key
+    kept: Outputs  # computed with the numbers, and left on the device
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer) -> Outputs:
         """Compute the numbers."""
@@ -77,15 +77,15 @@ class PassJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a pass with a judge returns; valid until the pass is replayed again."""
+    """The outputs of a pass with a judge; valid until the pass is replayed again."""
 
-    states: Outputs  # as of any pass
-    flat: torch.Tensor  # (N,) all numbers, in float64
-    sizes: Sequence[int]  # how many each of them is
+    states: Outputs  # that enter the tapped layers
+    flat: torch.Tensor  # (N,) the judge's numbers, in float64
+    sizes: Sequence[int]  # of the tensors that were flattened
     kept: Outputs = ()  # as in `PassJudge`
 
     def split(self, numbers: list[float]) -> list[list[float]]:
-        """Split the numbers, once they have been fetched, into those that the judge returned."""
+        """Split fetched numbers into the judge's outputs."""
         return split(numbers, self.sizes)
 
 
@@ -95,12 +95,12 @@ class PassRows(NamedTuple):
     tokens: Tokens
     parents: Parents
     first: int  # the position of the root
-    hidden: torch.Tensor | None = None  # (T, H) what enters the first layer, where that is not the embeddings
+    hidden: torch.Tensor | None = None  # (T, H) the first layer's input, if not the embeddings
     judge: PassJudge | None = None
 
 
 class StoredText(NamedTuple):
-    """A cached text, as a pass after it is recorded for."""
+    """A cached text that a recorded pass follows."""
 
     cache: Cache
     tables: RopeTables
@@ -108,9 +108,9 @@ class StoredText(NamedTuple):
 
 
 class StepBuffer:
-    """What differs between two steps of the same shape, in one block of the device's memory.
+    """The inputs that differ between steps of the same shape, in one block of the device's memory.
 
-    Rows that only fill up see nothing but themselves and what all rows see; they are written after the step's own.
+    Padding rows see only themselves and what all rows see; they are written after the step's rows.
     """
 
     ahead = 0
@@ -119,24 +119,24 @@ class StepBuffer:
         self.rows = rows
         numbers = 8 * 6 * rows
         self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
-        whole = self._bytes[:numbers].view(torch.long)
-        self.ids, self.depths, self.slots, self.above, self.guesses, uniforms = whole.view(6, rows).unbind(0)
-        self.uniforms = uniforms.view(torch.float64)  # numbers of the seed, by depth
-        self.first = self.slots[:1]  # (1,) of the root: every row sees what is in front of it
+        columns = self._bytes[:numbers].view(torch.long).view(6, rows)
+        self.ids, self.depths, self.slots, self.above, self.guesses, uniforms = columns.unbind(0)
+        self.uniforms = uniforms.view(torch.float64)  # uniform numbers, by depth
+        self.first = self.slots[:1]  # (1,) of the root: every row sees the slots before it
         self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
 
     @property
     def positions(self) -> torch.Tensor:
-        """The rows' positions in the text."""
+        """Return the rows' positions in the text."""
         return self.depths + self.first
 
     @property
     def goals(self) -> torch.Tensor:
-        """Each row's number of the seed."""
+        """Return each row's uniform number."""
         return self.uniforms.index_select(0, self.depths)
 
     def fill(self, step: PassRows) -> None:
-        """Write what the host knows of a step; `take` is to follow."""
+        """Write the inputs that the host knows; call `take` afterwards."""
         tokens, parents, first, _, judge = step
         rows, nodes = self.rows, len(parents)
         numbers, seen = np.zeros(6 * rows, np.int64), np.eye(rows, dtype=np.bool_)
@@ -155,7 +155,7 @@ class StepBuffer:
         write_from_host(torch.from_numpy(together), self._bytes)
 
     def take(self, step: PassRows) -> None:
-        """Write what only the device knows of the same step."""
+        """Write the step's inputs that only the device knows."""
         nodes = len(step.parents)
         if isinstance(step.tokens, torch.Tensor):
             self.ids[:nodes].copy_(step.tokens)
@@ -164,7 +164,7 @@ class StepBuffer:
             self.seen[:nodes, :nodes].copy_(step.parents.seen)
 
 
-# A pass over the rows in a buffer, and what enters their first layer if it is not the embeddings.
+# Runs a pass over the rows in a buffer, with the first layer's input if it is not the embeddings.
 BufferedPass = Callable[[StepBuffer, torch.Tensor | None, StoredText, PassSpec], Outputs]
 
 
@@ -173,20 +173,20 @@ class _RecordedPass:
     """A pass on fixed addresses."""
 
     buffer: StepBuffer
-    entering: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
-    text: StoredText  # whose addresses were recorded
+    entering: torch.Tensor | None  # (B, H) the first layer's input, if not the embeddings
+    text: StoredText  # its addresses were recorded
     outputs: Outputs = ()  # with a judge only the states, in memory of their own
     judged: Judged | None = None
     graph: RecordedGraph | None = None
 
     def fill(self, step: PassRows) -> None:
-        """Write the inputs of a step, but for those that the graph itself takes from fixed addresses."""
+        """Write the inputs of a step, except those that the graph itself takes from fixed addresses."""
         self.buffer.fill(step)
         if step.judge is None or not step.judge.fixed:
             self._take(step)
 
     def run(self, forward: BufferedPass, spec: PassSpec, step: PassRows) -> None:
-        """Do what `step` asks for, so that nothing else is written to the cache."""
+        """Run the pass for `step`, so that recording it writes no other rows to the cache."""
         judge = step.judge
         if judge is not None and judge.fixed:
             self._take(step)
@@ -215,19 +215,19 @@ class Captured(Graphs[_RecordedPass]):
     """The recorded passes of one session, whose cache they read and write."""
 
     def __init__(self, run: BufferedPass, recorder: Recorder, cache: Cache, cut: Callable[[int], int | None]) -> None:
-        """`cut`: the prefix that a pass after so many tokens is recorded for; None for one that serves every text."""
+        """`cut` maps a text's length to the prefix that a pass is recorded for; None: one pass serves every text."""
         super().__init__(recorder)
         self._run, self._lock, self._cache, self._cut = run, recorder.lock, cache, cut
 
     def replay(
         self, spec: PassSpec, step: PassRows, tables: RopeTables, same_rows: int | None = None
     ) -> Outputs | Judged | None:
-        """Replay a pass; None where it is to be run as usual. `same_rows`: what all steps' rows are filled up to."""
+        """Replay a pass; None if it must be run as usual. `same_rows`: pad all steps to this number of rows."""
         nodes, cut, hidden, judge = len(step.parents), self._cut(step.first), step.hidden, step.judge
         rows = filled(nodes)
         if same_rows is not None:
             rows = same_rows if nodes <= same_rows else 0
-        before = step.first if cut is None else cut + BLOCK  # slots in front of the rows
+        before = step.first if cut is None else cut + BLOCK  # slots before the rows
         if not rows or before + rows > self._cache.slots:
             return None
         spec = spec if judge is None else replace(spec, judge=judge.key)

@@ -1,4 +1,4 @@
-"""Passes over a chain whose tokens only the device knows, one after the other, to be recorded together."""
+"""Consecutive passes over a chain whose tokens only the device knows, to be recorded together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .graphs import Outputs
 
 @dataclass(frozen=True, slots=True)
 class ChainPass:
-    """The passes of one model after a text that it has stored."""
+    """The passes of one model after its stored text."""
 
     buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
     text: StoredText
@@ -23,21 +23,21 @@ class ChainPass:
 
     @property
     def first(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         return self.text.cache.length
 
     @property
     def layers(self) -> int:
-        """The model's layers."""
+        """Return the number of layers."""
         return len(self.text.cache.data)
 
     @property
     def key(self) -> Hashable:
-        """A key that is equal for passes on the same addresses."""
+        """Return a key that is equal for passes on the same addresses."""
         return weakref.ref(self.text.cache), self.text.tables, self.text.cut, self.rows
 
     def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, spec: PassSpec) -> Outputs:  # (n,), (1,)
-        """Read tokens `ahead` rows after the `first` stored ones; that number only the device knows."""
+        """Read tokens `ahead` rows after the stored ones, whose number `first` only the device knows."""
         count = len(ids)
         positions = torch.arange(ahead, ahead + count, device=ids.device) + first
         seen = torch.ones(count, count, dtype=torch.bool, device=ids.device).tril()

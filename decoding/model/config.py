@@ -1,4 +1,4 @@
-"""Reads a model's configuration and checks it before any weight is read."""
+"""Reads a model's configuration, and checks it before any weight is read."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Shape:
 
     @property
     def rolling(self) -> int | None:
-        """Return the largest, where every layer has one."""
+        """Return the largest sliding window if every layer has one."""
         return None if None in self.windows else max(window or 0 for window in self.windows)
 
     def tensors(self, tied: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """List names and shapes of the weights, in the order in which transformers stores them."""
+        """List names and shapes of the weights, in the order of transformers' files."""
         yield "model.embed_tokens.weight", (self.vocabulary, self.hidden)
         for index in range(self.layers):
             for name, shape in self.layer_tensors():
@@ -98,12 +98,12 @@ def _linear(name: str, rows: int, columns: int, bias: bool) -> Iterator[tuple[st
 
 
 def has_decoder(config: Mapping[str, Any]) -> bool:
-    """Return whether a model with that config.json runs in our own decoder."""
+    """Return True if a model with that config.json runs in our decoder."""
     return config.get("model_type") in FAMILIES and config.get("quantization_config") is None
 
 
 def plain_reason(error: Exception) -> str:
-    """Say what transformers found wrong with a configuration, without the names of its checks."""
+    """Return the reason why transformers refused a configuration, without the names of its checks."""
     text = " ".join(str(error).split())
     if match := re.search(r"Field '(\w+)' expected (\w+), got \w+ \(value: (.{1,40}?)\)", text):
         return f"{match[1]} must be {_KINDS.get(match[2], match[2])}, not {match[3]}"
@@ -111,7 +111,7 @@ def plain_reason(error: Exception) -> str:
 
 
 def read_shape(config: Any) -> Shape:
-    """Check a transformers configuration and take from it what the decoder needs."""
+    """Check a transformers configuration, and return the sizes and switches that the decoder needs."""
     family = config.model_type
     if family not in FAMILIES:
         raise ModelError(f"models of type {str(family)[:40]!r} cannot be run; supported are {', '.join(FAMILIES)}")
@@ -189,7 +189,7 @@ def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
 
 
 def _reach(config: Any, rope: str, context: int) -> int:
-    """Return the context that the rotary embedding is scaled to, which is already `context` for llama3 and longrope."""
+    """Return the context that the rotary embedding is scaled to; for llama3 and longrope that is `context`."""
     if rope not in ("linear", "dynamic", "yarn"):
         return context
     parameters = config.rope_parameters

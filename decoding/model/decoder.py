@@ -38,7 +38,7 @@ Inputs = ForwardInputs | NativeInputs
 
 
 class Decoder:
-    """Weights on a device. `load_model` and `decoder_of` make one."""
+    """A model on one device, made by `load_model` or `decoder_of`."""
 
     def __init__(
         self, shape: Shape, weights: DecoderWeights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
@@ -53,13 +53,13 @@ class Decoder:
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
         rows = step_rows()
-        self.step_rows = None if self.compiled else rows  # compiled rows are independent of each other anyway
+        self.step_rows = None if self.compiled else rows  # in compiled code rows are always independent of each other
         whole = self.step_rows is not None
         kernels = widest() if whole else choose(self.device, self.dtype, shape.head_dim)
         names = chosen(self.device, self.dtype)
         self._pointwise = pointwise(shape, self.device, self.dtype, names)
-        needed = {*PRODUCTS, "int8"} if weights.precision.int8 else {*PRODUCTS}
-        self._fused = FusedLayers(shape, weights.layers) if needed <= names else None
+        fusing = {*PRODUCTS, "int8"} if weights.precision.int8 else {*PRODUCTS}
+        self._fused = FusedLayers(shape, weights.layers) if fusing <= names else None
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
         self._kernels = "compiled attention, in the order of the text" if self.compiled else kernels.name
         self._kernels += in_words(self.device, self.dtype)
@@ -77,19 +77,19 @@ class Decoder:
         return f"{self._kernels}, steps captured in CUDA graphs"
 
     def rewired(self, windows: tuple[int | None, ...], rope: Mapping[str, Any]) -> Decoder:
-        """Give these weights other windows, one a layer, and other settings of the rotary embedding."""
+        """Return these weights with other windows, one per layer, and other settings of the rotary embedding."""
         shape = replace(self.shape, windows=windows, rope=rope.get("rope_type", "default"))
         return Decoder(shape, self._weights, self.rope.with_parameters(rope), self.card, self.drafts)
 
     def relayered(self, get: Get, eps: float) -> Decoder:
-        """Give this embedding and output layer other layers, read by their names, and another epsilon."""
+        """Return this embedding and output layer with other layers, read by name, and another epsilon."""
         shape = replace(self.shape, eps=eps)
         layers = tuple(read_layer(shape, get, f"model.layers.{index}.") for index in range(shape.layers))
         weights = replace(self._weights, layers=layers, norm=get("model.norm.weight"))
         return Decoder(shape, weights, self.rope, self.card, self.drafts)
 
     def narrowed(self, drafts: DraftVocabulary) -> Decoder:
-        """Give these weights an output layer of some tokens alone."""
+        """Return these weights with an output layer over some tokens only."""
         weights = replace(self._weights, head=drafts.head(self.embeddings()[1]))
         return Decoder(self.shape, weights, self.rope, self.card, drafts)
 
@@ -109,7 +109,7 @@ class Decoder:
         return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
 
     def splits(self, cache: Cache, first: int, parents: Parents) -> bool:
-        """Return whether no layer's window hides anything from a tree whose root is at position `first`."""
+        """Return True if no layer's window hides anything from a tree whose root is at position `first`."""
         return all(self._attention.splits(cache, first, parents, window) for window in set(self.shape.windows))
 
     def cut(self, first: int) -> int | None:
@@ -128,7 +128,7 @@ class Decoder:
         return ForwardInputs(on_device(tokens, self.device), store, [spans[window] for window in windows])
 
     def buffered_inputs(self, buffer: StepBuffer | ChainRows, text: StoredText) -> ForwardInputs:
-        """Prepare a pass that is recorded: all that differs from step to step is in a buffer."""
+        """Prepare a pass to record: all inputs that differ between steps are in a buffer."""
         cache, tables, cut = text
         store = self._pointwise.rotation(tables, buffer.positions, cache, buffer.slots)
         span = self._attention.buffered(cache, cut, buffer.first, buffer.seen, buffer.ahead)
@@ -137,7 +137,7 @@ class Decoder:
     def buffered(
         self, buffer: StepBuffer | ChainRows, hidden: torch.Tensor | None, text: StoredText, spec: PassSpec
     ) -> Outputs:
-        """Run a pass over the rows in a buffer; return what enters the tapped layers, the final states, and logits."""
+        """Run a pass over a buffer's rows; return the states entering tapped layers, the final states, and logits."""
         inputs = self.buffered_inputs(buffer, text)
         x = inputs.ids if hidden is None else hidden
         states, x, delta = self.tapped(x, inputs, spec.start, spec.stop, spec.taps)
@@ -149,12 +149,12 @@ class Decoder:
     def forward(
         self, x: Tokens, inputs: Inputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the inputs' cache."""
+        """Run the layers from `start` to `stop`, after embedding ids; write keys and values to the inputs' cache."""
         return total(*self._run(x, inputs, start, self.shape.layers if stop is None else stop))
 
     def _run(self, x: Tokens, inputs: Inputs, start: int, stop: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Run the layers; return the last one's output unadded, since a norm can add it in the same kernel."""
-        if isinstance(inputs, NativeInputs):  # the same in compiled code
+        """Run the layers; return the residual and the last MLP's output apart, as a norm adds them in its kernel."""
+        if isinstance(inputs, NativeInputs):
             assert self._native is not None
             return self._native.forward(self._fresh(x), inputs, start, stop), None
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
@@ -168,27 +168,27 @@ class Decoder:
             x, normed = norm(x, delta, layer.attention_norm)
             qkv = layer.qkv(normed).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
             query = inputs.store(index, qkv, layer.qk_norm)
-            mixed = inputs.spans[index].attend(index, query)
-            x, normed = norm(x, layer.out(mixed), layer.mlp_norm)
+            attended = inputs.spans[index].attend(index, query)
+            x, normed = norm(x, layer.out(attended), layer.mlp_norm)
             delta = layer.down(swiglu(layer.gate_up(normed)))
         return x, delta
 
     def tapped(
         self, x: Tokens, inputs: Inputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor | None]:
-        """Run the layers too; return what enters some, side by side or layer by layer, and what leaves the last."""
+        """Run the layers; return the states entering `taps`, in one tensor or one per layer, and `_run`'s outputs."""
         if taps and isinstance(inputs, NativeInputs):
             assert self._native is not None
-            together, x = self._native.tapped(self._fresh(x), inputs, start, stop, taps)
-            return [together], x, None
-        states = list[torch.Tensor]()
+            states, x = self._native.tapped(self._fresh(x), inputs, start, stop, taps)
+            return [states], x, None
+        by_layer = list[torch.Tensor]()
         for layer in taps:
-            states.append(x := self.forward(x, inputs, start, layer))
+            by_layer.append(x := self.forward(x, inputs, start, layer))
             start = layer
-        return states, *self._run(x, inputs, start, stop)
+        return by_layer, *self._run(x, inputs, start, stop)
 
     def _fresh(self, x: Tokens) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
-        """Return rows that compiled code may overwrite: embeddings, or a copy."""
+        """Return rows that compiled code may overwrite: new embeddings, or a copy."""
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
             return self.embed(x)
         return x.clone(memory_format=torch.contiguous_format)
@@ -198,7 +198,7 @@ class Decoder:
         return quiet.rows(self._weights.embedding, ids)
 
     def final(self, x: torch.Tensor, delta: torch.Tensor | None = None) -> torch.Tensor:  # (R, H) -> (R, H)
-        """Apply the final norm to `x`, plus the last layer's output where that is still unadded."""
+        """Apply the final norm to `x + delta`."""
         if self._native is not None:
             return self._native.final(total(x, delta))
         return self._pointwise.norm(x, delta, self._weights.norm)[1]
@@ -209,6 +209,6 @@ class Decoder:
 
     @torch.inference_mode()
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
-        """Return the input embeddings, and those of the output layer, which may be laid out for its product alone."""
+        """Return the input embeddings, and those of the output layer, computed since its layout may be private."""
         unit = torch.eye(self.shape.hidden, device=self.device, dtype=self.dtype)
         return self._weights.embedding, self.head(unit).T

@@ -1,4 +1,4 @@
-"""A text under a decoder: passes over trees after it, captured where that can be, and in two parts for early exits."""
+"""A text under a decoder: passes over trees after it, captured if possible, and in two parts for early exits."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class DecoderSession(CachedSession):
         super().__init__(model.cache(capacity, largest_step))
         self.seam = model.rope.seam
         self._model = model
-        self.replays, self.outbox = Replays(model.recorder), Outbox()  # of what is drafted after the text
+        self.replays, self.outbox = Replays(model.recorder), Outbox()  # of drafts after the text
         self._captured = Captured(model.buffered, model.recorder, self.cache, model.cut) if model.recorder else None
         self.reset(0)
 
     @property
     def judges(self) -> bool:
-        """Return whether passes are captured."""
+        """Return True if passes are captured."""
         return self._captured is not None
 
     @torch.inference_mode()
@@ -65,7 +65,7 @@ class DecoderSession(CachedSession):
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, H)
-        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers in front of `layer`."""
+        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers before `layer`."""
         parents = parents or tuple(range(-1, len(tokens) - 1))
         outputs = self._replayed(PassSpec(0, layer, answers=False), PassRows(tokens, parents, self.length + ahead))
         if outputs and not isinstance(outputs, Judged):
@@ -77,7 +77,7 @@ class DecoderSession(CachedSession):
     def resume(
         self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, judge: PassJudge | None = None
     ) -> Reading:
-        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        """Continue from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         model, layers = self._model, self._model.shape.layers
         spec = PassSpec(layer, layers, tuple(tap for tap in self._tapped if tap >= layer))
         if outputs := self._replayed(spec, PassRows(tokens, parents, self.length, hidden, judge)):
@@ -86,14 +86,14 @@ class DecoderSession(CachedSession):
         return Reading(model.head(hidden), hidden)
 
     def run(self, x: Tokens, inputs: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
-        """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
+        """Run the layers from `start` to `stop`, and keep the states entering the tapped ones."""
         taps = [layer for layer in self._tapped if start <= layer <= stop]
         states, x, delta = self._model.tapped(x, inputs, start, stop, taps)
         self._note(states)
         return total(x, delta)
 
     def chain(self, rows: int) -> ChainPass | None:
-        """Return passes over so many rows after the stored tokens, to be recorded; None where that cannot be."""
+        """Return passes over `rows` rows after the stored tokens, to be recorded; None if they cannot be."""
         model = self._model
         parents = tuple(range(-1, rows - 1))
         if self._captured is None or model.step_rows or not model.splits(self.cache, self.length, parents):
@@ -104,7 +104,7 @@ class DecoderSession(CachedSession):
         return StoredText(self.cache, self._tables, self._model.cut(first))
 
     def _noted(self, outputs: Outputs | Judged) -> Reading:
-        """Make a reading of what a captured pass returned."""
+        """Turn the outputs of a captured pass into a reading."""
         if isinstance(outputs, Judged):
             self._note(outputs.states)
             nothing = outputs.flat[:0].view(0, 0)
@@ -114,7 +114,7 @@ class DecoderSession(CachedSession):
         return Reading(logits, hidden)
 
     def _replayed(self, spec: PassSpec, step: PassRows) -> Outputs | Judged | None:
-        """Replay a captured pass, or fill its rows up; None where neither is done."""
+        """Replay a captured pass, or run it with padded rows; None if the pass must run as usual."""
         rows, nodes = self._model.step_rows, len(step.parents)
         if self._captured is None and rows is None:
             return None
@@ -126,7 +126,7 @@ class DecoderSession(CachedSession):
         return self._filled_up(spec, step, rows) if rows is not None and nodes <= rows else None
 
     def _filled_up(self, spec: PassSpec, step: PassRows, rows: int) -> Outputs:
-        """Run a pass of so many rows without a graph."""
+        """Run a pass padded to `rows` rows, without a graph."""
         model, nodes, hidden = self._model, len(step.parents), step.hidden
         buffer = StepBuffer(rows, model.device)
         buffer.fill(step)
@@ -138,13 +138,13 @@ class DecoderSession(CachedSession):
 
     @torch.inference_mode()
     def prepare(self, tokens: Tokens, parents: Parents, ahead: int = 0) -> tuple[Tokens, ForwardInputs | NativeInputs]:
-        """Return ids and inputs for `Decoder.forward`; raise ModelError, with nothing written, if rows do not fit."""
+        """Return ids and inputs for `Decoder.forward`; raise ModelError, before writing, if rows do not fit."""
         self.cache.check(ahead + len(tokens))
         inputs = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)
         return inputs.ids, inputs
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored, where they are rotated as in this one."""
+        """Start a text with the first `length` stored tokens; False if it would rotate them differently."""
         return self._model.rope.rotated_as(prompt_length) == self._rotated_as and super().keep(length, prompt_length)
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Fetches small numbers from a device to the host, which waits for what the device was given to do before."""
+"""Fetches small numbers from a device to the host, which waits for all work queued before."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import torch
 
 
 def waits(device: torch.device) -> bool:
-    """Return whether the host waits for a device's numbers, so that it should fetch all that it may need at once."""
+    """Return True if the host waits for a device's numbers, so that it should fetch all that it may need at once."""
     return device.type != "cpu"
 
 
 def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[float]]:
     """Fetch the numbers of tensors of one device, each flat, in one copy and one wait.
 
-    Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
+    Whole numbers below 2 ** 53 are exact. With `decimals` all are rounded.
     """
     return fetching(*tensors, decimals=decimals)()
 
 
 def fetching(*tensors: torch.Tensor, decimals: int | None = None) -> Callable[[], list[list[float]]]:
-    """Have the device copy what `fetch` returns; return what waits for it. The tensors may then be written again."""
+    """Queue the copy of `fetch`; return a function that waits for it. The tensors may be overwritten at once."""
     parts = [tensor.reshape(-1).double() for tensor in tensors]
     flat = torch.cat(parts) if len(parts) > 1 else parts[0]
     if decimals is not None:

@@ -1,7 +1,7 @@
 """The tokens that a drafter may draft: common ones only, so that it multiplies fewer rows of the output layer.
 
-The output layer is a fifth of a small model and nearly all of a tiny one, and a drafter pays for all of it with every
-token, although most of its rows are never drafted. What is written stays the model's own, rare tokens included. Zhao et
+The output layer is a fifth of a small model and nearly all of a tiny one, and a drafter reads all of it for every
+token, although most of its rows are never drafted. The target still writes its own text, rare tokens included. Zhao et
 al., 2025, arXiv 2502.14856 (FR-Spec).
 """
 
@@ -17,7 +17,7 @@ from .linear import Linear, linear
 
 
 class DraftVocabulary:
-    """The tokens of a vocabulary of `size` that may be drafted."""
+    """The draftable tokens of a vocabulary of `size`."""
 
     def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
         self.listed: list[int] = ids.tolist()
@@ -30,11 +30,11 @@ class DraftVocabulary:
         return weight.index_select(-2, self.ids)
 
     def head(self, weight: torch.Tensor) -> Linear:  # (V, H)
-        """Make an output layer of these rows only."""
+        """Make an output layer with these rows only."""
         return linear(self.rows(weight), None)
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
-        """Return logits of the whole vocabulary, in which every other token is impossible."""
+        """Return logits over the whole vocabulary, -inf for every other token."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
         for piece in torch.split(wide.view(-1), quiet.MOST) if wide.device.type == "cpu" else (wide,):
             piece.fill_(-torch.inf)

@@ -1,4 +1,4 @@
-"""Finds model folders, and reads them without trusting anything in them. Only safetensors, which cannot run code."""
+"""Finds model folders, and reads them without trust: only safetensors, which cannot run code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .precision import Precision
 from .session import ProgressCallback
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
-# Beyond every model, and a configuration of this size is still cheap to look at.
+# Above every model, and a configuration of this size is still cheap to read.
 _LARGEST_SIZE = 2**24  # heads, dimensions or tokens
 _MOST_LAYERS = 4096
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
@@ -34,11 +34,11 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 class ModelFolder(NamedTuple):
-    """A model that is to be read, and how."""
+    """A model to load, and how."""
 
     path: Path
-    raw: dict[str, JSON]  # config.json as it is written
-    config: Any  # and as transformers understands it
+    raw: dict[str, JSON]  # config.json as JSON
+    config: Any  # config.json as transformers' configuration
     name: str  # in records
     devices: tuple[torch.device, ...]
     precision: Precision
@@ -50,8 +50,8 @@ def find_folder(
 ) -> Path:
     """Find the folder of a model named by its path, its name, a GGUF file or a hub id.
 
-    GGUF files are dequantised to `dtype`; without it any folder that was made from the file will do. Without `download`
-    nothing is fetched from the hub.
+    GGUF files are dequantised to `dtype`; without it any folder made from the file will do. Without `download` nothing
+    is fetched from the hub.
     """
     if name in FOLDERS:
         if FOLDERS[name].is_dir():
@@ -91,7 +91,7 @@ def find_folder(
 
 
 def public_name(name: str) -> str:
-    """Return the name of a model for records, which others read, without the folders above it."""
+    """Return the name of a model for records, which other people read, without the folders above it."""
     try:
         path = Path(name)
         if name in FOLDERS or not path.exists():
@@ -104,7 +104,7 @@ def public_name(name: str) -> str:
 
 
 def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
-    """Read config.json as it is written and as transformers understands it; allocate nothing by its sizes."""
+    """Read config.json as JSON and as transformers' configuration; allocate nothing by its sizes."""
     if not (folder / "config.json").is_file():
         files = sorted(path.name for path in folder.glob("*.gguf"))
         advice = f"; name its GGUF file itself, such as {files[0][:80]}" if files else ""
@@ -151,7 +151,7 @@ class TensorFiles:
         self._files: dict[str, Any] = {}  # by the tensor's name
         self._stack = ExitStack()
         self.shapes: dict[str, tuple[int, ...]] = {}
-        self.dtypes: dict[str, str] = {}  # as the file's format calls them
+        self.dtypes: dict[str, str] = {}  # by their names in the file
         paths = _weight_files(folder)
         with ExitStack() as stack:
             for path in paths:
@@ -162,17 +162,17 @@ class TensorFiles:
         file = stack.enter_context(open_tensors(path, f"{path.name} is damaged or cut short; fetch the model again"))
         for name in file.keys():  # noqa: SIM118  # the file is no dict
             if name in self.shapes:
-                raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
+                raise ModelError(f"the weight {name[:80]} is in two files; fetch the model again")
             self._files[name] = file
             part = file.get_slice(name)
             self.shapes[name], self.dtypes[name] = tuple(part.get_shape()), str(part.get_dtype())
 
     def bytes(self, dtype: torch.dtype | None = None) -> int:
-        """Count the bytes of all tensors as they are stored, or with floating-point numbers converted to `dtype`."""
+        """Count the bytes of all tensors as stored, or with floating-point numbers converted to `dtype`."""
         return sum(prod(size) * _width(self.dtypes[name], dtype) for name, size in self.shapes.items())
 
     def rows(self, name: str) -> torch.Tensor:
-        """Read the first and the last row of a tensor; all of it where it has no more."""
+        """Read the first and the last row of a tensor; all of it if it has fewer."""
         size = self.shapes[name]
         if len(size) < 2 or size[0] < 2:
             return self.get_raw(name)

@@ -21,11 +21,11 @@ class ForwardInputs:
 
 @dataclass(frozen=True, slots=True)
 class ChainRows:
-    """The rows of a chain, which are neighbours, as `StepBuffer` holds those of a tree."""
+    """The adjacent rows of a chain, in place of a tree's `StepBuffer`."""
 
     ids: torch.Tensor
     positions: torch.Tensor
     slots: torch.Tensor
     first: torch.Tensor  # (1,)
     seen: torch.Tensor
-    ahead: int  # rows at most between the stored text and these
+    ahead: int  # most rows between the stored text and these

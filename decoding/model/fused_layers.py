@@ -1,4 +1,4 @@
-"""Layers whose products also norm their input, gate, and add the residual."""
+"""Layers whose products include the norm of their input, the gating and the residual."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FEW = 1  # rows: every program norms them again, which for more rows costs more 
 
 
 class FusedLayers:
-    """The layers of one model, all of whose products are kernels of our own."""
+    """The layers of one model, with our kernels for all products."""
 
     def __init__(self, shape: Shape, layers: Sequence[LayerWeights]) -> None:
         self._shape, self._layers = shape, layers
 
     def forward(self, x: torch.Tensor, inputs: ForwardInputs, start: int, stop: int) -> torch.Tensor:  # (T, H)
-        """Run the layers from `start` to `stop` in four kernels each, beside those of attention."""
+        """Run the layers from `start` to `stop`, each in four kernels and those of attention."""
         shape = self._shape
         for index in range(start, stop):
             layer = self._layers[index]

@@ -1,4 +1,4 @@
-"""Work that a CUDA device records as a graph and replays, where the host would have to launch each of its kernels."""
+"""Work that a CUDA device records and replays as a graph, so that the host need not launch each of its kernels."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..errors import ModelError
 VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 ATTEMPTS = 3  # to record, in succession, before everything is run as usual
 _MOST = 24  # graphs of a session
-_REMEMBERED = 128  # keys that were met and have no graph yet
+_REMEMBERED = 128  # keys that occurred once and have no graph yet
 
 Outputs = tuple[torch.Tensor, ...]  # of recorded work
 
 
 def captures() -> bool:
-    """Return whether to capture steps; raise ModelError if the variable is set to anything but "off"."""
+    """Return True if steps are to be captured; ModelError if the variable is set to anything but "off"."""
     value = os.environ.get(VARIABLE, "")
     if value not in ("", "off"):
         raise ModelError(f'{VARIABLE} must be "off" or left out, not {value[:20]!r}')
@@ -34,7 +34,7 @@ class RecordedGraph(Protocol):
     """Work that was recorded on a device."""
 
     def replay(self) -> None:
-        """Have the device repeat the work, on the same addresses."""
+        """Repeat the work on the device, at the same addresses."""
         ...
 
 
@@ -43,14 +43,14 @@ _recording = threading.Lock()  # of all models: the caching allocator cannot ser
 
 @cache
 def _recording_stream(device: torch.device) -> torch.cuda.Stream:
-    """Return the one stream for recording: each further one would keep a workspace of cuBLAS of its own."""
+    """Return the one stream for recording: each further stream would keep another workspace of cuBLAS."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 class Recorder:
     """Records the passes of one model as CUDA graphs, which share a pool of memory.
 
-    Other threads may go on using the device meanwhile, and may allocate memory there.
+    Meanwhile other threads may use the device, and allocate memory there.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -59,19 +59,19 @@ class Recorder:
         self._device = device
         self._alive = WeakSet[Any]()  # graphs
         self._shared_pool: Any = None
-        self._failures = dict[Hashable, list[str]]()  # why each attempt in succession failed, by what was recorded
+        self._failures = dict[Hashable, list[str]]()  # by work: the reasons of its consecutive failures
 
     @property
     def failed(self) -> str | None:
-        """Return why something is not recorded that should be."""
+        """Return why some work could not be recorded; None if all could."""
         return next((reasons[-1] for reasons in self._failures.values()), None)
 
     def works(self, what: Hashable) -> bool:
-        """Return whether to try again: another thread may cause one failure, but not several in succession."""
+        """Return True unless `what` failed repeatedly: another thread may cause one failure, but not several."""
         return len(self._failures.get(what, ())) < ATTEMPTS
 
     def record(self, what: Hashable, work: Callable[[], None]) -> RecordedGraph | None:
-        """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
+        """Do some work and record it as a graph; None, with the reason in `failed`, if it cannot be recorded."""
         try:
             graph = self._record(work)
         except RuntimeError as error:
@@ -81,24 +81,24 @@ class Recorder:
         return graph
 
     def _pool(self) -> Any:
-        """Return the pool of the living graphs, or a new one where there is none: a pool dies with its last graph."""
+        """Return the pool of the living graphs, or a new one without any: a pool dies with its last graph."""
         if not self._alive:
             self._shared_pool = torch.cuda.graph_pool_handle()
         return self._shared_pool
 
     def _record(self, work: Callable[[], None]) -> RecordedGraph:
-        """Record with `capture_begin`, since the context `torch.cuda.graph` has the host wait for the whole device."""
+        """Record with `capture_begin`: in the context `torch.cuda.graph` the host waits for the whole device."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(self._device), _recording:
             stream, others = _recording_stream(self._device), torch.cuda.current_stream()
             stream.wait_stream(others)
             try:
                 with torch.cuda.stream(stream):
-                    work()  # kernels prepare things in their first call that no graph may hold
+                    work()  # the first call of a kernel includes preparations that no graph may contain
                     graph.capture_begin(pool=self._pool(), capture_error_mode="thread_local")
                     try:
                         work()
-                    finally:  # a stream that goes on recording would fail all later work
+                    finally:  # if the stream kept recording, all later work would fail
                         graph.capture_end()
             finally:
                 others.wait_stream(stream)
@@ -107,7 +107,7 @@ class Recorder:
 
 
 class Recorded(Protocol):
-    """Work on fixed addresses."""
+    """Work at fixed addresses."""
 
     graph: RecordedGraph | None
 
@@ -121,7 +121,7 @@ class Graphs(Generic[Work]):
     def __init__(self, recorder: Recorder | None) -> None:
         self._recorder = recorder
         self._recorded = OrderedDict[Hashable, Work]()
-        self._met = OrderedDict[Hashable, None]()
+        self._met_once = OrderedDict[Hashable, None]()
 
     def _replay(
         self,
@@ -130,17 +130,17 @@ class Graphs(Generic[Work]):
         make: Callable[[], tuple[Work, Callable[[], None]]],
         fill: Callable[[Work], None],
     ) -> Work | None:
-        """Fill in the inputs of some work and replay it; None where it is to be done as usual.
+        """Fill in the inputs of some work and replay it; None if it must be done as usual.
 
-        It is made and recorded when its key is met for the second time. `what`: equal for work that fails alike.
+        It is made and recorded when its key occurs for the second time. `what`: equal for work that fails alike.
         """
         recorder = self._recorder
         if recorder is None or not recorder.works(what):
             return None
-        if key not in self._recorded and key not in self._met:
-            self._met[key] = None
-            if len(self._met) > _REMEMBERED:
-                self._met.popitem(last=False)
+        if key not in self._recorded and key not in self._met_once:
+            self._met_once[key] = None
+            if len(self._met_once) > _REMEMBERED:
+                self._met_once.popitem(last=False)
             return None
         with recorder.lock:
             work = self._recorded.get(key)

@@ -21,21 +21,21 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..errors import ModelError
 from ..gpu.choice import OVERLAP, chosen
 
-# Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
-# mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
+# Takes queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or
+# None; returns the attention output (1, kv_heads, N, D) in that dtype or a wider one.
 MaskedKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
-# Mixed values, and the logarithms (1, kv_heads, N): natural, float32 or wider.
+# The attention output, and the log-sum-exp (1, kv_heads, N): natural, float32 or wider.
 Mixed = tuple[torch.Tensor, torch.Tensor]
 TailKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
-# Without a bias; the last argument is the number of keys, (1,) int32 on the device.
+# Takes the number of keys, (1,) int32 on the device, in place of a bias.
 PrefixKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
-# Queries (T, repeats * kv_heads, D), every slot of a layer's keys and values, and on the device the slot of the first
-# row (1,) and what the rows see of each other (T, T); (T, repeats * kv_heads * D) mixed values come back.
+# Takes queries (T, repeats * kv_heads, D), every slot of a layer's keys and values, and on the device the slot of the
+# first row (1,) and the closure of the rows (T, T); returns the attention output (T, repeats * kv_heads * D).
 TreeKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 VARIABLE = "SPECSCOPE_ATTENTION"  # names the prefix's kernel, one of `PREFIXES`, or "masked" for none
 HUB_KERNEL, HUB_VERSION = "kernels-community/flash-attn2", 3  # the first that one build serves all torch from 2.9 on
-TREE_ROWS = 128  # of a step that goes through our own kernel: the work of longer ones is arithmetic
+TREE_ROWS = 128  # most rows of a step for our kernel: longer steps are compute-bound
 _HALF = (torch.bfloat16, torch.float16)
 
 
@@ -45,7 +45,7 @@ class Prefix:
 
     name: str
     attend: PrefixKernel
-    whole: bool = False  # it takes every slot of the cache, and reads the number of keys on the device
+    whole: bool = False  # whether it takes every slot of the cache, and reads the number of keys on the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +53,25 @@ class Kernels:
     """The kernels of one model."""
 
     name: str  # in words, shown to the user
-    masked: MaskedKernel  # for all that a step sees
-    tail: TailKernel  # for the end of it
-    prefix: Prefix | None  # for what is in front of that end; None: all goes through `masked`
-    alignment: int  # numbers: rows of a bias begin at multiples of it
-    tree: TreeKernel | None = None  # for all that a step of up to `TREE_ROWS` rows sees, where no window hides anything
+    masked: MaskedKernel  # for all keys of a step
+    tail: TailKernel  # for the last keys
+    prefix: Prefix | None  # for the keys before these; None: all keys go through `masked`
+    alignment: int  # rows of a bias begin at multiples of this many numbers
+    tree: TreeKernel | None = None  # for all keys of a step of up to `TREE_ROWS` rows, if no window hides any
 
     def aligned(self, width: int) -> int:
-        """Return the numbers that a row of a bias takes, with those that fill it up."""
+        """Return the length of a row of a bias, with its padding."""
         return -(-width // self.alignment) * self.alignment
 
     def attend(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, visible: torch.Tensor | None
     ) -> torch.Tensor:
-        """Call `masked` with what is visible as (..., N, P) of one matrix; None: everything."""
+        """Call `masked` with one matrix of visible keys, (..., N, P); None: all are visible."""
         bias = None
         if visible is not None:
             hidden = ~visible.view(visible.shape[-2:])
-            whole = query.new_zeros(len(hidden), self.aligned(hidden.shape[1]))
-            bias = whole[:, : hidden.shape[1]].masked_fill_(hidden, -torch.inf)
+            padded = query.new_zeros(len(hidden), self.aligned(hidden.shape[1]))
+            bias = padded[:, : hidden.shape[1]].masked_fill_(hidden, -torch.inf)
         return self.masked(query, key, value, bias)
 
 
@@ -82,7 +82,7 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
         raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {named[:40]!r}")
     masked, tail, name = _bases(device, dtype, head_dim)
     alignment, first = 1 if tail is plain else 16, ""
-    # Who names a kernel wants that one.
+    # A named kernel takes precedence.
     if (tree := None if named else _tree(device, dtype, head_dim)) is not None:
         first = f"split tree attention in Triton up to {TREE_ROWS} rows, above that "
     # On a CPU one call is as fast.
@@ -96,7 +96,7 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
 
 
 def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> TreeKernel | None:
-    """Return our own kernel, where it is chosen and takes such queries."""
+    """Return our kernel if it is chosen and takes such queries."""
     names = chosen(device, dtype)
     if "attention" not in names or dtype not in (*_HALF, torch.float32) or head_dim > 256:
         return None
@@ -114,7 +114,7 @@ def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Mas
 
 
 def by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Call torch's function, which chooses a kernel itself; gradients pass."""
+    """Call torch's function, which chooses a kernel itself; gradients flow."""
     return scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 
@@ -138,12 +138,12 @@ def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: tor
 
 
 def efficient_runs(dtype: torch.dtype, head_dim: int) -> bool:
-    """Return whether torch's memory-efficient kernel takes such queries."""
+    """Return True if torch's memory-efficient kernel takes such queries."""
     return dtype in (*_HALF, torch.float32) and head_dim * dtype.itemsize % 16 == 0
 
 
 def efficient(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
-    """Call torch's memory-efficient kernel for CUDA: it takes a bias and float32, and does not split over the keys."""
+    """Call torch's memory-efficient kernel for CUDA, which takes a bias and float32, and does not split the keys."""
     _, heads, rows, _ = query.shape
     shared = None if bias is None else bias.expand(1, heads, rows, -1)
     mixed, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(query, key, value, shared, True)
@@ -162,7 +162,7 @@ def _sdpa(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | N
 
 
 def _flash_runs(device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
-    """Return whether flash kernels of any package can run on a device with such sizes."""
+    """Return True if flash kernels of any package run on a device with such sizes."""
     if device.type != "cuda" or dtype not in _HALF or head_dim % 8 or head_dim > 256:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -189,7 +189,7 @@ def _flash_attn_3(device: torch.device, dtype: torch.dtype, head_dim: int) -> Pr
 
 
 def _flash_attn_hub(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
-    """Fetch the same kernel from the hub: compiled code from elsewhere, so only where it is named."""
+    """Fetch the same kernel from the hub: it is compiled code of others, so only if the user names it."""
     package = _imported("kernels") if _flash_runs(device, dtype, head_dim) else None
     if package is None:
         return None
@@ -202,7 +202,7 @@ def _flash_attn_hub(device: torch.device, dtype: torch.dtype, head_dim: int) -> 
 
 
 def _packaged(name: str, package: Any, device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
-    """Return the kernel of both flash-attn packages that splits over the keys, if it computes here what it should."""
+    """Return the kernel of both flash-attn packages that splits the keys, if its results are right here."""
 
     def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
         query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
@@ -215,7 +215,7 @@ def _packaged(name: str, package: Any, device: torch.device, dtype: torch.dtype,
 
 
 def agrees(attend: PrefixKernel, device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
-    """Return whether a kernel compiled elsewhere returns the values and the natural logarithms of the definition."""
+    """Return True if a kernel compiled elsewhere returns the definition's values and natural logarithms."""
     numbers = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(1, 2, rows, head_dim, generator=numbers).to(device, dtype) for rows in (3, 40, 40))
     length = torch.full((1,), 33, dtype=torch.int32, device=device)
@@ -241,11 +241,11 @@ def _imported(module: str) -> Any:
 def _flex(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
     try:
         from torch.nn.attention.flex_attention import AuxRequest, flex_attention
-    except ImportError:  # a torch that has no such request yet
+    except ImportError:  # a torch without this request
         return None
     if dtype == torch.float64 and device.type != "cpu":
         return None
-    # What is compiled for a CPU returns no logarithms.
+    # Compiled for a CPU it returns no logarithms.
     run: Any = flex_attention if device.type == "cpu" else torch.compile(flex_attention)
 
     def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:

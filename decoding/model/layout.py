@@ -16,7 +16,7 @@ from ..errors import ModelError
 from .config import Shape
 from .precision import Precision
 
-_ROOM = 0.8  # of a device's free memory may be weights: the rest is for keys, values and what a step computes
+_ROOM = 0.8  # share of a device's free memory for weights: the rest is for keys, values and activations
 _LAYER = re.compile(r"model\.layers\.(\d+)\.")
 
 
@@ -49,14 +49,14 @@ def find_device(device: str | torch.device) -> torch.device:
 
 
 def find_devices(named: str | torch.device) -> tuple[torch.device, ...]:
-    """Return the devices of a list with commas between them."""
+    """Return the devices of a comma-separated list."""
     return tuple(find_device(name) for name in named.split(",")) if isinstance(named, str) else (find_device(named),)
 
 
 def lay_out(shape: Shape, precision: Precision, devices: Sequence[torch.device]) -> Layout:
-    """Share the layers out, in proportion to the devices' free memory or, where one of them is a CPU, evenly.
+    """Distribute the layers in proportion to the devices' free memory, or evenly if one of them is a CPU.
 
-    "cuda" without a number means the first device where the model fits into it, and all of them where it does not.
+    "cuda" without a number means the first device if the model fits into it, else all of them.
     """
     sizes = Sizes.of(shape, precision)
     if tuple(devices) == (torch.device("cuda"),) and torch.cuda.device_count() > 1:
@@ -95,22 +95,22 @@ class Sizes:
 
     @property
     def total(self) -> int:
-        """The bytes of all parts."""
+        """Count the bytes of all parts."""
         return self.embedding + self.layers * self.layer + self.norm + self.head
 
     def held(self, tied: bool) -> int:
-        """Return the least that all parts take: a head that is the embedding may be stored once."""
+        """Count the fewest bytes of all parts: a head that is the embedding may be stored once."""
         return self.total - (self.head if tied else 0)
 
 
 def share_out(sizes: Sizes, rooms: Sequence[float]) -> tuple[range, ...]:
-    """Give each device some layers, one at least, so that bytes are in proportion to their rooms."""
+    """Give each device at least one layer, so that bytes are in proportion to `rooms`."""
     parts, start, reached = list[range](), 0, 0.0
     for number, room in enumerate(rooms, 1):
         reached += room
         goal = sizes.total * reached / sum(rooms) - sizes.embedding
-        left = len(rooms) - number  # devices that still need a layer
-        stop = min(max(round(goal / sizes.layer), start + 1), sizes.layers - left) if left else sizes.layers
+        after = len(rooms) - number  # devices that still need a layer
+        stop = min(max(round(goal / sizes.layer), start + 1), sizes.layers - after) if after else sizes.layers
         parts.append(range(start, stop))
         start = stop
     return tuple(parts)

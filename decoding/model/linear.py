@@ -1,4 +1,4 @@
-"""Matrix products of a step: the same numbers as `F.linear`, faster where the processor likes packed weights."""
+"""Matrix products of a step: the same numbers as `F.linear`, faster if the processor prefers packed weights."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """Make a product with `weight`. If the CPU prefers a packed layout, only a packed copy is stored.
+    """Make a linear layer of `weight`. If the CPU prefers a packed layout, only a packed copy is stored.
 
-    `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few. Compiled
-    code comes first, because a row's numbers are the same there however many rows are multiplied.
+    `F.linear` packs the weight again in every call, which costs more than the product of few rows. Compiled code comes
+    first, because there a row's numbers do not depend on how many rows are multiplied.
     """
     if fits(weight):
         return NativeProduct(weight, bias)
@@ -37,7 +37,7 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
 
 
 def packs(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether products keep a copy of their weight."""
+    """Return True if linear layers keep a packed copy of their weight."""
     return has_native(device, dtype) or (device.type == "cpu" and _packs(dtype))
 
 
@@ -55,7 +55,7 @@ def _packed(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
 
 @cache
 def _packs(dtype: torch.dtype) -> bool:
-    """Try whether this build and processor pack weights of `dtype`."""
+    """Return True if this build and processor pack weights of `dtype`."""
     if dtype not in (torch.float32, torch.bfloat16):
         return False
     try:

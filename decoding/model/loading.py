@@ -40,10 +40,10 @@ def load_model(
     *,
     download: bool = True,
 ) -> AnyModel:
-    """Load a model by its name, from a folder, a GGUF file or the hub: into a decoder of ours where there is one.
+    """Load a model by its name, from a folder, a GGUF file or the hub, into our decoder if it runs the family.
 
-    `device` may be several with commas between them, over which the layers are split. `progress` is called with what is
-    going on and the share of it that is done.
+    `device` may be a comma-separated list, over which the layers are split. `progress` is called with the current
+    activity and the share of it that is done.
     """
     report = progress or (lambda what, share: None)
     devices = find_devices(device)
@@ -100,7 +100,7 @@ def from_transformers(
     def get(name: str) -> torch.Tensor:
         digest.add(name, state[name])
         weight: torch.Tensor = state[name].detach()
-        return weight.to(layout.device_of(name), precision.dtype, copy=True)  # the model's own weights may change later
+        return weight.to(layout.device_of(name), precision.dtype, copy=True)  # the model's weights may change later
 
     with torch.inference_mode():
         weights = assemble(shape, get, shape.tied, lambda share: None, int8=precision.int8)
@@ -124,13 +124,13 @@ def _decoder(config: Any, shape: Shape, weights: DecoderWeights, card: ModelCard
 
 
 def check_tensors(shape: Shape, tied: bool, sizes: dict[str, tuple[int, ...]]) -> None:
-    """Raise ModelError unless every weight that the configuration asks for is there in its size."""
-    for name, wanted in shape.tensors(tied):
+    """Raise ModelError unless every weight of the configuration exists in its size."""
+    for name, size in shape.tensors(tied):
         if name not in sizes:
             raise ModelError(f"the weight {name} is missing: the weight files do not belong to this config.json")
-        if sizes[name] != wanted:
+        if sizes[name] != size:
             raise ModelError(
-                f"the weight {name} has shape {list(sizes[name])}, but config.json asks for {list(wanted)}: "
+                f"the weight {name} has shape {list(sizes[name])}, but config.json asks for {list(size)}: "
                 "the weight files do not belong to it"
             )
 
@@ -148,8 +148,8 @@ def _card(name: str, shape: Shape, tied: bool, digest: str, layout: Layout, prec
         shape.vocabulary,
         shape.reach,
         weight_bytes=sizes.total - (sizes.head if tied and not copied else 0),
-        # The head is read whole, of the embedding a few rows. Layers that see different parts of the text read
-        # different numbers of keys, which one number for each token cannot express.
+        # A pass reads all of the head, and a few rows of the embedding. Layers that see different parts of the text
+        # read different numbers of keys, which one number per token cannot express.
         pass_bytes=sizes.total - sizes.embedding if len(set(shape.windows)) == 1 else None,
         token_bytes=cached * dtype.itemsize,
     )
@@ -158,8 +158,8 @@ def _card(name: str, shape: Shape, tied: bool, digest: str, layout: Layout, prec
 class Digest:
     """A model's hash: sha256 over its configuration and every weight's name, shape, dtype and two ends.
 
-    Enough to tell models apart without reading each byte twice. Weights that were dequantised have the hash of their
-    file, to whichever dtype.
+    Enough to tell models apart without hashing every byte. Dequantised weights have the hash of their file, whatever
+    their dtype.
     """
 
     def __init__(self, config: dict[str, JSON]) -> None:
@@ -179,5 +179,5 @@ class Digest:
 
     @property
     def hex(self) -> str:
-        """The hash of all that was added."""
+        """Return the hash of everything added."""
         return self._sha.hexdigest()

@@ -1,4 +1,4 @@
-"""Checks that a model fits into the devices' memory before it is read, and gives free memory back."""
+"""Checks that a model fits into the devices' memory before it is read, and frees unused memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _GROUP = Path("/sys/fs/cgroup")  # where Linux says how much memory a container 
 
 
 def release_memory() -> None:
-    """Free what only cycles of objects hold, then torch's own cache on the devices; without CUDA nothing is done."""
+    """Collect garbage, then free torch's cache on the devices; do nothing without CUDA."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def check_memory(name: str, size: int, devices: Sequence[torch.device], precision: str) -> None:
-    """Raise ModelError if weights of `size` bytes do not fit into what is free on the devices together."""
+    """Raise ModelError if weights of `size` bytes do not fit into the devices' free memory together."""
     free = [free_memory(device) for device in dict.fromkeys(devices)]
     room = sum(part for part in free if part is not None)
     if None in free or size <= room:
@@ -35,14 +35,14 @@ def check_memory(name: str, size: int, devices: Sequence[torch.device], precisio
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Return the bytes that can still be allocated on a device; None where the system does not say."""
+    """Return the bytes that can still be allocated on a device; None if the system does not report them."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     return min((part for part in (_available(), _left_in_group()) if part is not None), default=None)
 
 
 def _available() -> int | None:
-    """Read what Linux can allocate without swapping."""
+    """Read how many bytes Linux can allocate without swapping."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -51,7 +51,7 @@ def _available() -> int | None:
 
 
 def _left_in_group() -> int | None:
-    """Read what this process's container has left; memory that only caches files counts as free."""
+    """Read how many bytes this process's container has left, counting memory that only caches files."""
     with suppress(OSError, ValueError):
         most, used = (int((_GROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
         stat = dict(line.split() for line in (_GROUP / "memory.stat").read_text().splitlines())

@@ -57,7 +57,7 @@ class NativeInputs:
     ) -> None:
         """`ahead`: rows of a chain between the stored tokens and this tree.
 
-        Fewer tokens than parents are those of the tree's last rows: the others have been read before.
+        If there are fewer tokens than parents, they are the tree's last rows: the others have been read before.
         """
         first = cache.length + ahead
         assert first + len(parents) <= len(tables.cos)
@@ -67,7 +67,7 @@ class NativeInputs:
     def of_texts(
         cls, tokens: Tokens, positions: np.ndarray, slots: np.ndarray, cache: Cache, tables: RopeTables, shape: Shape
     ) -> Self:
-        """Prepare rows of several texts: each row's position in its text, and a line with that text's slots."""
+        """Prepare rows of several texts, with each row's position in its text and that text's slots."""
         made = cls.__new__(cls)
         assert positions.max() < len(tables.cos)
         made._fill(tokens, _Paths.of(positions, slots), 0, cache, tables, shape)
@@ -75,7 +75,7 @@ class NativeInputs:
 
     def _fill(self, tokens: Tokens, paths: _Paths, first: int, cache: Cache, tables: RopeTables, shape: Shape) -> None:
         self.ids, self.cache = tokens, cache
-        self._keep = paths, tables  # for as long as the structure names their addresses
+        self._keep = paths, tables  # as long as the structure holds their addresses
         self.struct = StepStruct(
             rows=len(tokens),
             hidden=shape.hidden,
@@ -96,7 +96,7 @@ class NativeInputs:
 
 
 class _Paths(NamedTuple):
-    """Every row's depth, a line for each row with the rows from the root to it, and the addresses of both."""
+    """Every row's depth, its path of rows from the root, and the addresses of both arrays."""
 
     depths: np.ndarray
     rows: np.ndarray
@@ -106,7 +106,7 @@ class _Paths(NamedTuple):
 
     @classmethod
     def of(cls, depths: np.ndarray, rows: np.ndarray) -> Self:
-        """Look the addresses up, which takes longer than all else, once for arrays that are remembered."""
+        """Look the addresses up, once for cached arrays: that takes longer than all else."""
         return cls(depths, rows, rows.shape[1], depths.ctypes.data, rows.ctypes.data)
 
 
@@ -128,7 +128,7 @@ class NativeLayers:
     def __init__(
         self, shape: Shape, layers: Sequence[LayerWeights], norm: torch.Tensor, *, normed: bool = False
     ) -> None:
-        """`norm` (H,) is the final one; with `normed`, what enters a layer has been normed already."""
+        """`norm` (H,) is the final norm; with `normed`, the input of a layer has been normed already."""
         self._layers, self._last, self._shape = layers, norm.contiguous(), shape
         self._forward, self._norm = function("forward", norm.dtype), function("norm", norm.dtype)
         self._structs = (LayerStruct * shape.layers)(*map(_struct, layers, shape.windows, range(shape.layers)))
@@ -139,9 +139,9 @@ class NativeLayers:
     def forward(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, beside: torch.Tensor | None = None
     ) -> torch.Tensor:  # (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`, overwriting `x`. Keys and values go into the step's cache.
+        """Run the layers from `start` to `stop`, overwriting `x`; write keys and values to the step's cache.
 
-        Attention reads `beside`, (T, H), in front of its normed input, where its weights are made for both.
+        Attention reads `beside`, (T, H), before its normed input, if its weights are made for both.
         """
         if start == stop:
             return x
@@ -155,9 +155,9 @@ class NativeLayers:
     def tapped(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H) -> (T, taps * H), (T, H)
-        """Run the layers too; return what enters some of them, and what leaves the last."""
+        """Run the layers; return the states entering `taps`, and the output of the last layer."""
         if start == stop:
-            return x, x  # nothing is tapped but what leaves the last layer
+            return x, x  # only the output of the last layer is tapped
         states = x.new_empty(len(x), len(taps) * x.shape[1])
         layers = (ctypes.c_int32 * len(taps))(*taps)
         step.struct.tapped, step.struct.tap_count = states.data_ptr(), len(taps)
@@ -171,7 +171,7 @@ class NativeLayers:
     ) -> torch.Tensor:  # (T, H) twice -> (T, H)
         """Run the only layer on `x`, overwriting it, with `other` beside it, and the final norm.
 
-        The first of `norms`, if any, is that of `x` before all else, the second that of `other`.
+        The first of `norms`, if any, is applied to `x` before all else, the second to `other`.
         """
         struct, (entry, beside) = step.struct, norms
         struct.entry_norm, struct.beside_norm = None if entry is None else entry.data_ptr(), beside.data_ptr()
@@ -194,7 +194,7 @@ class NativeLayers:
 
 
 def suits(shape: Shape, layers: Sequence[LayerWeights]) -> bool:
-    """Return whether the compiled code can run layers: weights laid out for it, and sizes of whole vectors."""
+    """Return True if the compiled code can run layers: weights in its layout, and sizes of whole vectors."""
     sizes = (shape.hidden, shape.head_dim, shape.intermediate, shape.head_dim // 2 * 2)
     products = (product for layer in layers for product in layer.products)
     return all(size % _LANES == 0 for size in sizes) and all(isinstance(each, NativeProduct) for each in products)

@@ -1,4 +1,4 @@
-"""What a layer does between its products: torch's operations, or kernels of our own that do several of them at once."""
+"""A layer's operations between its products: torch's, or kernels of our own that combine several of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .attention import Merge, merge
 from .config import Shape
 from .rotation import Normalise, StepRotation, fused, unfused
 
-# Rows (T, H), what is to be added to them or None, and a weight (H,); the sum comes back, and the sum normed.
+# Takes rows (T, H), a summand or None, and a weight (H,); returns the sum, and the normed sum.
 AddNorm = Callable[[torch.Tensor, torch.Tensor | None, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
 
@@ -51,7 +51,7 @@ def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: f
 
 
 def total(x: torch.Tensor, delta: torch.Tensor | None) -> torch.Tensor:
-    """Add what is to be added, where there is something."""
+    """Add `delta` to `x`, if there is one."""
     return x if delta is None else x + delta
 
 
@@ -62,11 +62,11 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
 
 
 def make_norm(eps: float, device: torch.device, dtype: torch.dtype) -> Normalise:
-    """Make a division by the root mean square, for rows of that dtype on that device.
+    """Make the division by the root mean square, for rows of that dtype on that device.
 
-    It is in float32, and rounded before the weight is applied, as in transformers.
+    It computes in float32, and rounds before the weight is applied, as in transformers.
     """
-    if device.type != "cpu":  # one fused kernel there; on a CPU it is put together from seven operations
+    if device.type != "cpu":  # one fused kernel there, but seven operations on a CPU
         return lambda x: rms_norm(x, x.shape[1:], eps=eps)
     inner = torch.float64 if dtype == torch.float64 else torch.float32
     start = torch.full((1,), eps, dtype=inner)

@@ -1,4 +1,4 @@
-"""The numbers in which a model is held and computed, and their names."""
+"""The formats in which a model's numbers are stored and computed, and their names."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _INT8 = "int8"
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The numbers of a model."""
+    """The formats of a model's numbers."""
 
     dtype: torch.dtype  # of what is computed, and of weights that are not quantised
     int8: bool = False  # whether matrices are held as whole numbers of eight bits
 
     @property
     def name(self) -> str:
-        """Name them for the user, as `find_precision` reads it."""
+        """Return the name for users, which `find_precision` reads."""
         return f"{_INT8}+{spelt(self.dtype)}" if self.int8 else spelt(self.dtype)
 
     def bytes(self, rows: int, columns: int) -> int:
-        """Count the bytes of a matrix that rows are multiplied by."""
+        """Count the bytes of a weight matrix."""
         return rows * (columns + self.dtype.itemsize) if self.int8 else rows * columns * self.dtype.itemsize
 
 
@@ -35,7 +35,7 @@ def spelt(dtype: torch.dtype) -> str:
 
 
 def find_precision(named: str | torch.dtype | None, device: torch.device) -> Precision:
-    """Return the precision of that name: a dtype, "int8", or "int8+" and the dtype that is computed in."""
+    """Return the precision of that name: a dtype, "int8", or "int8+" and the dtype to compute in."""
     if isinstance(named, str):
         first, _, rest = named.partition("+")
         if first == _INT8:
@@ -44,7 +44,7 @@ def find_precision(named: str | torch.dtype | None, device: torch.device) -> Pre
 
 
 def find_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    """Return the dtype of that name; by default bfloat16 where the device computes with it, else float32."""
+    """Return the dtype of that name; by default bfloat16 if the device computes with it, else float32."""
     if dtype is None:
         return torch.bfloat16 if device.type == "cuda" or _processor_has_bfloat16() else torch.float32
     named = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
@@ -57,6 +57,6 @@ def find_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.d
 
 
 def _processor_has_bfloat16() -> bool:
-    """Return whether the processor multiplies bfloat16 itself; torch has these questions under private names only."""
+    """Return True if the processor multiplies bfloat16 itself, by private functions of torch: there are no others."""
     names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(getattr(torch.cpu, name, lambda: False)() for name in names)

@@ -1,10 +1,10 @@
 """Products with weights of eight bits: half the memory of bfloat16, and another model than the one that was rounded.
 
-Every output has a scale of its own, so that the largest weight of its row is 127. Torch's kernel for such weights
-reads them once for every row that is multiplied. For more rows they are widened first, which moves five times their
-bytes: read, written and read again, two bytes each but at first. So up to `FEW` rows go through the kernel (an output
-layer of 49152 x 576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99 against 30). On CUDA our
-own kernel widens the weights as it reads them, which on an H200 is 2 to 11 times as fast as widening them first.
+Every output has a scale, so that the largest weight of its row is 127. Torch's kernel for such weights reads them once
+for every row that is multiplied. For more rows they are widened first, which moves five times their bytes: read once at
+one byte each, then written and read again at two. So up to `FEW` rows go through the kernel (an output layer of 49152 x
+576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99 against 30). On CUDA our kernel widens the
+weights as it reads them, which on an H200 is 2 to 11 times as fast as widening them first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGEST = 127  # symmetric: -128 is not used
 
 
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """Make a product with `weight`, which is rounded to eight bits."""
+    """Make a linear layer of `weight`, rounded to eight bits."""
     codes, scales = rounded(weight)
     kernels = chosen(weight.device, weight.dtype)
     if "int8" in kernels:
@@ -47,6 +47,6 @@ def rounded(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (outp
     wide = weight.to(torch.promote_types(weight.dtype, torch.float32))
     scales = (wide.abs().amax(1) / _LARGEST).to(weight.dtype)
     scales = torch.where(scales > 0, scales, 1)  # a row of zeros
-    # By the scale that has been rounded itself, so that its rounding costs nothing.
+    # Divide by the rounded scale, so that its rounding adds no error.
     codes = (wide / scales[:, None]).round_().clamp_(-_LARGEST, _LARGEST).to(torch.int8)
     return codes, scales

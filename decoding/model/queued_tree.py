@@ -13,16 +13,16 @@ from .upload import upload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedTree:
-    """A tree whose number of nodes and a bound on their depth the host knows, and all else only the device."""
+    """A tree on the device: the host only knows the number of nodes and a bound on their depth."""
 
     parents: torch.Tensor  # (T,), -1 at the root
     depths: torch.Tensor  # (T,)
     seen: torch.Tensor  # (T, T) a node's ancestors and itself: the closure
-    deepest: int  # no node is deeper
+    deepest: int  # a bound on the nodes' depth
 
     @classmethod
     def of(cls, parents: torch.Tensor, deepest: int) -> Self:
-        """Make the tree of these parents, no node of which is deeper than `deepest`."""
+        """Make the tree of these parents, whose nodes are at most `deepest` deep."""
         above = at = parents.clamp(min=0)  # the root is its own parent
         seen = torch.eye(len(parents), dtype=torch.bool, device=parents.device)
         for _ in range(deepest):
@@ -32,7 +32,7 @@ class QueuedTree:
 
     @classmethod
     def nothing(cls, device: torch.device) -> Self:
-        """Make a tree without nodes yet."""
+        """Make a tree without nodes."""
         none = torch.empty(0, dtype=torch.long, device=device)
         return cls(none, none, torch.empty(0, 0, dtype=torch.bool, device=device), -1)
 
@@ -44,7 +44,7 @@ class QueuedTree:
         return cls(nodes - 1, nodes, seen, length - 1)
 
     def grown(self, parents: torch.Tensor) -> QueuedTree:  # (n,)
-        """Add a level of further nodes; a parent is an earlier node, or -1 for what is before all."""
+        """Add a level of nodes; a parent is an earlier node, or -1 for the text before the tree."""
         count, fresh = len(self), len(parents)
         above = torch.cat((self.seen.new_zeros(1, count), self.seen)).index_select(0, parents + 1)
         itself = torch.eye(fresh, dtype=torch.bool, device=parents.device)
@@ -56,12 +56,12 @@ class QueuedTree:
         return len(self.parents)
 
     def on(self, device: torch.device) -> QueuedTree:
-        """Copy it to another device, for which the host does not wait."""
+        """Copy the tree to another device; the host does not wait."""
         parents, below, seen = (x.to(device, non_blocking=True) for x in (self.parents, self.depths, self.seen))
         return QueuedTree(parents, below, seen, self.deepest)
 
     def after_chain(self, length: int) -> QueuedTree:
-        """Put a chain of `length` nodes in front of the root."""
+        """Put a chain of `length` nodes before the root."""
         chain = torch.arange(length, device=self.parents.device)
         parents = torch.cat((chain - 1, torch.where(self.parents < 0, length - 1, self.parents + length)))
         seen = self.seen.new_zeros(len(parents), len(parents))
@@ -87,17 +87,17 @@ def depths_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T,)
 
 
 def closure_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T, T)
-    """Return what every node sees: its ancestors and itself."""
+    """Return which nodes every node sees: its ancestors and itself."""
     if isinstance(parents, QueuedTree):
         return parents.seen.to(device, non_blocking=True)
     return upload(torch.tensor(closure(parents)), device)
 
 
 def put_after_chain(length: int, parents: Parents) -> Parents:
-    """Put a chain of `length` nodes in front of a tree's root."""
+    """Put a chain of `length` nodes before a tree's root."""
     return parents.after_chain(length) if isinstance(parents, QueuedTree) else after_chain(length, parents)
 
 
 def on_host(parents: Parents) -> tuple[int, ...]:
-    """Return the parents on the host, which on a CPU waits for nothing."""
+    """Return the parents on the host, which on a CPU need not wait for them."""
     return tuple(parents.parents.tolist()) if isinstance(parents, QueuedTree) else parents

@@ -1,4 +1,4 @@
-"""Large copies that wake none of torch's threads: once awake they spin for milliseconds on cores that layers need."""
+"""Large copies without torch's threads: once awake they spin for milliseconds on cores that the layers need."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(table: torch.Tensor, index: Tokens) -> torch.Tensor:  # (n, H), m numbe
 
 
 def _gather(table: torch.Tensor, index: Sequence[int]) -> torch.Tensor:
-    """Copy rows in compiled code, without making a tensor of their numbers."""
+    """Copy rows in compiled code, without making a tensor of the row numbers."""
     numbers, (count, size) = array("q", index), table.shape
     rows = table.new_empty(len(numbers), size)
     address, _ = numbers.buffer_info()

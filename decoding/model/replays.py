@@ -1,7 +1,7 @@
-"""Work between a model's passes that a device replays as one graph, where the host would launch each operation.
+"""Work between a model's passes that a device replays as one graph, so that the host need not launch each operation.
 
-It is a function of numbers of the host, which are written in one copy, and of tensors of the device. The graph copies
-its outputs to memory of their own, where they last until the same work is done again.
+It is a function of numbers on the host, which are written in one copy, and of tensors on the device. The graph copies
+its outputs to separate memory, where they last until the same work is done again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import torch
 from .graphs import Graphs, Outputs, RecordedGraph
 from .upload import write_from_host
 
-ReplayableWork = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must do the same if it is done twice
+ReplayableWork = Callable[..., Outputs]  # takes numbers (n,) in float64, and tensors; must be idempotent
 
 
 class Outbox:
-    """Memory for the outputs of recorded work, of which one piece is done at a time.
+    """Memory for the outputs of recorded work, one piece of which runs at a time.
 
-    It outlives the work, so that what is recorded of those who read it is of use in a later run.
+    It outlives the work, so that recordings of its readers stay valid in later runs.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Outbox:
 
 @dataclass(slots=True)
 class Replayed:
-    """Work on fixed addresses."""
+    """Work at fixed addresses."""
 
     numbers: torch.Tensor
     tensors: Sequence[torch.Tensor]
@@ -47,7 +47,7 @@ class Replayed:
 
     @property
     def fixed(self) -> Hashable:
-        """Equal where outputs are at the same addresses."""
+        """Return a key that is equal for outputs at the same addresses."""
         return self.outbox, tuple((each.shape, each.dtype) for each in self.outputs)
 
     def run(self, work: ReplayableWork) -> None:
@@ -59,7 +59,7 @@ class Replayed:
 
 
 class Replays(Graphs[Replayed]):
-    """The recorded work of one session beside its model's passes."""
+    """The recorded work of one session besides its model's passes."""
 
     def run(
         self,
@@ -70,21 +70,21 @@ class Replays(Graphs[Replayed]):
         work: ReplayableWork,
         outbox: Outbox | None = None,
     ) -> Replayed | None:
-        """Do work that is recorded when its key is met for the second time; None where it is to be done as usual.
+        """Do work that is recorded when its key occurs for the second time; None if it must be done as usual.
 
-        `tensors`: each with the rows that the recorded work takes, not all of which it need fill. `outbox`: memory for
-        the outputs.
+        `tensors`: each with the rows that the recorded work takes, which it may fill in part. `outbox`: memory for the
+        outputs.
         """
 
         def make() -> tuple[Replayed, Callable[[], None]]:
-            places = torch.zeros(len(numbers), dtype=torch.float64, device=device)
-            twins = [each.new_zeros(rows, *each.shape[1:]) for each, rows in tensors]
-            replayed = Replayed(places, twins, outbox or Outbox())
+            on_device = torch.zeros(len(numbers), dtype=torch.float64, device=device)
+            copies = [each.new_zeros(rows, *each.shape[1:]) for each, rows in tensors]
+            replayed = Replayed(on_device, copies, outbox or Outbox())
             return replayed, partial(replayed.run, work)
 
         def fill(replayed: Replayed) -> None:
             write_from_host(torch.tensor(numbers, dtype=torch.float64), replayed.numbers)
-            for (each, _), twin in zip(tensors, replayed.tensors, strict=True):
-                twin[: len(each)].copy_(each)
+            for (each, _), copy in zip(tensors, replayed.tensors, strict=True):
+                copy[: len(each)].copy_(each)
 
         return self._replay(key, key, make, fill)

@@ -6,8 +6,8 @@ alone. So one rule holds for every method: the token at position p is rotated as
 one pass and every later token alone, that is, for a text of max(p + 1, prompt length) tokens. Then a row depends on
 its position and on the prompt only, and even these kinds are tables: one per kind of prompt.
 
-With longrope, transformers' `generate` does one thing more. When a text outgrows the length that the short factors
-are for, it reads all of it anew with the long ones. `seam` is that length; the loop and the oracle do the same.
+With longrope, transformers' `generate` does one thing more. When a text outgrows the length of the short factors, it
+reads all of it again with the long ones. `seam` is that length; the loop and `rescore` do the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RopeTables(NamedTuple):
     cos: torch.Tensor  # (N, 1, head_dim)
     sin: torch.Tensor  # (N, 1, head_dim); the first half is negated, as the rotation needs it
 
-    def __eq__(self, other: object) -> bool:  # as part of a key, which keeps them from being freed
+    def __eq__(self, other: object) -> bool:  # for keys, which keep the tables alive
         return isinstance(other, RopeTables) and self.cos is other.cos
 
     def __hash__(self) -> int:
@@ -50,9 +50,9 @@ class Rope:
             self._limit = config.rope_parameters["original_max_position_embeddings"]
         self.seam = self._limit if shape.rope == "longrope" else None
         # A text that grows by one token a step needs a new length each time, and the old ones in the next run.
-        # A method of this object would keep it, and its tables, until the collector comes by.
+        # A cached method of this object would keep it and its tables alive until a garbage collection.
         self._frequencies = lru_cache(maxsize=4096)(partial(_frequencies, config, shape))
-        self._frequencies(0)  # settings that cannot work are refused now and not in the first run
+        self._frequencies(0)  # refuses invalid settings now rather than in the first run
 
     @property
     def base(self) -> float:
@@ -72,7 +72,7 @@ class Rope:
         return Rope(config, shape, self._device, self._dtype)
 
     def tables(self, prompt_length: int, size: int) -> RopeTables:
-        """Return tables of at least `size` rows for texts that start with a prompt of that length."""
+        """Return tables of at least `size` rows for texts that start with `prompt_length` tokens of prompt."""
         key = self.rotated_as(prompt_length)
         tables = self._made.get(key)
         if tables is None or tables.cos.shape[0] < size:
@@ -89,8 +89,8 @@ class Rope:
 
     def _build(self, prompt_length: int, size: int) -> RopeTables:
         same = size if self._limit is None else min(size, max(prompt_length, self._limit))
-        first, scale = self._frequencies(prompt_length)
-        rows = [first.expand(same, -1)]
+        initial, scale = self._frequencies(prompt_length)
+        rows = [initial.expand(same, -1)]
         if self._shape.rope == "longrope":
             rows.append(self._frequencies(self.rotated_as(size))[0].expand(size - same, -1))
         else:
@@ -100,12 +100,12 @@ class Rope:
         still = (self._shape.head_dim - self._shape.rotary) // 2
         cos = torch.nn.functional.pad(angles.cos() * scale, (0, still), value=1.0)
         sin = torch.nn.functional.pad(angles.sin() * scale, (0, still))
-        both = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
-        return RopeTables(*both.to(self._device, self._dtype).unbind(0))
+        tables = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
+        return RopeTables(*tables.to(self._device, self._dtype).unbind(0))
 
 
 def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, float]:
-    """Return inverse frequencies (rotary / 2,) for a text of that length (0: short), and the scale of cos and sin."""
+    """Return inverse frequencies (rotary / 2,) for a text of `length` (0: short), and the scale of cos and sin."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     kind, rotary = shape.rope, shape.rotary
@@ -125,8 +125,8 @@ def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, 
 def halves(shape: Shape) -> list[int]:
     """Order a head's dimensions so that dimension i always rotates with i + head_dim / 2.
 
-    Where only the leading dimensions are rotated, the partners are closer together than that. Queries and keys may
-    share any order of their dimensions, so the weights are put into this one and no step has to split a head.
+    If only the leading dimensions are rotated, the weights' partners are closer together. Queries and keys may share
+    any order of their dimensions, so the weights are put into this one and no step has to split a head.
     """
     rotary, half = shape.rotary, shape.rotary // 2
     middle = (rotary + shape.head_dim) // 2

@@ -13,22 +13,22 @@ from .rope import RopeTables
 
 Normalise = Callable[[torch.Tensor], torch.Tensor]  # (R, H) -> (R, H), not yet times the weight of the norm
 Where = slice | torch.Tensor  # neighbouring rows, or those whose numbers a tensor (T,) holds on the device
-# Rotates layer `index`: (T, heads + 2 kv_heads, D) and the weight of its norm of queries and keys,
-# (heads + kv_heads, D) or None. Keys and values go into the cache; the queries come back, (T, heads, D), contiguous.
+# Rotates layer `index`: takes (T, heads + 2 kv_heads, D) and the weight of its norm of queries and keys,
+# (heads + kv_heads, D) or None; writes keys and values to the cache, and returns queries (T, heads, D), contiguous.
 StoreRows = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
 # Makes a `Store` for a step, from the rows' positions in the tables and their slots in the cache.
 StepRotation = Callable[[RopeTables, Where, Cache, Where], StoreRows]
 
 
 def unfused(shape: Shape, normal: Normalise) -> StepRotation:
-    """Rotate in torch's operations."""
+    """Rotate with torch's operations."""
     heads, size = shape.heads, shape.head_dim
 
     def rotation(tables: RopeTables, positions: Where, cache: Cache, slots: Where) -> StoreRows:
         cos, sin = (
             table[positions] if isinstance(positions, slice) else table.index_select(0, positions) for table in tables
         )  # (T, 1, D) each
-        # Values go through the rotation with queries and keys, turned by nothing: that saves a copy in every layer.
+        # Values are rotated by zero together with queries and keys, which saves a copy in every layer.
         turned, still = (-1, heads + shape.kv_heads, -1), (0, 0, 0, shape.kv_heads)
         cos = pad(cos.expand(turned), still, value=1.0)  # (T, heads + 2 kv_heads, D)
         sin = pad(sin.expand(turned), still)
@@ -53,7 +53,7 @@ def unfused(shape: Shape, normal: Normalise) -> StepRotation:
 
 
 def fused(kernel: Callable[..., torch.Tensor]) -> StepRotation:
-    """Rotate in a kernel of our own, which reads positions and slots on the device."""
+    """Rotate with our kernel, which reads positions and slots on the device."""
 
     def rotation(tables: RopeTables, positions: Where, cache: Cache, slots: Where) -> StoreRows:
         cos, sin = tables

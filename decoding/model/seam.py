@@ -1,4 +1,4 @@
-"""The length at which a text must be read anew: some models' rotary embeddings depend on how long the text is."""
+"""The length at which a text must be read again: some models' rotary embeddings depend on the text's length."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Seam:
 
     def __init__(self, session: Session, prompt_length: int) -> None:
         self._session = session
-        # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
+        # The text's length up to which its first reading is valid; None if there is no seam ahead.
         self._last = session.seam if session.seam is not None and prompt_length <= session.seam else None
 
     @property
     def lies_ahead(self) -> bool:
-        """Return whether the text, if it goes on, will have to be read anew."""
+        """Return True if the text must be read again once it is long enough."""
         return self._last is not None
 
     def crossed(self, text_length: int) -> bool:
-        """Return whether the text has just outgrown the seam. Then all of it is to be read anew."""
+        """Reset the session and return True if the text has just outgrown the seam: all of it must be read again."""
         if self._last is None or text_length <= self._last:
             return False
         self._session.reset(text_length)
@@ -31,7 +31,7 @@ class Seam:
         return True
 
     def fit(self, draft: Draft, text_length: int) -> Draft:
-        """Let no guess from beyond the seam be accepted."""
+        """Exclude guesses beyond the seam from acceptance."""
         if self._last is None:
             return draft
         deepest = self._last - text_length

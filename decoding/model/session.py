@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .queued_tree import Parents
     from .upload import Tokens
 
-ProgressCallback = Callable[[str, float], None]  # called with what is going on and the share of it that is done
+ProgressCallback = Callable[[str, float], None]  # called with the current activity, and the share of it that is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Reading:
 
     logits: torch.Tensor  # (R, V)
     hidden: torch.Tensor  # (R, H) after the final norm; (R, 0) for a model without hidden states
-    experts: float | None = None  # different ones that the pass read in a layer, on average; None without a mixture
-    judged: Judged | None = None  # what a judge made of the answers, which are then left out
+    experts: float | None = None  # distinct experts that the pass read per layer, on average; None without experts
+    judged: Judged | None = None  # a judge's results, which replace logits and hidden states
 
 
 class TreeSession(Protocol):
@@ -33,7 +33,7 @@ class TreeSession(Protocol):
 
     @property
     def length(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         ...
 
     largest_step: int  # rows that fit into one reading
@@ -42,12 +42,12 @@ class TreeSession(Protocol):
         """Feed a tree whose root follows the stored tokens; answer for rows `skip` and later.
 
         With `only`, which ascends, answer for these rows alone: logits of many tokens take most of a small model's
-        time. Raise ModelError, before anything is written, where the rows do not fit.
+        time. Raise ModelError, before writing, if the rows do not fit.
         """
         ...
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        """Store those rows of the last reading, a path from its root; forget the others."""
         ...
 
     def rewind(self, length: int) -> None:
@@ -56,14 +56,14 @@ class TreeSession(Protocol):
 
 
 class Session(TreeSession, Protocol):
-    """A session that can be given another text."""
+    """A session that can start another text."""
 
     capacity: int  # tokens that can be stored
-    # A text that has outgrown this many tokens is rotated differently, and must be read anew once; None: it never is.
+    # A text longer than this is rotated differently, and must be read again once; None: there is no such length.
     seam: int | None
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored; False, with nothing done, where that cannot be."""
+        """Start a text with the first `length` stored tokens; return False, and do nothing, if that is impossible."""
         ...
 
     def reset(self, prompt_length: int) -> None:
@@ -75,7 +75,7 @@ class Session(TreeSession, Protocol):
 class JudgingSession(Session, Protocol):
     """A session that may run a judge with a pass; if not, it answers as usual."""
 
-    judges: bool  # whether judges are of use; then `resume` takes one as well
+    judges: bool  # whether it runs judges; then `resume` takes one too
 
     def read(
         self,
@@ -85,23 +85,23 @@ class JudgingSession(Session, Protocol):
         only: Sequence[int] | None = None,
         judge: PassJudge | None = None,
     ) -> Reading:
-        """As in `TreeSession`."""
+        """See `TreeSession.read`."""
         ...
 
 
 @runtime_checkable
 class LayerStates(Protocol):
-    """What passes between the layers of a target that has stored a text, for a drafter that reads it."""
+    """Access to the states between a target's layers, for a drafter that reads them."""
 
     @property
     def length(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         ...
 
     def tap(self, *layers: int) -> None:
-        """Record the hidden states entering these layers for every token that is stored; no layers: stop.
+        """Record the hidden states entering these layers for every stored token; without layers, stop recording.
 
-        They ascend, and may end with the number of layers: what leaves the last.
+        They ascend; the number of layers stands for the output of the last.
         """
         ...
 
@@ -112,21 +112,21 @@ class LayerStates(Protocol):
 
 @runtime_checkable
 class FirstLayers(LayerStates, Protocol):
-    """The same, of a target whose first layers can run ahead of the stored text."""
+    """`LayerStates` of a target whose first layers can run ahead of the stored text."""
 
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, H)
-        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers in front of `layer`.
+        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers before `layer`.
 
-        The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
+        The rows in between come from earlier calls. Nothing is stored before `resume` and `commit`.
         """
         ...
 
 
 @runtime_checkable
 class TapSession(Session, LayerStates, Protocol):
-    """A session that records what passes between its layers."""
+    """A session that records the states between its layers."""
 
 
 @runtime_checkable
@@ -134,7 +134,7 @@ class ExitSession(TapSession, FirstLayers, Protocol):
     """A session whose layers can be run in two parts."""
 
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
-        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        """Continue from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         ...
 
 
@@ -142,15 +142,15 @@ class Model(Protocol):
     """Weights on a device, or on several."""
 
     card: ModelCard
-    device: torch.device  # of logits and hidden states: what works on them belongs there
+    device: torch.device  # of logits and hidden states
     devices: tuple[torch.device, ...]  # of the layers, in their order; the last is `device`
     dtype: torch.dtype  # of logits and hidden states
-    precision: str  # how numbers are held, as `load` takes it: "bfloat16", "int8+bfloat16"
-    step_rows: int | None  # what the rows of every pass are filled up to, if to anything: no step may have more
+    precision: str  # the format of numbers, as `load` takes it: "bfloat16", "int8+bfloat16"
+    step_rows: int | None  # the number of rows that every pass is padded to, and the most of a step; None: no padding
 
     window: int | None  # the smallest sliding window among the layers
-    rolling: int | None  # the largest, where every layer has one: its cache rolls
-    lacks: Mapping[str, str]  # what methods may need and its sessions cannot do, with the reason
+    rolling: int | None  # the largest, if every layer has one: then its cache rolls
+    lacks: Mapping[str, str]  # needs of methods that its sessions cannot meet, with the reason
 
     @property
     def attention(self) -> str:
@@ -170,9 +170,9 @@ def catch_up(
     interrupted: Callable[[], bool] = lambda: False,
     progress: ProgressCallback | None = None,
 ) -> Sequence[int]:
-    """Store `tokens` in chunks, and return the last, at most `room`, that are to be read together with a draft.
+    """Store `tokens` in chunks, and return the last, at most `room`, to be read together with a draft.
 
-    An interrupted run stops between two chunks; what was stored stays.
+    An interrupted run stops between two chunks, and keeps the tokens stored so far.
     """
     fed = 0
     while len(tokens) - fed > room and not interrupted():

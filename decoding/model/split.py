@@ -35,14 +35,14 @@ class Section(Decoder):
     """Some layers of a model on one device. The first section embeds ids, the last has the final norm and the head."""
 
     def __init__(
-        self, whole: Shape, weights: DecoderWeights, layers: range, device: torch.device, rope: Rope, card: ModelCard
+        self, full: Shape, weights: DecoderWeights, layers: range, device: torch.device, rope: Rope, card: ModelCard
     ) -> None:
-        shape = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
+        shape = replace(full, layers=len(layers), windows=full.windows[layers.start : layers.stop])
         # The final norm is copied too: a decoder takes its device from there.
         section = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
         super().__init__(shape, section, rope, card)
         self.recorder = None  # a step goes through several devices, so none of them records it
-        self.rolling = whole.rolling  # all caches forget alike, even where only one section's layers have windows
+        self.rolling = full.rolling  # all caches forget alike, even if only one section's layers have windows
 
 
 class SplitDecoder:
@@ -71,7 +71,7 @@ class SplitDecoder:
         return SplitSession(self, capacity, largest_step)
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """Look the tokens' input embeddings up, and bring them to the last device."""
+        """Look the tokens' input embeddings up, and copy them to the last device."""
         first = self.sections[0]
         return first.embed(on_device(ids, first.device)).to(self.device)
 
@@ -81,8 +81,8 @@ class SplitDecoder:
 
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
         """Return the input embeddings, and those of the output layer, both on the last device."""
-        entrance, output = self.sections[-1].embeddings()
-        return entrance.to(self.device), output
+        inputs, output = self.sections[-1].embeddings()
+        return inputs.to(self.device), output
 
 
 AnyDecoder = Decoder | SplitDecoder
@@ -97,11 +97,11 @@ class SplitSession:
         self._sessions = [DecoderSession(section, capacity, largest_step) for section in model.sections]
         self._first = self._sessions[0]
         self.seam = self._first.seam
-        self._tapping = [self._first]  # those whose sections have layers that are tapped
+        self._tapping = [self._first]  # the sessions of sections with tapped layers
 
     @property
     def length(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         return self._first.length
 
     @torch.inference_mode()
@@ -116,13 +116,13 @@ class SplitSession:
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, H)
-        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers in front of `layer`."""
+        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers before `layer`."""
         inputs = self._prepare(tokens, parents or tuple(range(-1, len(tokens) - 1)), ahead)
         return self._enter(tokens, inputs, layer)
 
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
-        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        """Continue from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         model, last = self._model, self._model.sections[-1]
         hidden = last.final(self._run(hidden, self._prepare(tokens, parents), layer, model.shape.layers))
         return Reading(last.head(hidden), hidden)
@@ -130,7 +130,7 @@ class SplitSession:
     def tap(self, *layers: int) -> None:
         """Record the hidden states entering these layers for every stored token; without layers, stop recording."""
         starts = [section.start for section in self._model.layers]
-        taps = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # after all, it is the last section
+        taps = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # the last output is the last section's
         for at, session in enumerate(self._sessions):
             session.tap(*(layer - starts[at] for section, layer in taps if section == at))
         self._tapping = [self._sessions[at] for at in dict.fromkeys(section for section, _ in taps)] or [self._first]
@@ -141,7 +141,7 @@ class SplitSession:
         return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        """Store those rows of the last reading, a path from its root; forget the others."""
         for session in self._sessions:
             session.commit(rows)
 
@@ -151,7 +151,7 @@ class SplitSession:
             session.rewind(length)
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored; all sections can, or none."""
+        """Start a text with the first `length` stored tokens; all sections can, or none."""
         return all(session.keep(length, prompt_length) for session in self._sessions)
 
     def reset(self, prompt_length: int) -> None:
@@ -166,12 +166,12 @@ class SplitSession:
         return self._run(on_device(tokens, self._model.devices[0]), inputs, 0, stop)
 
     def _run(self, x: torch.Tensor, inputs: Sequence[Inputs], start: int, stop: int) -> torch.Tensor:
-        """Run the layers from `start` to `stop`, each on its device, and bring the outcome to the last."""
+        """Run the layers from `start` to `stop`, each on its device, and copy the result to the last device."""
         model = self._model
         for session, device, layers, step in zip(self._sessions, model.devices, model.layers, inputs, strict=True):
             first, end = max(start, layers.start), min(stop, layers.stop)
-            # Ids are embedded even if no layer is run. After the last layer nothing is left to run, but what enters
-            # there may have to be recorded.
+            # Ids are embedded even if no layer runs. After the last layer no layer is left, but its output may have to
+            # be recorded.
             if first < end or x.dim() == 1 or start == stop == layers.stop:
                 x = session.run(x.to(device), step, first - layers.start, end - layers.start)
         return x.to(model.device)

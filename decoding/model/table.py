@@ -1,7 +1,7 @@
 """A language model with no network: the next token depends on the last few tokens through a table.
 
 It is exact and instant, so tests can enumerate its joint distribution, and the first start can show real decoding
-with nothing to download. `TableModel` takes any rule; `counted` learns one from a text.
+without a download. `TableModel` takes any rule; `counted` learns one from a text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LogitsRule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 
-_CACHED = 8192  # rows of logits in the cache; a run that never ends must not fill the memory
+_CACHED = 8192  # most rows of logits in the cache, so that an endless run does not fill the memory
 
 
 class TableModel:
@@ -44,7 +44,7 @@ class TableModel:
         self._cached: dict[tuple[int, ...], torch.Tensor] = {}
 
     def logits(self, text: Sequence[int]) -> torch.Tensor:  # (V,)
-        """Return the logits of what follows `text`."""
+        """Return the logits of the token after `text`."""
         key = tuple(text[-self.order :])
         row = self._cached.get(key)
         if row is None:
@@ -70,7 +70,7 @@ class TableSession(TappedSession):
 
     @property
     def length(self) -> int:
-        """Tokens stored."""
+        """Return the number of stored tokens."""
         return len(self._text)
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
@@ -105,7 +105,7 @@ class TableSession(TappedSession):
         return self._tails([*self._text, *self._entered[:ahead]], ids, parents or tuple(range(-1, len(ids) - 1)))
 
     def _tails(self, text: list[int], tokens: Sequence[int], parents: tuple[int, ...]) -> torch.Tensor:  # (n, order)
-        """Return the last few tokens up to every row of a tree after a text, -1 where there are fewer."""
+        """Return, for every row of a tree after a text, the last `order` tokens up to it, padded with -1."""
         order, tails = self._model.order, list[list[int]]()
         for token, parent in zip(tokens, parents, strict=True):
             before = [-1] * order + text[-order:] if parent < 0 else tails[parent]
@@ -123,7 +123,7 @@ class TableSession(TappedSession):
         del self._text[length:]
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored."""
+        """Start a text with the first `length` stored tokens."""
         del self._text[length:]
         self._stored.clear()
         return True
@@ -135,7 +135,7 @@ class TableSession(TappedSession):
 
 
 def counted(text: Sequence[int], order: int, vocabulary: int, name: str) -> TableModel:
-    """Make an n-gram model of `text`: counts after the last `order` tokens, backing off to shorter endings."""
+    """Count an n-gram model of `text`: counts after the last `order` tokens, backing off to shorter endings."""
     counts: dict[tuple[int, ...], Counter[int]] = {}
     for end, token in enumerate(text):
         for n in range(min(order, end) + 1):

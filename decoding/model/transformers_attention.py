@@ -1,8 +1,8 @@
 """Lets transformers' own modules attend to our cache: their keys and values go in, a tree's mask hides the rest.
 
-Under the name `TREE` transformers finds two functions here. One makes the mask of a kind of layers, from the
-model's own rule of which position sees which (causal, a sliding window, chunks). The other is called by every attention
-module. Both work on the pass that runs in their thread.
+Two functions are registered with transformers as `TREE`. One makes the mask of a kind of layers, from the model's rule
+for which position sees which (causal, a sliding window, chunks). The other is called by every attention module. Both
+work on the pass that runs in their thread.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .transformers_pass import running
 
 TREE = "specscope_tree"
 
-# What modules pass beside queries, keys and values, and that changes nothing here: it is in the mask already, or is
-# about training, other kernels or outputs that are not used.
+# Further arguments of modules that have no effect here: the mask includes them already, or they concern training, other
+# kernels or unused outputs.
 _HARMLESS = frozenset(
     {
         *("attention_mask", "cache_position", "position_embeddings", "position_ids", "sliding_window", "is_causal"),
@@ -31,7 +31,7 @@ _HARMLESS = frozenset(
 
 
 def make_mask(*_: Any, mask_function: Callable[..., torch.Tensor], local_size: int | None = None, **others: Any) -> Any:
-    """Make, for transformers, the mask of one kind of layers."""
+    """Make the mask of one kind of layers; called by transformers."""
     return running().mask(mask_function, local_size)
 
 
@@ -46,7 +46,7 @@ def attend(
     s_aux: torch.Tensor | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:  # (1, T, heads, D)
-    """Compute, for transformers, the attention of one module to the text and the tree."""
+    """Compute the attention of one module to the text and the tree; called by transformers."""
     if unknown := sorted(name for name, what in others.items() if what is not None and name not in _HARMLESS):
         raise ModelError(f"its attention asks for {unknown[0][:40]}, which a tree cannot give")
     if attention_mask is None:
@@ -69,7 +69,7 @@ def _mix(
     softcap: float | None,
     sinks: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Compute what torch has no kernel for: scores with a soft cap, and sinks, which take a share and give nothing."""
+    """Compute attention with a soft cap or with sinks, which take a share but have no values: torch has no kernel."""
     repeats = query.shape[1] // keys.shape[1]
     keys, values = (part.repeat_interleave(repeats, 1) for part in (keys, values))
     scores = query @ keys.transpose(2, 3) * (query.shape[3] ** -0.5 if scaling is None else scaling)

@@ -1,4 +1,4 @@
-"""Hooks in a transformers model that note what enters its layers and its output, and which experts are used."""
+"""Hooks in a transformers model that record the inputs of its layers and its output, and the experts used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .transformers_pass import current
 
 
 def note_output(output: Module) -> None:
-    """Note what enters the output layer: the hidden states after the final norm."""
+    """Record the input of the output layer: the hidden states after the final norm."""
 
     def note(module: Module, arguments: tuple[torch.Tensor, ...]) -> None:
         if (step := current()) is not None:
@@ -21,7 +21,7 @@ def note_output(output: Module) -> None:
 
 
 def note_layers(model: Module, count: int) -> int:
-    """Note what enters the tapped ones of `count` layers, and what leaves the last; return `count`, or 0 if unknown."""
+    """Record the inputs of tapped layers, and the last one's output; return `count`, or 0 if they are not found."""
     layers = next((part for part in model.modules() if isinstance(part, ModuleList) and len(part) == count), None)
     if not layers:
         return 0
@@ -43,7 +43,7 @@ def note_layers(model: Module, count: int) -> int:
 
 
 def note_experts(model: Module) -> int | None:
-    """Note which experts every row uses; return how many a layer has, or None where no layer has any."""
+    """Record the experts that every row uses; return how many a layer has, or None if no layer has any."""
     count: int | None = None
 
     def note(module: Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -54,12 +54,12 @@ def note_experts(model: Module) -> int | None:
             step.experts.append(experts.flatten())
 
     for module in model.modules():
-        if type(module).__name__.endswith("Experts"):  # as all mixtures of transformers call them
+        if type(module).__name__.endswith("Experts"):  # their name in all mixtures of transformers
             module.register_forward_pre_hook(note, with_kwargs=True)
             count = getattr(module, "num_experts", None)
     return count
 
 
 def mean_experts(experts: list[torch.Tensor]) -> float | None:
-    """Average the number of different experts over the layers that have any."""
+    """Average the number of distinct experts over the layers that have any."""
     return sum(len(torch.bincount(each).nonzero()) for each in experts) / len(experts) if experts else None

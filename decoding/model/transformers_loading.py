@@ -1,4 +1,4 @@
-"""Loads causal language models of transformers that have no decoder of ours; what cannot be run is refused first."""
+"""Loads causal language models of transformers that our decoder does not run; refuses those that cannot run at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from .precision import Precision
 from .transformers_model import TransformersModel
 from .transformers_quantised import as_one_line, check_quantisation, count_parameters, needed_bytes
 
-# How far our logits may be from the model's own, as a share of their length; eight bits leave room for experts that
-# change places.
+# Largest distance between our logits and the model's, relative to their norm; in bfloat16 experts may change places.
 _NOISE = {torch.float64: 1e-5, torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.1}
-# Where activations are rounded too, a rounding of attention's moves some by a whole step (of 127): 0.01 to 0.02 here.
+# If activations are quantised too, rounding in attention moves some by a whole step (of 127): 0.01 to 0.02 here.
 _NOISE_QUANTISED = 0.1
 _CHECKED = 24  # tokens
 
@@ -73,9 +72,9 @@ def adopt(
     quantised: str | None = None,
     parameters: int | None = None,
 ) -> TransformersModel:
-    """Take a transformers model in memory over; ModelError if its logits then differ from those that it had before.
+    """Wrap a transformers model in memory; ModelError if its logits then differ from the original ones.
 
-    `quantised`: how its weights are quantised, and `parameters` how many numbers they were before.
+    `quantised`: how its weights are quantised. `parameters`: the number of weights before.
     """
     check_architecture(model.config)
     family, device = model.config.model_type, model.get_input_embeddings().weight.device
@@ -84,17 +83,17 @@ def adopt(
     try:
         with torch.inference_mode():
             ids = torch.tensor([tokens], device=device)
-            wanted = model.eval()(input_ids=ids, use_cache=False).logits[0]
+            expected = model.eval()(input_ids=ids, use_cache=False).logits[0]
         computed = Precision(model.dtype).name  # some packages keep the dtype that was saved
         made = TransformersModel(model, name, digest, f"{quantised}+{computed}" if quantised else computed, parameters)
-        got = _read_in_parts(made, tokens)
+        logits = _read_in_parts(made, tokens)
     except ModelError:
         raise
-    except Exception as error:  # the modules of an architecture that was never tried here may raise anything
+    except Exception as error:  # the modules of an untested architecture may raise anything
         raise ModelError(f"models of type {family!r} cannot be run: {as_one_line(error)}") from None
-    wanted, got = wanted.double(), got.double()
+    expected, logits = expected.double(), logits.double()
     noise = max(_NOISE[made.dtype], _NOISE_QUANTISED if quantised else 0.0)
-    if not (got - wanted).norm() <= noise * wanted.norm():
+    if not (logits - expected).norm() <= noise * expected.norm():
         raise ModelError(
             f"models of type {family!r} cannot be run: read in parts, a text has other logits than in one piece, so "
             "they remember more than keys and values, or look ahead"
@@ -103,15 +102,15 @@ def adopt(
 
 
 def _read_in_parts(model: TransformersModel, tokens: list[int]) -> torch.Tensor:  # (T, V)
-    """Return the logits of a text whose second part is read as a tree's path beside guesses that are rejected."""
+    """Return the logits of a text whose second half is read as a path of a tree, with rejected guesses beside it."""
     half = len(tokens) // 2
     session = model.open(len(tokens), 2 * half)
     first = session.read(tokens[:half], tuple(range(-1, half - 1))).logits
     session.commit(range(half))
-    # Every token of the path has a sibling in front of it, which is another token.
-    rest = tokens[half:]
-    fed = [rest[0], *(each for token in rest[1:] for each in (tokens[0], token))]
-    parents = (-1, *(2 * depth for depth in range(len(rest) - 1) for _ in range(2)))
+    # Every token of the path has a sibling before it, with a different token.
+    second = tokens[half:]
+    fed = [second[0], *(each for token in second[1:] for each in (tokens[0], token))]
+    parents = (-1, *(2 * depth for depth in range(len(second) - 1) for _ in range(2)))
     path = range(0, len(fed), 2)
     return torch.cat((first, session.read(fed, parents).logits[[*path]]))
 

@@ -1,7 +1,7 @@
 """Any causal language model of transformers, run through its own modules with our cache and masks.
 
-The families of `config.FAMILIES` have a decoder of our own, which costs less per step. All others run here: modules,
-weights and numbers are those of transformers, and only what attention reads and writes is ours.
+Our decoder runs the families of `config.FAMILIES`, at a lower cost per step. All others run here: modules, weights and
+numbers are those of transformers; only attention's cache and masks are ours.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONTEXTS = ("max_position_embeddings", "max_sequence_length", "max_seq_len", "s
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The sizes that parts beside the model are checked against."""
+    """The sizes that a model's parts are checked against."""
 
     hidden: int
     vocabulary: int
@@ -45,16 +45,16 @@ class Widths:
 
 
 class TransformersModel:
-    """A transformers model that was taken over: its attention goes to our cache, and its hooks note states."""
+    """A wrapped transformers model: its attention uses our cache, and its hooks record states."""
 
     attention = "transformers' own modules, with trees behind a cache of ours"
     step_rows: int | None = None
 
     def __init__(self, model: Any, name: str, digest: str, precision: str, parameters: int | None = None) -> None:
-        """Raise ModelError where its attention cannot read trees.
+        """Raise ModelError if its attention cannot read trees.
 
-        `digest`: the hash of its configuration and weights. `parameters`: their number, where packed ones cannot be
-        counted.
+        `digest`: the hash of its configuration and weights. `parameters`: their number, for packed weights, which
+        cannot be counted.
         """
         register()
         family, self.precision = model.config.model_type, precision
@@ -75,7 +75,7 @@ class TransformersModel:
         self.card = self._card(name, family, digest, parameters)
 
     def _probe(self, family: str, taps: tuple[int, int]) -> Reading:
-        """Read two tokens to learn what attention asks for: every layer's sizes and window."""
+        """Read two tokens to learn the sizes and the window of every layer's attention."""
         seen = ModulePass(None, (-1, 0), None, self.device, taps)
         reading = self.forward(torch.zeros(2, dtype=torch.long, device=self.device), seen, 0)
         if not seen.sizes:
@@ -92,9 +92,9 @@ class TransformersModel:
         return reading
 
     def _card(self, name: str, family: str, digest: str, parameters: int | None) -> ModelCard:
-        held, tied = held_bytes(self._model), self._outputs.weight is self._inputs.weight
-        read = held if tied else held - stored_bytes(self._inputs.weight)
-        heads, size = self._slot
+        size, tied = held_bytes(self._model), self._outputs.weight is self._inputs.weight
+        read = size if tied else size - stored_bytes(self._inputs.weight)
+        heads, width = self._slot
         return ModelCard(
             name,
             family,
@@ -102,10 +102,10 @@ class TransformersModel:
             parameters or sum(weight.numel() for weight in self._model.parameters()),
             self.shape.vocabulary,
             self._last + 1,
-            weight_bytes=held,
-            # Unknown where it depends on the tokens (experts) or on the text's length (windows in some layers only).
+            weight_bytes=size,
+            # Unknown if it depends on the tokens (experts) or on the text's length (windows in some layers only).
             pass_bytes=read if self.window == self.rolling and self._experts is None else None,
-            token_bytes=2 * len(self._sizes) * heads * size * self.dtype.itemsize,
+            token_bytes=2 * len(self._sizes) * heads * width * self.dtype.itemsize,
             experts=self._experts,
         )
 
@@ -115,7 +115,7 @@ class TransformersModel:
 
     @property
     def _slot(self) -> tuple[int, int]:
-        """Return heads and dimensions of a slot: layers with fewer, or smaller ones, leave the rest of it empty."""
+        """Return heads and dimensions of a slot, the most of any layer: others leave the rest of it empty."""
         return max(heads for heads, *_ in self._sizes), max(max(key, value) for _, key, value in self._sizes)
 
     def cache(self, capacity: int, largest_step: int) -> Cache:
@@ -141,7 +141,7 @@ class TransformersModel:
         return Reading(logits[kept], step.hidden[kept], mean_experts(step.experts))
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
-        """Apply the output layer, without what some models do to its logits: that changes no order."""
+        """Apply the output layer, without some models' scaling of logits, which keeps their order."""
         logits: torch.Tensor = self._outputs(x)
         return logits
 
@@ -159,7 +159,7 @@ AnyModel = AnyDecoder | TransformersModel
 
 
 def read_context(config: Any) -> int:
-    """Return the tokens that a text may have: as far as rotary embeddings do not depend on its length."""
+    """Return the most tokens of a text: as far as rotary embeddings do not depend on its length."""
     text = config.get_text_config(decoder=True)
     context = next((size for name in _CONTEXTS if type(size := getattr(text, name, None)) is int and size > 0), None)
     if context is None:
@@ -173,7 +173,7 @@ def read_context(config: Any) -> int:
 
 
 class TransformersSession(CachedSession):
-    """One text under such a model."""
+    """One text under a transformers model."""
 
     def __init__(self, model: TransformersModel, capacity: int, largest_step: int) -> None:
         super().__init__(model.cache(capacity, largest_step))

@@ -1,4 +1,4 @@
-"""Checks that transformers can compute with quantised weights here, and counts what they take in memory."""
+"""Checks that transformers can compute with quantised weights here, and counts their memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from ..errors import ModelError
 from .files import FLOATS, TensorFiles
 
-# Packages that hold packed weights until the first pass and then widen them to the dtype that is computed in.
+# Packages that keep packed weights until the first pass, and then widen them to the dtype of the computation.
 _WIDENING = ("compressed-tensors",)
 
 
@@ -36,7 +36,7 @@ def check_quantisation(config: Any, device: torch.device) -> str | None:
 
 
 def needed_bytes(method: str | None, files: TensorFiles, parameters: int, dtype: torch.dtype) -> int:
-    """Count the bytes of weights quantised by `method`, or by none; raise ModelError if the files' are not."""
+    """Count the bytes of weights quantised by `method` (None: not at all); ModelError if the files hold others."""
     if method is None:
         return files.bytes(dtype)
     if all(stored in FLOATS for stored in files.dtypes.values()):
@@ -46,27 +46,27 @@ def needed_bytes(method: str | None, files: TensorFiles, parameters: int, dtype:
         )
     if method in _WIDENING:
         return max(files.bytes(), parameters * dtype.itemsize)
-    return max(files.bytes(), files.bytes(dtype))  # some packages keep the dtype that scales and the rest were saved in
+    return max(files.bytes(), files.bytes(dtype))  # some packages keep the saved dtype of scales and other weights
 
 
 def count_parameters(kind: Any, config: Any) -> int:
-    """Count the parameters of the model that was quantised: packed, several are one number."""
+    """Count the parameters before quantisation, which may pack several into one number."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in kind(config).parameters())
 
 
 def held_bytes(model: Any) -> int:
-    """Count the bytes of a model's weights in memory, with what a quantiser attaches to them."""
-    held = dict[int, torch.Tensor]()  # one that is used twice is there once
+    """Count the bytes of a model's weights in memory, with the tensors that a quantiser attaches to them."""
+    tensors = dict[int, torch.Tensor]()  # by identity, so that a shared one counts once
     for weight in model.parameters():
         state = getattr(weight, "quant_state", None)  # of bitsandbytes
         beside = [each for each in vars(state).values() if isinstance(each, torch.Tensor)] if state else []
-        held |= {id(tensor): tensor for tensor in (weight, *beside)}
-    return sum(map(stored_bytes, held.values()))
+        tensors |= {id(tensor): tensor for tensor in (weight, *beside)}
+    return sum(map(stored_bytes, tensors.values()))
 
 
 def stored_bytes(tensor: torch.Tensor) -> int:
-    """Count the bytes of a tensor: one that only looks like floats is made of others, which hold codes and scales."""
+    """Count the bytes of a tensor; a quantised one looks like floats but consists of codes and scales."""
     if hasattr(type(tensor), "__tensor_flatten__"):
         parts, _ = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
         return sum(stored_bytes(getattr(tensor, part)) for part in parts)
@@ -74,7 +74,7 @@ def stored_bytes(tensor: torch.Tensor) -> int:
 
 
 def as_one_line(error: Exception) -> str:
-    """Return the first words of an error; of a package that is missing, how to get it."""
+    """Return the first words of an error; for a missing package, how to install it."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0].replace("_", "-")
         return f"the package {package} is missing: pip install {package}"

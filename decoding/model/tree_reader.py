@@ -1,4 +1,4 @@
-"""Reads a tree after a text whose end the session may lack: at first the whole prompt."""
+"""Reads a tree after a text whose last tokens the session may lack: at first the whole prompt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TreeReader:
-    """Reads what a session lacks of the text and then a tree after it; stores the nodes that are accepted."""
+    """Reads the tokens that a session lacks, then a tree after them; stores the accepted nodes."""
 
     def __init__(self, session: TreeSession, chunk: int, progress: ProgressCallback | None = None) -> None:
         self._session, self._chunk, self._progress = session, chunk, progress
@@ -35,9 +35,9 @@ class TreeReader:
     ) -> Reading | None:
         """Read the missing tokens before a tree, then the tree; answer for its nodes, or for `only` some.
 
-        The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. `judge`
-        is for sessions that can run one, and judges all rows of that pass. None, with the rest still missing, if the
-        run was interrupted between two passes.
+        The tokens are read in chunks until the rest fits into `room` rows, which are read in one pass with the tree.
+        `judge` is for sessions that can run one, and judges all rows of that pass. Return None, with the rest still
+        missing, if the run was interrupted between two passes.
         """
         pending = self._pending = catch_up(self._session, missing, room, self._chunk, interrupted, self._progress)
         if len(pending) > room or (len(pending) < len(missing) and interrupted()):
@@ -58,7 +58,7 @@ class TreeReader:
         return self._session.read(together, put_after_chain(before, draft.parents), before, rows, **more)
 
     def commit(self, nodes: Sequence[int]) -> None:
-        """Store the tokens that were pending, and then these nodes of the tree: a path from its root."""
+        """Store the pending tokens, and then these nodes of the tree: a path from its root."""
         before = len(self._pending)
         self._session.commit([*range(before), *(before + node for node in nodes)])
         self._pending = ()

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy numbers of the host to a device. The host does not wait, as it would for memory that is not pinned."""
+    """Copy numbers from the host to a device, through pinned memory, so that the host does not wait."""
     if device.type == "cpu":
         return numbers
     return numbers.pin_memory().to(device, non_blocking=True)
 
 
 def write_from_host(numbers: torch.Tensor, memory: torch.Tensor) -> None:
-    """Write numbers of the host to memory of a device, for which the host does not wait."""
+    """Write numbers from the host to a device's memory, without waiting."""
     memory.copy_(numbers if memory.device.type == "cpu" else numbers.pin_memory(), non_blocking=True)
 
 
 def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
-    """Return tokens as a model reads them."""
+    """Return token ids as a tensor on a device."""
     if isinstance(tokens, torch.Tensor):
         return tokens.to(device, non_blocking=True)
     return upload(torch.tensor(tokens, dtype=torch.long), device)

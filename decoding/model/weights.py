@@ -49,7 +49,7 @@ class DecoderWeights:
 def assemble(
     shape: Shape, get: Get, tied: bool, progress: Callable[[float], None], *, int8: bool = False
 ) -> DecoderWeights:
-    """Put a model together from its named weights, which are read one by one; `int8` quantises its matrices."""
+    """Assemble a model from its named weights, read one by one; `int8` quantises its matrices."""
     multiply = quantised if int8 else linear
     embedding = get("model.embed_tokens.weight")
     layers = []
@@ -62,7 +62,7 @@ def assemble(
 
 
 def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> LayerWeights:
-    """Read the layer whose weights' names begin with `at`."""
+    """Read the layer whose weight names begin with `at`."""
     fused = shape.family == "phi3"
     swap, order = _query_order(shape), halves(shape)
 
