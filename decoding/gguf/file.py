@@ -1,4 +1,4 @@
-"""Reads the header of a GGUF file with nothing in it trusted, and its tensors one at a time."""
+"""Reads the header of an untrusted GGUF file, and its tensors one at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-# The fixed-size types of metadata by their number in the format; 8 is a string, 9 an array.
+# Metadata types of fixed size by their number in the format; 8 is a string, 9 an array.
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_KEYS, _MOST_TENSORS = 2**16, 2**16
@@ -41,7 +41,7 @@ class Stored:
 
 
 class GgufFile:
-    """A GGUF file: its metadata and where its tensors are. Raises ModelError for a file that is damaged or foreign."""
+    """A GGUF file: its metadata and the positions of its tensors. Raises ModelError for a damaged or foreign file."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -58,7 +58,7 @@ class GgufFile:
             raise ModelError(f"{path.name} is of GGUF version {version}, but only 2 and 3 can be read: convert it anew")
         if tensors > _MOST_TENSORS or keys > _MOST_KEYS:
             raise reader.damaged()
-        # Arrays are kept as their length only: the long ones are the tokenizer's.
+        # Only the length of arrays is kept: the long ones are the tokenizer's.
         self.metadata: dict[str, MetadataValue] = {reader.text(): reader.value() for _ in range(keys)}
         self.tensors: dict[str, Stored] = self._table(reader, int(tensors))
 
@@ -69,15 +69,15 @@ class GgufFile:
 
     @property
     def has_tokenizer(self) -> bool:
-        """Return whether it holds a tokenizer, as all but hand-made files do."""
+        """Return True if it holds a tokenizer, as all but hand-made files do."""
         return "tokenizer.ggml.model" in self.metadata
 
     def digest(self) -> str:
         """Hash the header and the ends of every tensor: enough to tell files apart without reading each byte."""
         sha = hashlib.sha256(self._bytes[: self._header].tobytes())
         for stored in self.tensors.values():
-            whole = self._bytes[stored.start : stored.start + stored.size]
-            sha.update(whole[:_EDGE].tobytes() + whole[-_EDGE:].tobytes())
+            content = self._bytes[stored.start : stored.start + stored.size]
+            sha.update(content[:_EDGE].tobytes() + content[-_EDGE:].tobytes())
         return sha.hexdigest()
 
     def get(self, name: str, dtype: torch.dtype) -> torch.Tensor:
@@ -91,7 +91,7 @@ class GgufFile:
         step = max(1, _CHUNK // columns)
         try:
             for row in range(0, rows, step):
-                # A copy, for the tensor may begin anywhere in the file, and not at a multiple of its numbers' size.
+                # A copy, since the tensor may begin at any byte of the file, aligned or not.
                 numbers = dequantize(packed[row : row + step].copy(), stored.kind).astype(np.float32, copy=False)
                 result[row : row + step] = torch.from_numpy(numbers)
         except NotImplementedError:
@@ -131,7 +131,7 @@ class GgufFile:
 
 
 class _Reader:
-    """Reads values from the front of a file, and refuses to go beyond its end."""
+    """Reads values from the beginning of a file, and refuses to read beyond its end."""
 
     def __init__(self, data: memoryview, name: str) -> None:
         self._data, self._name = data, name
@@ -180,12 +180,12 @@ class _Reader:
             self.skip(count * struct.calcsize(f"<{_SCALARS[kind]}"))
         elif kind == _STRING and count <= len(self._data) // 8:
             read, data, at, end = struct.Struct("<Q").unpack_from, self._data, self.position, len(self._data) - 8
-            for _ in range(count):  # two hundred thousand strings in most files, so without a call for each
+            for _ in range(count):  # without a call per string: most files have two hundred thousand
                 if at > end:
                     raise self.damaged()
                 at += 8 + read(data, at)[0]
             self.position = at
             self.skip(0)
-        else:  # arrays of arrays are in the format and in no model
+        else:  # the format allows arrays of arrays, but no model has any
             raise self.damaged()
         return count

@@ -1,6 +1,6 @@
 """Turns a GGUF file into a model folder in the user's cache, once; every later start reads that folder.
 
-A damaged folder is made again. What a killed process has left is removed at the next start.
+A damaged folder is made again. The remains of a killed process are removed at the next start.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from .names import make_config, rotate_halves, weight_name
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_FORMAT = 1  # of the folders: one that an older version wrote is not read
-_SHARD = 2**31  # bytes of weights that are in memory before a file is written
+_FORMAT = 1  # of the folders: one of an older version is not read
+_SHARD = 2**31  # bytes of weights that are collected in memory before a file is written
 _KEPT_AS = (torch.float32, torch.bfloat16, torch.float16)
 _UNFINISHED = "unfinished-"
 _log = logging.getLogger(__name__)
 
 
 def is_gguf(path: Path) -> bool:
-    """Return whether a path is a file that is named as GGUF files are."""
+    """Return True if a path is a file named as a GGUF file."""
     return path.suffix.lower() == ".gguf" and path.is_file()
 
 
 def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback) -> Path:
-    """Return the model folder of a GGUF file, dequantised to `dtype` (None: to any); make it unless it is there."""
+    """Return the model folder of a GGUF file, dequantised to `dtype` (None: to any); make it if there is none."""
     file = GgufFile(path)
     config, digest = make_config(file), file.digest()
     home = user_cache()
@@ -64,7 +64,7 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _check_room(file, kind, folder.parent)
-        # No other process removes the temporary folder while this one has a share of the lock.
+        # No other process removes the temporary folder while this one shares the lock.
         with (
             _locked(folder.parent, exclusive=False),
             TemporaryDirectory(dir=folder.parent, prefix=_UNFINISHED) as fresh,
@@ -77,7 +77,7 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
             write_manifest(draft)
             if not is_whole(folder):  # another process may have made the same folder meanwhile
                 with suppress(OSError):
-                    folder.rename(Path(fresh, "damaged"))  # still there for a process that reads it
+                    folder.rename(Path(fresh, "damaged"))  # a process that reads it keeps its open files
                 with suppress(OSError):
                     draft.rename(folder)
     except OSError as error:
@@ -88,11 +88,11 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
 
 
 def _remove_unfinished(home: Path) -> None:
-    """Remove what killed processes have left, unless a living one may be writing."""
-    if not (left := list(home.glob(f"{_UNFINISHED}*"))):
+    """Remove the folders of killed processes, unless a running one may be writing."""
+    if not (folders := list(home.glob(f"{_UNFINISHED}*"))):
         return
     with suppress(OSError), _locked(home, exclusive=True) as alone:
-        for folder in left if alone else ():
+        for folder in folders if alone else ():
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -100,11 +100,11 @@ def _remove_unfinished(home: Path) -> None:
 def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
     """Lock the cache until the block or the process ends; yield whether it is locked.
 
-    All that convert share the lock, so while a process has it alone none converts.
+    Processes that convert share the lock, so while one has it exclusively none converts.
     """
     with ExitStack() as stack:
         locked = False
-        with suppress(ImportError, OSError):  # no Unix, another process has it, or the file system has no locks
+        with suppress(ImportError, OSError):  # not on Unix, another process has it, or the file system has no locks
             import fcntl
 
             handle = os.open(home, os.O_RDONLY)
@@ -115,17 +115,17 @@ def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
 
 
 def _check_room(file: GgufFile, kind: torch.dtype, home: Path) -> None:
-    wanted = sum(torch.Size(stored.shape).numel() for stored in file.tensors.values()) * kind.itemsize
+    size = sum(torch.Size(stored.shape).numel() for stored in file.tensors.values()) * kind.itemsize
     free = shutil.disk_usage(home).free
-    if free < wanted:
+    if free < size:
         raise ModelError(
-            f"{file.name} takes {wanted / 1e9:.1f} GB dequantised, and {str(home)!r} has {free / 1e9:.1f} GB left: "
+            f"{file.name} takes {size / 1e9:.1f} GB dequantised, and {str(home)!r} has {free / 1e9:.1f} GB left: "
             "free some, or set XDG_CACHE_HOME"
         )
 
 
 def load_gguf_tokenizer(path: Path, file: GgufFile) -> PreTrainedTokenizerBase | None:
-    """Read the tokenizer of a file, with its chat template; None where it has none."""
+    """Read the tokenizer of a file, with its chat template; None if it has none."""
     if not file.has_tokenizer:
         return None
     from transformers import AutoTokenizer

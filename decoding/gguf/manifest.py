@@ -1,4 +1,4 @@
-"""The manifest of a converted folder, by which later starts notice a file that was cut short or changed since."""
+"""The manifest of a converted folder, by which later starts notice files that were truncated or changed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NAME = "manifest.json"
 
 
 def write_manifest(folder: Path) -> None:
-    """List the folder's files with their sizes, times and hashes; the folder is whole from then on."""
+    """Write the folder's files with their sizes, times and hashes; the folder counts as whole from then on."""
     files = [path for path in sorted(folder.iterdir()) if path.name != _NAME]
     _save(folder, {path.name: {**_stamp(path), "sha256": _digest(path)} for path in files})
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether every file is as it was written: compare sizes, times and headers, and hashes if a time changed.
+    """Return True if every file is unchanged: compare sizes, times and headers, and hashes if a time changed.
 
-    A folder without a manifest was cut off, or an older version made it.
+    A folder without a manifest is unfinished, or an older version made it.
     """
     from safetensors import SafetensorError, safe_open
 

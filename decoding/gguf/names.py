@@ -1,4 +1,4 @@
-"""Translates GGUF's names for the sizes and weights of the Llama family to those of transformers."""
+"""Translates GGUF's names of sizes and weights in the Llama family to those of transformers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LLAMA_3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_posit
 
 
 def weight_name(name: str, family: str) -> str | None:
-    """Return the name of a weight in transformers; None for a tensor that is no weight of the family's."""
+    """Return the name of a weight in transformers; None for a tensor that is not a weight of the family."""
     if name in _OUTSIDE:
         return _OUTSIDE[name]
     block, _, rest = name.partition(".")
@@ -55,7 +55,7 @@ def weight_name(name: str, family: str) -> str | None:
 
 
 def rotate_halves(name: str, config: dict[str, JSON]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return how to reorder a weight: llama.cpp rotates neighbouring rows of Llama's queries and keys, we halves."""
+    """Return a reordering of a weight: llama.cpp rotates adjacent rows of Llama's queries and keys, we halves."""
     heads = {"attn_q": "num_attention_heads", "attn_k": "num_key_value_heads"}.get(name.split(".")[-2])
     if heads is None or config["model_type"] != "llama":
         return lambda tensor: tensor
@@ -68,7 +68,7 @@ def rotate_halves(name: str, config: dict[str, JSON]) -> Callable[[torch.Tensor]
 
 
 def make_config(file: GgufFile) -> dict[str, JSON]:
-    """Make config.json of the metadata. What is missing or wrong is refused when the configuration is read."""
+    """Make config.json from the metadata. Reading the configuration later refuses what is missing or wrong."""
     family = file.architecture
     if family not in FAMILIES:
         raise ModelError(f"GGUF models of type {family!r} cannot be run; supported are {', '.join(FAMILIES)}")
@@ -129,7 +129,7 @@ def _rope(file: GgufFile, value: Callable[..., JSON]) -> dict[str, JSON]:
 
 
 def _llama_3(file: GgufFile, base: object) -> dict[str, JSON]:
-    """Return Llama 3's scaling. The file holds what each frequency is divided by, and not the rule that made it."""
+    """Return Llama 3's scaling. The file holds the divisor of each frequency, not the rule that made it."""
     factors = file.get(_ROPE_FACTORS, torch.float64).flatten()
     factor = float(factors.max())
     if isinstance(base, float) and math.isfinite(base) and base > 0 and len(factors) <= 2**16:

@@ -1,4 +1,4 @@
-"""Which kernels of our own a device runs: the preferred ones, or those that the environment names."""
+"""Chooses the kernels of our own that a device runs: the preferred ones, or those that the environment names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POINTWISE = ("norm", "rotary", "swiglu", "merge")
 PRODUCTS = ("products", "layers")
 KERNELS = (*POINTWISE, "attention", "int8", *PRODUCTS)
 PREFERRED = frozenset(KERNELS) - {"layers"}
-OVERLAP = "overlap"  # no kernel: it lets each of them start while the one before it ends, and has not been measured yet
+OVERLAP = "overlap"  # not a kernel: lets each kernel start while the one before it ends; not measured yet
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
@@ -37,7 +37,7 @@ def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozense
 
 
 def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether Triton supports a device (Ampere or later) and is installed; float64 is for references."""
+    """Return True if Triton supports a device (Ampere or later) and is installed; float64 is for references."""
     if dtype == torch.float64 or device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -45,12 +45,12 @@ def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
 
 @cache
 def failure(device: torch.device) -> str | None:
-    """Say why a supported device cannot run Triton, as for want of a C compiler; None where it can."""
+    """Return why a supported device cannot run Triton, such as a missing C compiler; None if it can."""
     try:
         from .probe import probe
 
         probe(device)
-    except Exception as error:  # whatever it is, torch's operations do the same
+    except Exception as error:  # of any kind: torch's operations take over
         return f"{type(error).__name__}: {error}".splitlines()[0][:120]
     return None
 

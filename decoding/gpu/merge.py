@@ -1,8 +1,7 @@
 """Merges attention to two parts of a text as if it had been one: six operations of torch in one kernel.
 
-Each part comes with its mixed values and the logarithm of the sum that its softmax divided by. The outcome is rounded
-once, to the query's dtype, and written row by row, as the product that follows reads it. A row's numbers do not depend
-on the other rows.
+Each part comes with its attention output and the logarithm of its softmax's sum. The result is rounded once, to the
+query's dtype, and written row by row, as the next product reads it. A row's numbers do not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _merge(
 
 
 def merge_parts(one: Mixed, other: Mixed, query: torch.Tensor, overlap: bool = False) -> torch.Tensor:
-    """Return the mixed values (T, repeats * kv_heads * D) of the rows of `query` (T, repeats * kv_heads, D)."""
+    """Return the attention output (T, repeats * kv_heads * D) of the rows of `query` (T, repeats * kv_heads, D)."""
     (values, sums), (others, other_sums) = one, other
     _, kv_heads, packed, size = values.shape
     out = torch.empty_like(query)

@@ -1,8 +1,8 @@
 """The RMS norm that follows a residual sum, with its weight: three operations of torch in one kernel.
 
-A row is read once, stays in the registers of one program, and is written once as the sum and once as what is normed.
+A row is read once, stays in the registers of one program, and is written once as the sum and once normed.
 Rounding is transformers': the sum, the quotient by the root mean square, and the product with the weight are each
-rounded to the rows' dtype; all between is float32. A row's numbers do not depend on the other rows.
+rounded to the rows' dtype; all else is float32. A row's numbers do not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _norm(
 def norm(
     x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float, overlap: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H), (T, H) or None, (H,) -> (T, H) twice
-    """Return the sum of `x` and `delta`, which is `x` where there is no delta, and that sum normed."""
+    """Return the sum of `x` and `delta` (`x` itself without a delta), and that sum normed."""
     x = x.contiguous()
     rows, width = x.shape
     normed = torch.empty_like(x)

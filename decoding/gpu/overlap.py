@@ -1,9 +1,9 @@
-"""Lets a kernel start before the one in front of it has ended: programmatic dependent launch, on Hopper and later.
+"""Lets a kernel start before the previous one has ended: programmatic dependent launch, on Hopper and later.
 
-Between two kernels of a step a device idles for about a microsecond. A kernel that is launched so may start as soon as
+Between two kernels of a step a device idles for about a microsecond. With this launch a kernel may start as soon as
 every program of the kernel before it has started. Then it must wait before it reads what another kernel writes, or
-writes anything itself. Each of them waits in every program, so that waiting for the kernel before is waiting for all.
-Only a model's weights may be asked for earlier, since no kernel writes them.
+writes anything itself. Each kernel waits in every program, so that waiting for the previous kernel is waiting for all.
+Only a model's weights may be requested earlier, since no kernel writes them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def overlapping(overlap: bool, device: torch.device) -> dict[str, Any]:
 
 @triton.jit
 def take_turn(OVERLAP: tl.constexpr):
-    """Let the next kernel start, and wait for the end of those before."""
+    """Let the next kernel start, and wait for the end of the previous ones."""
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
@@ -31,10 +31,10 @@ def take_turn(OVERLAP: tl.constexpr):
 
 @triton.jit
 def request(rows, SIZE: tl.constexpr, LANES: tl.constexpr):
-    """Let the next kernel start, and have the first `SIZE` numbers of rows of weights brought into the L2 cache.
+    """Let the next kernel start, and prefetch the first `SIZE` numbers of rows of weights into the L2 cache.
 
-    `rows` are (N,) pointers, and `LANES` threads share a row. Rows begin at multiples of 16 bytes, which is also what a
-    request is counted in.
+    `rows` are (N,) pointers, and `LANES` threads share a row. Rows begin at multiples of 16 bytes, which is also the
+    unit of a request.
     """
     tl.extra.cuda.gdc_launch_dependents()
     width: tl.constexpr = rows.dtype.element_ty.primitive_bitwidth // 8

@@ -1,4 +1,4 @@
-"""A kernel that does next to nothing, to see whether Triton compiles and launches at all."""
+"""A minimal kernel, to test whether Triton compiles and launches at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _write(out):
 
 
 def probe(device: torch.device) -> None:
-    """Have a device write a number; raise whatever goes wrong."""
+    """Run the kernel on a device; any error is raised."""
     out = torch.zeros(1, dtype=torch.int32, device=device)
     with torch.cuda.device_of(out):
         _write[(1,)](out)

@@ -1,4 +1,4 @@
-"""What the kernels of products share: reading weights as numbers, normalising inputs, finishing outputs."""
+"""Functions shared by the product kernels: widening weights, finishing outputs, SwiGLU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def widened(codes):
-    """Widen int8 to float32 by way of the mantissa of 2^23: converting takes four times as long."""
+    """Widen int8 to float32 through the mantissa of 2^23: a conversion takes four times as long."""
     shifted = codes.to(tl.uint8, bitcast=True).to(tl.uint32) ^ 0x80
     return (shifted | 0x4B000000).to(tl.float32, bitcast=True) - 8388736.0
 

@@ -1,7 +1,7 @@
 """A product of one row with a weight, without tensor cores: y = x @ weight.T, reading the weight once.
 
-Every thread multiplies 16 bytes of weights at a time in float32, and sums meet only at the end; no weight passes
-through shared memory, and a program is so small that several of them on each multiprocessor hide each other's waiting.
+Every thread multiplies 16 bytes of weights at a time in float32, and sums are combined only at the end; no weight
+passes through shared memory, and programs are so small that several on each multiprocessor hide each other's latency.
 """
 
 from __future__ import annotations

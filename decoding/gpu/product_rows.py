@@ -1,8 +1,8 @@
 """A product of up to 128 rows with a weight, on tensor cores: y = x @ weight.T, reading the weight once.
 
-Few rows make it a matter of memory, so what counts is bytes in flight: blocks of weights are copied into shared memory
-several loops ahead. The weight is the left side of the product, because tensor cores want 16 or 64 rows there and 8 on
-the right. Where outputs are few, SPLIT programs share the inputs of a block of outputs, and `product_sum` adds up.
+With few rows it is memory-bound, so bytes in flight matter: blocks of weights are copied into shared memory several
+loops ahead. The weight is the left side of the product, because tensor cores want 16 or 64 rows there and 8 on the
+right. If outputs are few, SPLIT programs share the inputs of a block of outputs, and `product_sum` adds their sums.
 
 A row's numbers do not depend on the other rows, and on how many there are only through the block sizes.
 """

@@ -1,8 +1,8 @@
 """Products of up to 128 rows with a weight, which read it once: plans by shape, and the launch of the kernels.
 
-Each is `functional.linear`, in float32 inside and rounded once. It may norm its input first (x / rms, rounded, times
-the norm's weight), and go on with SwiGLU or with the sum of the residual: then a layer needs no kernels for those.
-A product repeats bit by bit: nothing is added in the order in which programs happen to end.
+Each is `functional.linear`, computed in float32 and rounded once. It may norm its input first (x / rms, rounded, times
+the norm's weight), and continue with SwiGLU or with adding the residual: then a layer needs no kernels for those.
+A product repeats bit by bit: no sum depends on the order in which programs end.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .product_row import multiply_row
 from .product_rows import multiply_rows
 from .product_sum import add_parts
 
-ROWS = 128  # more are a matter of arithmetic, for which cuBLAS is as fast
+ROWS = 128  # more are compute-bound, where cuBLAS is as fast
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How a product is cut into programs."""
+    """The division of a product into programs."""
 
     rows: int  # of a block; 0: one row without tensor cores
     outputs: int  # of a block
@@ -38,18 +38,18 @@ class Tiling:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a product does besides multiplying; each but `eps` may be left out."""
+    """The operations of a product besides multiplying; each but `eps` may be left out."""
 
     bias: torch.Tensor | None = None  # of the weight's rows
     scales: torch.Tensor | None = None  # of the weight's rows, which are whole numbers of eight bits
     norm: torch.Tensor | None = None  # (inputs,): the weight of the norm that comes first
     eps: float = 0.0
     gated: bool = False  # SwiGLU: the first half of the weight's rows are gates
-    residual: torch.Tensor | None = None  # (rows, outputs), added to what has been rounded
+    residual: torch.Tensor | None = None  # (rows, outputs), added to the rounded product
 
     @property
     def tensors(self) -> tuple[torch.Tensor | None, ...]:
-        """List them in the order in which the kernels take them."""
+        """List the tensors in the order of the kernels' arguments."""
         return self.scales, self.bias, self.norm, self.residual
 
 
@@ -76,7 +76,7 @@ def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: b
 
 
 def steady_plan(rows: int, outputs: int, inputs: int) -> Tiling:
-    """Choose a tiling, for half precision, that adds up every row's numbers in one order, however many rows there are.
+    """Choose a tiling for half precision that sums a row's numbers in one order, whatever the number of rows.
 
     So a token gets the same numbers, bit by bit, read alone or among guesses. For one row `plan` is faster by a tenth.
     """
@@ -87,7 +87,7 @@ def steady_plan(rows: int, outputs: int, inputs: int) -> Tiling:
 
 
 def _split(outputs: int, inputs: int) -> int:
-    """Return among how many programs blocks of 64 outputs are split, so that all multiprocessors have some work."""
+    """Return how many programs share a block of 64 outputs, so that all multiprocessors have work."""
     split = 1
     while split < 8 and triton.cdiv(outputs, 64) * split < 96 and inputs // (split * 2) >= 512:
         split *= 2
@@ -169,7 +169,7 @@ def _shared_memory(device: torch.device) -> int:
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> torch.Tensor:
-    """Compute the same with torch's operations."""
+    """Compute the same product with torch's operations."""
     if extras.norm is not None:
         x = rms_norm(x, x.shape[1:], eps=extras.eps) * extras.norm
     if extras.scales is None:

@@ -1,14 +1,14 @@
 """Attention of a step's rows to the text and to each other, in one kernel for every length of the text.
 
-Every row sees the keys in front of slot `first`, and of the rows written from there on those that `seen` names. Both
-are read on the device, so a recorded launch serves every later step of as many rows. The slots are divided among the
-programs: each reads its keys once for the query heads that share them. What a program leaves is the mixed values of its
-share, in float32, and the logarithm of the sum that its softmax divided by; `combine` puts the shares together.
+Every row sees the keys before slot `first`, and those rows from there on that `seen` marks. Both are read on the
+device, so a recorded launch serves every later step of as many rows. The slots are divided among the programs: each
+reads its keys once for the query heads that share them. A program writes the attention output of its share, in float32,
+and the logarithm of its softmax's sum; `combine` merges the shares.
 
-Which program reads which slots, and in what order, depends on the number of slots in use alone: shares begin at
+Which program reads which slots, and in what order, depends only on the number of slots in use: shares begin at
 multiples of a power of two. So a token after a text gets the same numbers, bit by bit, whether it is read alone or in
-a chain of guesses, with however many rows beside it. Only where the number of slots passes a power of two between two
-steps, and for guesses whose ancestors lie further up in a tree, sums are taken in another order.
+a chain of guesses, with any number of rows beside it. Only if the number of slots passes a power of two between two
+steps, and for guesses whose ancestors are not the rows right before them, sums are taken in another order.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ import triton.language as tl
 from .combine import LEAST, combine, slots_per_split
 from .overlap import overlapping, take_turn
 
-_SPLITS = 64  # at most, so that the shares of a query can be put together at once
+_SPLITS = 64  # the most, so that one program can combine the shares of a query
 _ON_CPU = 4  # multiprocessors, in tests
 _LOG2_E = 1.4426950408889634
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionPlan:
-    """How a launch is divided."""
+    """The division of a launch into programs."""
 
     queries: int  # of a program: rows times the query heads that share a key/value head
-    keys: int  # read at a time
-    splits: int  # shares of the slots, at most
+    keys: int  # of a tile
+    splits: int  # most shares of the slots
     warps: int
-    stages: int  # keys that are being read while others are used
+    stages: int  # tiles of keys in flight
 
 
 @triton.jit
 def _tile(
     q, key, value, shown, visible, real, scale, top, total, mixed, precision: tl.constexpr
-):  # the softmax goes on over some more keys
+):  # continues the softmax over a tile of keys
     k = tl.load(key, mask=visible[None] & real[:, None], other=0.0)
     scores = tl.dot(q, k, input_precision=precision) * scale
     scores = tl.where(shown, scores, float("-inf"))
@@ -98,7 +98,7 @@ def _attend(
         )  # fmt: skip
         offset += keys * stride
     left = part * (packed * kv_heads) + place
-    # A query may see nothing of a share: its weight is nothing, and its values must be numbers.
+    # A query may see no key of a share: then its weight is zero, and its values must not be NaN.
     some = tl.where(total > 0.0, total, 1.0)
     tl.store(totals + left, tl.where(total > 0.0, top + tl.log2(some), float("-inf")), mask=inside)
     shares = mixed_shares + left[:, None] * size + dim[None]
@@ -113,8 +113,8 @@ def _multiprocessors(device: torch.device) -> int:
 def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> AttentionPlan:
     """Divide launches over up to `slots` keys, whatever the rows, which keeps a row's numbers the same.
 
-    Tiles of 64 queries let many rows read their keys seldom, and cost a single row next to nothing. Without tensor
-    cores, in float32, a program's registers hold smaller ones.
+    With tiles of 64 queries many rows read their keys rarely, and a single row costs hardly more. Without tensor cores,
+    in float32, a program's registers hold smaller tiles.
     """
     wide, queries, keys, warps, stages = triton.next_power_of_2(size), 64, 32, 4, 4
     if dtype == torch.float32:
@@ -134,7 +134,7 @@ def tree_attention(
     chosen: AttentionPlan | None = None,
     overlap: bool = False,
 ) -> torch.Tensor:  # (T, repeats * kv_heads, D), (1, kv_heads, S, D) twice as a cache lays them out, (1,), (T, T)
-    """Return the mixed values of rows that are in slots `first` to `first + T - 1`, (T, repeats * kv_heads * D)."""
+    """Return the attention output of rows that are in slots `first` to `first + T - 1`, (T, repeats * kv_heads * D)."""
     (rows, heads, size), kv_heads, slots = query.shape, key.shape[1], key.shape[2]
     assert query.is_contiguous() and seen.is_contiguous() and seen.dtype == torch.bool
     assert all(each.stride()[1:] == (size, kv_heads * size, 1) for each in (key, value))

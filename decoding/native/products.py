@@ -1,4 +1,4 @@
-"""Products with weights that are laid out for the compiled code."""
+"""Products with weights in the layout of the compiled code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from .build import library
 from .large_pages import in_large_pages
 
-_BLOCK = 32  # outputs whose weights lie side by side, as in decoder.cpp
+_BLOCK = 32  # outputs whose weights are interleaved, as in decoder.cpp
 _DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 
 
@@ -47,12 +47,12 @@ class NativeProduct:
 
 
 def has_native(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether the compiled code runs numbers of that dtype on that device."""
+    """Return True if the compiled code runs numbers of that dtype on that device."""
     return device.type == "cpu" and dtype in _DTYPES and library() is not None
 
 
 def fits(weight: torch.Tensor) -> bool:
-    """Return whether a weight can be laid out for the compiled code."""
+    """Return True if a weight can have the layout of the compiled code."""
     return weight.shape[1] % 2 == 0 and has_native(weight.device, weight.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Summaries of rows of logits, each read once: the largest numbers, and sums over all of them."""
+"""Summaries of rows of logits, each read once: its largest numbers, and sums over it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 1024  # numbers of a row below which there is nothing to gain
 
 
 def summarizes(rows: torch.Tensor) -> bool:  # (R, V)
-    """Return whether the compiled code reads such rows."""
+    """Return True if the compiled code reads such rows."""
     return rows.dim() == 2 and rows.shape[1] >= _FEW and has_native(rows.device, rows.dtype)
 
 
@@ -24,14 +24,14 @@ def summarize(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
     """Return the ids of the largest numbers of every row (R, V), ties by the lowest id; those numbers; and two sums.
 
-    With d = (x - largest) * scale they are the sums of exp(d) and of exp(d) * d over the row. Without `scale` they are
-    left out: they take most of the time. None where a number is NaN.
+    With d = (x - largest) * scale these are the sums of exp(d) and of exp(d) * d over the row. Without `scale` they are
+    left out: they take most of the time. Return None if a number is NaN.
     """
     rows = rows.contiguous()
     count = min(count, rows.shape[1])
     ids, values = torch.empty(len(rows), count, dtype=torch.int64), torch.empty(len(rows), count)
     totals, moments = (torch.empty(len(rows) if scale is not None else 0) for _ in range(2))
-    spoilt = function("summarize", rows.dtype)(
+    has_nan = function("summarize", rows.dtype)(
         rows.data_ptr(),
         *rows.shape,
         count,
@@ -42,7 +42,7 @@ def summarize(
         moments.data_ptr() if scale is not None else None,
         torch.get_num_threads(),
     )
-    return None if spoilt else (ids, values, totals, moments)
+    return None if has_nan else (ids, values, totals, moments)
 
 
 def largest(
@@ -50,16 +50,16 @@ def largest(
 ) -> tuple[list[int], list[float]] | None:  # (R, V) -> R * count each
     """Return the ids of the largest numbers of every row, ties by the lowest id; with `shares` their softmax too.
 
-    For a few rows most of `summarize` is making tensors. None where a number is NaN.
+    For a few rows most of the time of `summarize` goes into making tensors. Return None if a number is NaN.
     """
     rows = rows.contiguous()
     count, size = min(count, rows.shape[1]), len(rows)
     ids, values = (ctypes.c_int64 * (size * count))(), (ctypes.c_float * (size * count))()
     totals, moments = ((ctypes.c_float * size)() if shares else None for _ in range(2))
-    spoilt = function("summarize", rows.dtype)(
+    has_nan = function("summarize", rows.dtype)(
         rows.data_ptr(), *rows.shape, count, 1.0, ids, values, totals, moments, torch.get_num_threads()
     )
-    if spoilt:
+    if has_nan:
         return None
     if totals is None:
         return ids[:], []
@@ -68,12 +68,12 @@ def largest(
 
 
 def softmax(rows: torch.Tensor) -> torch.Tensor | None:  # (R, V) -> (R, V)
-    """Compute the softmax of every row, in float32; None where a number is NaN."""
+    """Compute the softmax of every row, in float32; None if a number is NaN."""
     rows = rows.contiguous()
     shares = torch.empty(rows.shape)
     call = function("softmax", rows.dtype)
-    spoilt = call(rows.data_ptr(), *rows.shape, shares.data_ptr(), torch.get_num_threads())
-    return None if spoilt else shares
+    has_nan = call(rows.data_ptr(), *rows.shape, shares.data_ptr(), torch.get_num_threads())
+    return None if has_nan else shares
 
 
 class _NodesStruct(ctypes.Structure):
@@ -96,7 +96,7 @@ class NativeNodes:
     def __init__(
         self, rows: torch.Tensor, scale: float, values: torch.Tensor, totals: torch.Tensor, moments: torch.Tensor
     ) -> None:
-        self._held = rows, values, totals, moments
+        self._tensors = rows, values, totals, moments  # keeps their memory alive
         self._count = values.shape[1]
         addresses = (each.data_ptr() for each in (values, totals, moments))
         self._struct = ctypes.byref(_NodesStruct(rows.data_ptr(), *rows.shape, self._count, scale, *addresses))
@@ -104,7 +104,7 @@ class NativeNodes:
 
     def describe(self, parents: Sequence[int], tokens: Sequence[int]) -> list[list[float]]:
         """Return p of the largest scores row by row, the entropy of every row, and p of tokens after their parents."""
-        rows = len(self._held[0])
+        rows = len(self._tensors[0])
         sizes = rows * self._count, rows, len(tokens)
         out = (ctypes.c_double * sum(sizes))()
         function("describe", self._dtype)(self._struct, _whole(parents), _whole(tokens), len(tokens), out)
@@ -116,11 +116,11 @@ class NativeNodes:
         """Compare distributions q, float32 (V,) each, with those of the nodes that they follow.
 
         Return the ids of the largest of each; their probabilities in q, and at the node; the sums over all tokens of
-        min(p, q); and the probabilities of `tokens`, each in the q of its row. None where a number is NaN.
+        min(p, q); and the probabilities of `tokens`, each in the q of its row. Return None if a number is NaN.
         """
         sizes = len(q) * self._count, len(q) * self._count, len(q), len(tokens)
         ids, out = (ctypes.c_int64 * sizes[0])(), (ctypes.c_double * sum(sizes))()
-        spoilt = function("compare", self._dtype)(
+        has_nan = function("compare", self._dtype)(
             self._struct,
             _whole([row.data_ptr() for row in q]),
             _whole(nodes),
@@ -132,7 +132,7 @@ class NativeNodes:
             out,
             torch.get_num_threads(),
         )
-        return None if spoilt else (ids[:], split(out[:], sizes))
+        return None if has_nan else (ids[:], split(out[:], sizes))
 
 
 def _whole(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
