@@ -1,4 +1,4 @@
-"""Finds modules that have moved by their old names too, with a warning: `decoding.metrics` is `analysis.metrics`."""
+"""Imports moved modules by their old names too, with a warning: `decoding.metrics` is `analysis.metrics`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 
 _STORE = ("apart", "checks", "folder", "query", "query_process", "query_size", "schema", "shared_tables", "sql")
 _ANALYSIS = ("bench", "child_process", "doctor", "evaluate", "imports", "landscape", "metrics", "prompts", "tuned")
-# The longest name that fits counts.
+# The longest matching name takes precedence.
 _PATHS = {
     **{f"decoding.{name}": f"analysis.{name}" for name in _ANALYSIS},
     **{f"decoding.evaluate.{name}": f"analysis.store.{name}" for name in (*_STORE, "tables", "totals")},
@@ -44,9 +44,9 @@ class _OldNames(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
-        module.__spec__ = module.__spec__.loader_state  # it has run already, under its new name, and keeps that
+        module.__spec__ = module.__spec__.loader_state  # the module has run already, and keeps its new name
 
 
 def follow() -> None:
     """Let the old names be imported."""
-    sys.meta_path.insert(0, _OldNames())  # before what would read the files again, under the old name
+    sys.meta_path.insert(0, _OldNames())  # before finders that would run the files again, under the old name

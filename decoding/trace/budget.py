@@ -1,4 +1,4 @@
-"""Counts what has been read of an untrusted file, and refuses the file as soon as a count exceeds its limit.
+"""Counts the content of an untrusted file while it is read, and refuses the file once a count exceeds its limit.
 
 The number of bytes is not enough: a megabyte of empty lists takes a kilobyte compressed, and 25 MB as objects.
 """
@@ -21,7 +21,7 @@ class ReadBudget:
         self._values = self._panels = self._nodes = self._characters = 0
 
     def line(self, values: int, number: int) -> None:
-        """Count a line with so many values, before it is parsed."""
+        """Count a line and its `values`, before it is parsed."""
         most, self._values = self._limits.line_values, self._values + values
         require(values <= most, f"line {number} holds {values} values, more than the {most} allowed")
         most = self._limits.total_values
@@ -52,7 +52,7 @@ class ReadBudget:
         require(self._panels <= most, f"{where}.panel makes more than the {most} values allowed for all panels")
 
     def step(self, step: Step, where: str) -> None:
-        """Count the nodes of a step; where they were not recorded, its emitted tokens."""
+        """Count the nodes of a step or, if they were not recorded, its emitted tokens."""
         most, self._nodes = self._limits.total_nodes, self._nodes + max(len(step.tokens), len(step.emitted))
         advice = "record fewer tokens, or with smaller settings"
         require(self._nodes <= most, f"{where} makes more than the {most} nodes read of all steps: {advice}")

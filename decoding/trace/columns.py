@@ -42,7 +42,7 @@ def detail(draft: Draft, verdict: Verdict, outlook: Outlook) -> dict[str, Any]:
 def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
     """Return the columns about the distributions that guesses were sampled from.
 
-    Guesses after the same node may share one, which is compared once.
+    A distribution shared by guesses after the same node is compared once.
     """
     sampled = {node: row for node, row in enumerate(draft.q or ()) if row is not None}
     if not sampled:
@@ -63,12 +63,12 @@ def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
 
 
 def _column(draft: Draft, nodes: Iterable[int], values: Iterable[Any], empty: Any) -> tuple[Any, ...]:
-    """Make a column that has values at some nodes."""
+    """Make a column with values at `nodes`, and `empty` elsewhere."""
     filled = dict(zip(nodes, values, strict=True))
     return tuple(filled.get(node, empty) for node in range(len(draft.tokens)))
 
 
 def _lists(count: int, best: list[int], *shares: list[float]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
-    """Group the best tokens and their probabilities, so many for each distribution in turn."""
+    """Group the best tokens and their probabilities, `count` per distribution."""
     entries = zip(best, *shares, strict=True)
     return tuple(zip(*[entries] * count, strict=True))

@@ -1,4 +1,4 @@
-"""Reads and writes trace files: a JSON line for the header, display texts, each step and the summary; gzip optional.
+"""Reads and writes trace files: JSON lines with the header, display texts, each step and the summary; gzip optional.
 
     {"kind":"header", ...Header}                the first line, once
     {"kind":"texts","texts":{"17":" the"}}      texts of tokens that the following lines use for the first time
@@ -46,7 +46,7 @@ def dump_line(kind: str, obj: Header | Texts | Step | Summary) -> str:
 
 
 class TraceWriter:
-    """Writes a trace while it happens: each line is flushed, so after a crash all of them can be read.
+    """Writes a trace during a run: each line is flushed, so that all of them can be read after a crash.
 
     `target` is a text file or a path. A file at the path is overwritten; it is compressed if its name ends in .gz.
     """
@@ -54,7 +54,7 @@ class TraceWriter:
     def __init__(self, target: str | PathLike[str] | TextIO) -> None:
         self._owned = isinstance(target, str | PathLike)
         self._file: IO[str] = _create(Path(target)) if isinstance(target, str | PathLike) else target
-        self._texts = set[int]()  # tokens whose text was written
+        self._texts = set[int]()  # tokens whose texts are written
         self._begun = self._ended = False
 
     def __enter__(self) -> Self:
@@ -70,7 +70,7 @@ class TraceWriter:
         self._put("header", header)
 
     def texts(self, texts: Mapping[int, str]) -> None:
-        """Write the display texts that were not written before; call it before the step that uses them."""
+        """Write the display texts that are not written yet; call it before the step that uses them."""
         new = {token: text for token, text in texts.items() if token not in self._texts}
         if new:
             self._put("texts", Texts(new))
@@ -119,7 +119,7 @@ def write_trace(trace: Trace, target: str | PathLike[str] | TextIO) -> None:
 def read_trace(
     source: str | PathLike[str] | Readable, *, limits: Limits = _LIMITS, allow_partial: bool = False
 ) -> Trace:
-    """Read a path or a binary file, compressed or not. With `allow_partial`, a truncated file gives its whole lines."""
+    """Read a path or a binary file, compressed or not; with `allow_partial`, the whole lines of a truncated file."""
     if not isinstance(source, str | PathLike):
         return _read(source, limits, allow_partial)
     name = _shown(source)
@@ -163,7 +163,7 @@ class _TraceReader:
         if kind == "header":
             self._begin(data, where)
         elif self._checker is None:
-            raise TraceError(f"{where} stands before the header, which must be the first line")
+            raise TraceError(f"{where} precedes the header, which must be the first line")
         elif kind == "texts":
             texts = from_json(Texts, data, where).texts
             check_texts(self._texts, texts, f"{where}.texts")
@@ -220,7 +220,7 @@ def _create(path: Path) -> IO[str]:
     try:
         if path.suffix.lower() != ".gz":
             return path.open("w", encoding="ascii", newline="\n")
-        packed = gzip.GzipFile(path, "wb", mtime=0)  # no time inside: equal traces make equal files
+        packed = gzip.GzipFile(path, "wb", mtime=0)  # no time stamp, so that equal traces make equal files
         return io.TextIOWrapper(packed, encoding="ascii", newline="\n")
     except (OSError, ValueError) as error:
         raise _unwritable(_shown(path), error) from None

@@ -13,14 +13,14 @@ from ..types import JSON
 _SNIPPET = 40
 _PIECE = 2**16  # bytes
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one is before every value and key, or in an empty list
-# An escape of half a character, as group 1: a pair of halves is a whole one, and a backslash may itself be escaped.
+_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one precedes every value and key, or opens an empty list
+# Matches a lone surrogate's escape as group 1; also skips pairs, which are one character, and escaped backslashes.
 _HALF = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class NotJsonError(TraceError):
-    """Text that is no JSON: what a line cut off in the middle looks like, too."""
+    """A text is not JSON, or a line was cut off in the middle."""
 
 
 def parse_object(
@@ -33,7 +33,7 @@ def parse_object(
     """
     bare = _outside(line)
     count(sum(map(bare.count, _BEGINNINGS)))
-    if _deeper(bare, depth + 2):  # around a value are the field that holds it and the line's object
+    if _deeper(bare, depth + 2):  # a value is inside its field, which is inside the line's object
         raise TraceError(f"{where} nests lists or objects deeper than {depth} levels")
     try:
         data = json.loads(_whole_characters(line).decode(), object_pairs_hook=_pairs, parse_constant=_constant)
@@ -43,7 +43,7 @@ def parse_object(
         raise NotJsonError(f"{where} is not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
         raise NotJsonError(f"{where} is not JSON at character {error.pos + 1}: {error.msg}") from None
-    except ValueError:  # the interpreter's own limit, without which converting digits takes quadratic time
+    except ValueError:  # the interpreter limits digits, as converting them takes quadratic time
         raise TraceError(f"{where} holds a number with too many digits") from None
     if not isinstance(data, dict):
         raise TraceError(f"{where} must be a JSON object, not {show(data)}")
@@ -51,7 +51,7 @@ def parse_object(
 
 
 def show(value: object) -> str:
-    """Write a value for an error sentence: short, with control characters visible."""
+    """Format a value for an error message: short, with control characters visible."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list | tuple):
@@ -65,7 +65,7 @@ def show(value: object) -> str:
 
 
 def values_in(value: JSON) -> int:
-    """Count the values and keys of a built value as in a line: an empty list or object holds one."""
+    """Count the values and keys in a parsed value as in a line: an empty list or object counts as one."""
     values, waiting = 0, [value]
     while waiting:
         inner = waiting.pop()
@@ -79,10 +79,10 @@ def values_in(value: JSON) -> int:
 
 
 def _outside(line: bytes) -> bytes:
-    """Return what is outside of strings."""
+    """Return the bytes outside of strings."""
     plain = line.replace(rb"\\", b"").replace(rb"\"", b"")
     pieces, inside = list[bytes](), False
-    for begin in range(0, len(plain), _PIECE):  # cut at all quotes at once, a line of them would take 40 times its size
+    for begin in range(0, len(plain), _PIECE):  # split at once, a line of quotes would take 40 times its size
         parts = plain[begin : begin + _PIECE].split(b'"')
         pieces.append(b"".join(parts[inside::2]))
         inside ^= len(parts) % 2 == 0
@@ -97,11 +97,11 @@ def _whole_characters(line: bytes) -> bytes:
 
 
 def _deeper(bare: bytes, depth: int) -> bool:
-    """Return whether brackets outside of strings nest deeper: checked before the parser recurses into them."""
+    """Return True if brackets outside of strings nest deeper: checked before the parser recurses into them."""
     brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
     for _ in range(depth):
-        outer = brackets.replace(b"[]", b"")  # peels the innermost level everywhere
-        if len(outer) == len(brackets):  # nothing left, or brackets without a partner
+        outer = brackets.replace(b"[]", b"")  # removes the innermost level everywhere
+        if len(outer) == len(brackets):  # empty, or brackets without a partner
             return brackets.count(b"[") > depth
         brackets = outer
     return bool(brackets)

@@ -20,19 +20,19 @@ class Limits:
     """The limits beyond which an untrusted file is refused."""
 
     line_bytes: int = 8 * 2**20  # a fully recorded step of 4,096 nodes takes about 1 MB; a prompt of a million ids 7
-    total_bytes: int = 256 * 2**20  # after unpacking; as objects in memory it takes several times as much
-    steps: int = 20_000  # two hours of text at three steps a second: more than any screen scrubs through
-    nodes: int = 4_096  # as many as the engine's largest step may have; drawing a mask takes its square
-    depth: int = DEPTH  # inside a JSON value; the schema holds it down to this as well
+    total_bytes: int = 256 * 2**20  # after unpacking; objects in memory take several times as much
+    steps: int = 20_000  # two hours of text at three steps a second
+    nodes: int = 4_096  # the most of an engine's step; drawing a mask takes the square of it
+    depth: int = DEPTH  # inside a JSON value; the schema has the same limit
     # Values take up to 100 bytes each as objects, whatever they take in the file: an empty list takes three there.
     line_values: int = 2**21  # a fully recorded step of 4,096 nodes has 200 thousand
-    total_values: int = 2**26  # about as many as the largest file of honest steps has
-    panel_values: int = 2**24  # in the panels of all steps: plain JSON, which the views go through again and again
+    total_values: int = 2**26  # about as many as in the largest file of honest steps
+    panel_values: int = 2**24  # in the panels of all steps: plain JSON, which the views read repeatedly
     total_nodes: int = 2**22  # of all steps
     prompt: int = 2**20  # tokens of the prompt, of the reference and of the ends of text, each
     texts: int = 2**20  # tokens that have a display text; the largest vocabularies have a quarter of that
     text_characters: int = 2**26  # of these texts together
-    written_characters: int = 2**26  # of the text that the run wrote: a few long texts may come again and again
+    written_characters: int = 2**26  # of the text that the run wrote: a few long texts may be repeated many times
     panels: frozenset[str] | None = None  # names that a panel may hold; None: any
 
 
@@ -49,15 +49,15 @@ class CutOffError(TraceError):
 
     def __init__(self, number: int) -> None:
         super().__init__(
-            f"the file is cut off at line {number}; for what stands before, remove that line "
+            f"the file is cut off at line {number}; for what comes before, remove that line "
             "or read the file with allow_partial=True"
         )
 
 
 def lines(file: Readable, limits: Limits) -> Iterator[bytes]:
-    """Yield the lines of a file, unpacked; never hold more than one of them, or more than the limit, in memory."""
+    """Yield the lines of a file, unpacked; keep at most one of them, and no more than the limit, in memory."""
     raw = io.BufferedReader(_Raw(file))
-    packed = raw.peek(len(GZIP)).startswith(GZIP)  # by content: names lie, and file objects have none
+    packed = raw.peek(len(GZIP)).startswith(GZIP)  # by content: names may be wrong, and file objects have none
     plain: io.BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
     left, number = limits.total_bytes, 0
     while True:
@@ -79,7 +79,7 @@ def lines(file: Readable, limits: Limits) -> Iterator[bytes]:
 
 
 class _Raw(io.RawIOBase):
-    """Any file, as the standard library's readers take it."""
+    """Wraps a file for the standard library's buffered readers."""
 
     def __init__(self, file: Readable) -> None:
         self._source = file

@@ -1,4 +1,4 @@
-"""Computes the metrics of a run, under the names that vLLM uses."""
+"""Computes the metrics of a run, under vLLM's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHOLE = ("length", "end_of_text", "stop")  # the ends of a run that was not cut 
 
 
 def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
-    """Compute all the numbers of a run."""
+    """Compute the summary of a run."""
     new_tokens = sum(len(step.emitted) for step in steps)
     drafted = sum(step.drafted for step in steps)
     later = steps[1:]
@@ -35,16 +35,16 @@ def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
 
 
 def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | None:
-    """Return the speedup, or None for a measuring error: above the tokens per step, to the two digits that are shown.
+    """Return the speedup; None for a measuring error: one above the tokens per step, to the two digits shown.
 
-    A step does all that an autoregressive one does, so it cannot take less time than that.
+    A step does all the work of an autoregressive one, so it cannot take less time.
     """
     fine = speedup is not None and speedup > 0 and round(speedup, 2) <= round(tokens_per_step, 2)
     return speedup if fine else None
 
 
 def may_be_cached(weights: int, cache: int) -> bool:
-    """Return whether a processor's cache may hold half the weights of a pass: then memory does not limit it."""
+    """Return True if a processor's cache may hold half the weights of a pass: then memory does not limit it."""
     return weights <= 2 * cache
 
 
@@ -56,8 +56,8 @@ def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
 
 def survival(counts: Sequence[int]) -> tuple[float, ...]:
     """Return the per-position acceptance rate: entry i is the share of steps that accepted more than i guesses."""
-    whole = sum(counts)
-    return tuple((whole - rejected) / whole for rejected in accumulate(counts[:-1]))
+    steps = sum(counts)
+    return tuple((steps - rejected) / steps for rejected in accumulate(counts[:-1]))
 
 
 def written(steps: Iterable[Step]) -> Counter[int]:
@@ -73,7 +73,7 @@ def compression_rate(counts: Mapping[int, int]) -> float:
 def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
     """Return CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
 
-    So it is the chance that w guesses in a row come true; a last step that was cut counts what it wrote.
+    It estimates the probability that w consecutive guesses are right; a last step that was cut counts what it wrote.
     """
     return sum(passes for tokens, passes in counts.items() if tokens > w) / (sum(counts.values()) or 1)
 

@@ -29,18 +29,18 @@ class Mismatch:
     position: int  # among the new tokens
     token: int
     choice: int
-    margin: float  # by how much the choice's logit exceeds the token's
+    margin: float  # of the choice's logit over the token's
 
 
 @dataclass(frozen=True, slots=True)
 class Rescore:
-    """The outcome. Greedy runs: every token against the likeliest one. Sampled runs: every token must be possible."""
+    """The result: in a greedy run every token must be the likeliest one, in a sampled run it must be possible."""
 
     checked: int
     exact: int
-    near_ties: int  # within the noise that this device and dtype show between step shapes
+    near_ties: int  # mismatches within `noise`
     violations: int
-    noise: float  # that noise, measured, in logits
+    noise: float  # of this device and dtype between step shapes, measured in logits
     places: tuple[Mismatch, ...]
 
 
@@ -77,11 +77,11 @@ def rescore(
 def plain_passes(
     session: Session, text: Sequence[int], prompt_length: int
 ) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
-    """Yield the logits that choose the new tokens: the index of the first one, and a row for each from there on."""
+    """Yield the logits that choose the new tokens, with the index of the first token for each batch of rows."""
     begun, last = prompt_length, len(text) - 1
     if session.seam is not None and prompt_length <= session.seam < last:
         yield from _pass(session, text[: session.seam], begun, prompt_length)
-        begun = session.seam + 1  # from here on the text is read anew, in its other way
+        begun = session.seam + 1  # from here on the text is rotated differently, and read again
     yield from _pass(session, text[:last], begun, prompt_length)
 
 
@@ -100,9 +100,9 @@ def _pass(
 
 
 def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> float:
-    """Return how far a logit may move between step shapes: four times what it does at the text's end, read both ways.
+    """Estimate how much logits differ between step shapes: four times the difference at the text's end, read both ways.
 
-    A few tokens may happen to agree to the last bit, so it is at least one rounding of the largest logit.
+    A few tokens may agree by chance to the last bit, so it is at least one rounding of the largest logit.
     """
     rows = text[-_PROBE:]
     session.reset(prompt_length)
@@ -112,13 +112,13 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
     for token in rows:
         alone.append(session.read([token], (-1,)).logits[0])
         session.commit([0])
-    moved = float((together.double() - torch.stack(alone).double()).abs().max())
+    difference = float((together.double() - torch.stack(alone).double()).abs().max())
     rounding = torch.finfo(together.dtype).eps / 2 * float(together.abs().max())
-    return 4 * max(moved, rounding)
+    return 4 * max(difference, rounding)
 
 
 def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Mismatch]:
-    """Yield the new tokens from `first` on that the rows of penalised logits do not choose."""
+    """Yield the new tokens from `first` on that the penalised logits do not choose."""
     for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
         token = ids[row]
         if sampler.sampling.greedy:

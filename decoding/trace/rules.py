@@ -1,4 +1,4 @@
-"""The rules that the lines of every trace obey beyond their types; a file that breaks one was not written by a run."""
+"""Rules for the lines of a trace beyond their types; a file that breaks one was not written by a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..types import Header, Role, Step, Summary
 _MOST_THREADS = 2**16
 _MOST_RANKS = 2**10
 _OPTIONAL = ("choices", "p", "q", "top", "draft_top", "entropy", "overlap", "u", "ranks")
-MOST_NATS = 64.0  # of an entropy: that of more tokens than 64 bits can number is smaller
+MOST_NATS = 64.0  # of an entropy: more tokens than 64 bits can number have less
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
@@ -34,7 +34,7 @@ class TraceChecker:
         self._last = header.prompt[-1]
         self._steps = 0
         self._cut = False
-        self._unread = self._committed - 1  # tokens in front of the root that the next step may have to feed
+        self._unread = self._committed - 1  # tokens before the root that the next step may have to feed
 
     def add(self, step: Step, most_nodes: int, where: str) -> None:
         """Check the next step."""
@@ -47,7 +47,7 @@ class TraceChecker:
         require(step.pending <= most, f"{where}.pending must be at most {most}: all other tokens were read before")
         nodes = len(step.tokens)
         require(nodes <= most_nodes, f"{where} has {nodes} nodes, more than the {most_nodes} allowed")
-        # A step without its nodes may have had as many, and no more.
+        # The same limit holds for a step whose nodes were not recorded.
         require(step.drafted <= most_nodes, f"{where}.drafted must be at most {most_nodes}, not {step.drafted}")
         _check_columns(step, where)
         if nodes:
@@ -73,20 +73,20 @@ class TraceChecker:
 
 
 def check_texts(earlier: Mapping[int, str], texts: Mapping[int, str], where: str) -> None:
-    """Check that display texts belong to token ids and contradict none given before."""
+    """Check that display texts belong to token ids and do not contradict earlier ones."""
     _check_ids(texts, where)
     for token, text in texts.items():
         require(earlier.get(token, text) == text, f"{where} gives token {token} a second, different text")
 
 
 def require(holds: bool, sentence: str) -> None:
-    """Raise TraceError with a sentence unless something holds."""
+    """Raise TraceError with `sentence` unless a condition holds."""
     if not holds:
         raise TraceError(sentence)
 
 
 def _check_counts(record: object, where: str) -> None:
-    """Check that each number of a record, which is a count, an amount or a time, is neither negative nor huge."""
+    """Check that no number of a record, all of which are counts, amounts or times, is negative or huge."""
     assert dataclasses.is_dataclass(record)
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -129,7 +129,7 @@ def _check_shares(shares: Iterable[float | None], where: str) -> None:
 
 
 def _check_outcome(step: Step, where: str) -> None:
-    """Check the fields that a step has even where its nodes were not recorded."""
+    """Check the fields that a step has even if its nodes were not recorded."""
     _check_ids(step.emitted, f"{where}.emitted")
     most = step.accepted + 1
     fine = max(1, step.accepted) <= len(step.emitted) <= most
@@ -184,7 +184,7 @@ def _check_path(step: Step, where: str) -> None:
 
 
 def _check_ranks(step: Step, ranks: int, where: str) -> None:
-    """Check that some rank read every node, and that all its readers read its parent."""
+    """Check that every node was read by some rank, and that all its readers read its parent."""
     for node, readers in enumerate(step.ranks):
         fine = bool(readers) and all(low < high for low, high in pairwise((-1, *readers, ranks)))
         require(fine, f"{where}.ranks[{node}] must hold different ranks below {ranks} in order, and one at least")

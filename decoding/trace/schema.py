@@ -1,6 +1,6 @@
-"""Converts frozen dataclasses to JSON and back by their type hints: exact on the way out, suspicious on the way in.
+"""Converts frozen dataclasses to JSON and back by their type hints; values that are read are checked.
 
-What `to_json` writes, `from_json` reads back equal; anything else is a TraceError that names the field.
+`from_json` reads exactly what `to_json` writes, and raises a TraceError that names the field for anything else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..errors import TraceError
 from ..types import JSON
 from .json_line import show
 
-DEPTH = 32  # nested lists and objects inside one plain JSON value: far above any panel, far below any stack
-_EDGE = 2**63  # readers in other languages hold whole numbers in 64 bits
-# A character given as two surrogates: JSON can spell it only as the one character, which is not equal.
+DEPTH = 32  # nested lists and objects inside one plain JSON value: far above any panel, far below any stack limit
+_EDGE = 2**63  # readers in other languages store whole numbers in 64 bits
+# A character given as two surrogates: JSON turns it into the one character, which is not equal.
 _SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ Convert = Callable[[Any], Any]
 
 
 class _MisfitError(Exception):
-    """A value that does not fit, and the path to it, which is put together on the way up."""
+    """A value that does not fit, and the path to it, which callers extend on the way up."""
 
     def __init__(self, what: str, path: str = "") -> None:
         super().__init__(what)
@@ -42,11 +42,11 @@ class _MisfitError(Exception):
 
 
 class _Form(typing.NamedTuple):
-    """How values of one type hint are read and written."""
+    """The functions that read and write values of one type hint."""
 
     read: Convert
     write: Convert
-    # Reads a whole column at once, at the speed of built-in functions; None where a value needs a closer look.
+    # Reads a whole column at once, at the speed of built-in functions; None if a value needs `read`.
     column: Callable[[list[Any]], list[Any] | None] = lambda values: None
 
 
@@ -69,7 +69,7 @@ def from_json(cls: type[T], data: JSON, where: str) -> T:
 
 @cache
 def _form(hint: Hashable) -> _Form:
-    """Return the form of a type hint; built once, because looking hints up costs more than reading a step."""
+    """Return the form of a type hint, cached: looking hints up costs more than reading a step."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
@@ -119,7 +119,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any, depth: int = DEPTH) -> JSON:
-    """Return plain JSON as it is; refuse a tuple, or a key that is no text, which would come back as something else."""
+    """Return plain JSON unchanged; refuse tuples and keys that are not texts, which would not be read back equal."""
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -166,7 +166,7 @@ def _each(convert: Convert, items: Iterable[Any]) -> list[Any]:
     done: list[Any] = []
     try:
         for item in items:
-            done.append(convert(item))  # in a loop, because the count tells which item failed
+            done.append(convert(item))  # in a loop, so that the count names the item that failed
     except _MisfitError as misfit:
         raise misfit.inside(f"[{len(done)}]") from None
     return done
@@ -191,8 +191,8 @@ def _row(item: _Form) -> _Form:
         done = item.column(list(chain.from_iterable(rows))) if _only(list, rows) else None
         if done is None:
             return None
-        left = iter(done)
-        return [tuple(islice(left, len(row))) for row in rows]
+        values = iter(done)
+        return [tuple(islice(values, len(row))) for row in rows]
 
     return _Form(read, lambda value: _each(item.write, value), column)
 
@@ -228,7 +228,7 @@ def _mapping(key: Any, item: _Form) -> _Form:
 
 
 def _numeral(key: str) -> int:
-    """Read the number that a key spells, in the one spelling allowed: so two keys never mean the same."""
+    """Read a key as a number, in its only spelling allowed, so that no two keys are equal."""
     if not re.fullmatch("0|-?[1-9][0-9]{0,18}", key):
         raise _MisfitError(f"must have whole numbers as keys, not {show(key)}")
     return _whole(int(key))

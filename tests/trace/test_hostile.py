@@ -85,7 +85,7 @@ DAMAGE: list[tuple[Callable[[list[Any]], None], str]] = [
     (put(0, "kind", "footer"), r"line 1 must be of kind header, texts, step or summary, not 'footer'"),
     (put(1, "kind", ["step"]), r"line 2 must be of kind .*, not a list"),
     (put(1, "kind", None), r"line 2 must be of kind .*, not null"),
-    (lambda lines: lines.pop(0), r"line 1: texts stands before the header"),
+    (lambda lines: lines.pop(0), r"line 1: texts precedes the header"),
     (lambda lines: lines.insert(1, lines[0]), r"line 2: header is a second one"),
     (lambda lines: lines.append(lines[1]), r"line 6 follows the summary"),
     (lambda lines: lines.append(lines[4]), r"line 6 follows the summary"),
