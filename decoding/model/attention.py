@@ -33,6 +33,13 @@ class Span(Protocol):
         ...
 
 
+def recorded_width(cache: Cache, rows: int, window: int | None) -> int:
+    """Return how many slots recorded work attends to for `rows` after the cached text; 0 if they do not fit."""
+    slots, stop = cache.slots, cache.length + rows
+    # Recorded work ignores windows, so none may hide anything yet.
+    return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= min(slots, window or slots) else 0
+
+
 def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * kv_heads, D), contiguous
     """Turn the query heads that share a key/value head into further queries of it: (1, kv_heads, T * repeats, D).
 

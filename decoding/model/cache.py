@@ -109,9 +109,12 @@ class Cache:
         return max(0, self._longest - self.largest_step if wraps else 0) <= length <= self.length
 
     def rewind(self, length: int) -> None:
-        """Forget the tokens after `length`."""
-        assert self.holds(length)
-        self.length = length
+        """Forget the tokens after `length`, which must be among those that the cache holds; 0 forgets all."""
+        if length:
+            assert self.holds(length)
+            self.length = length
+        else:
+            self.reset()
 
     def reset(self) -> None:
         """Forget the text."""

@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import linear as multiply
 from torch.nn.functional import silu
 
-from ..model.attention import BLOCK
+from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.decoder import Decoder
 from ..model.draft_vocabulary import DraftVocabulary
@@ -176,10 +176,8 @@ class AdapterSession:
 
     def width(self, rows: int) -> int:
         """Return how many slots recorded work attends to for `rows` after the text; 0 if it cannot be recorded."""
-        slots, stop = self._cache.slots, self.length + rows
-        # Recorded work ignores windows, so none may hide anything yet.
-        fits = self._adapter.native is None and stop <= min(slots, self._adapter.config.window or slots)
-        return min(slots, -(-stop // BLOCK) * BLOCK) if fits else 0
+        adapter = self._adapter
+        return recorded_width(self._cache, rows, adapter.config.window) if adapter.native is None else 0
 
     def behind(self, hidden: torch.Tensor, first: torch.Tensor, width: int) -> torch.Tensor:  # (n, H), (1,) -> (n, H)
         """Read the rows of a chain after a text whose length only the device knows, within `width` slots."""
@@ -205,10 +203,7 @@ class AdapterSession:
 
     def rewind(self, length: int) -> None:
         """Forget the tokens after `length`: at most `largest_step` of them, or all."""
-        if length:
-            self._cache.rewind(length)
-        else:
-            self._cache.reset()
+        self._cache.rewind(length)
 
     def _attend(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, parents: tuple[int, ...]

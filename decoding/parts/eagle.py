@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import silu
 
 from ..model import quiet
-from ..model.attention import BLOCK
+from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
 from ..model.draft_vocabulary import DraftVocabulary
@@ -217,10 +217,7 @@ class EagleSession:
     def rewind(self, length: int) -> None:
         """Forget the rows after `length`: at most `largest_step` of them, or all."""
         self.forget()
-        if length:
-            self._cache.rewind(length)
-        else:
-            self._cache.reset()
+        self._cache.rewind(length)
 
     def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * H) -> (n, H)
         """Fuse tapped states into features."""
@@ -253,9 +250,7 @@ class EagleSession:
 
     def width(self, rows: int) -> int:
         """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
-        slots, stop = self._cache.slots, self.length + rows
-        # Recorded work ignores windows, so none may hide anything yet.
-        return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= min(slots, self._eagle.config.window or slots) else 0
+        return recorded_width(self._cache, rows, self._eagle.config.window)
 
     def behind(
         self, ids: torch.Tensor, feature: torch.Tensor, tree: QueuedTree, first: torch.Tensor, width: int
