@@ -1,4 +1,4 @@
-"""What makes pictures of the page and looks at it from outside: for benchmarks, tests and the README."""
+"""Tools that take pictures of the page and test it from outside: for benchmarks, tests and the README."""
 
 from pathlib import Path
 

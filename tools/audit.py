@@ -1,7 +1,7 @@
-"""Ask the Open Source Vulnerabilities database about every version that is pinned here; `make lint` ends with it.
+"""Look every pinned version up in the Open Source Vulnerabilities database; `make lint` ends with it.
 
-Lint does not fail for what it finds, since that may come up on any day, in a dependency that nobody has touched: a
-release waits for it.
+Advisories do not fail lint, since one may appear on any day, in a dependency that nobody has touched: a release waits
+for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECONDS = 10
 
 
 def pins() -> Iterator[tuple[str, str, str]]:
-    """Yield ecosystem, name and version of everything that is pinned."""
+    """Yield ecosystem, name and version of every pinned package."""
     for file in ("requirements.txt", "constraints.txt"):
         for name, version in _PIN.findall((ROOT / file).read_text(encoding="utf-8")):
             yield "PyPI", name, version
@@ -31,7 +31,7 @@ def pins() -> Iterator[tuple[str, str, str]]:
 
 
 def audit(database: str = _DATABASE) -> Iterator[str]:
-    """Yield what to say: a sentence for every pinned version that has advisories, and how many were looked up."""
+    """Yield a sentence for every pinned version that has advisories, and one with the number looked up."""
     pinned = [*pins()]
     queries = [{"package": {"ecosystem": kind, "name": name}, "version": version} for kind, name, version in pinned]
     content, headers = json.dumps({"queries": queries}).encode(), {"Content-Type": "application/json"}

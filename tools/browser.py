@@ -16,20 +16,20 @@ DRAWN = (  # every chart that is not below the fold
     f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
     "(card) => !card.onScreen || card.view.kind !== 'plot' || card.content.drawn)"
 )
-# Where a script throws and catches, the driver's debugger has it parsed anew for its places unless they are kept: of
-# plotly that is a third of its loading, which no visitor waits for.
+# If a script throws and catches, the driver's debugger parses it again for source positions unless they are kept: for
+# plotly that takes a third of its loading time, which no visitor waits for.
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc --no-enable-lazy-source-positions"]
 
 
 def find_chromium() -> str | None:
-    """Find the browser of this machine; first the one without a screen, which takes a quarter less of the processor."""
+    """Find this machine's browser; the headless one comes first, as it takes a quarter less processor time."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
-    """Start Chromium without a screen, drawing in software."""
+    """Start headless Chromium, rendering in software."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:

@@ -66,7 +66,7 @@ STRIPS = (
 
 
 def take_strip(chromium: Any, server: Page, strip: FilmStrip, theme: str, folder: Path) -> None:
-    """Take eight pictures as one."""
+    """Take eight pictures, and join them into one."""
     pictures = []
     with opened(chromium, server, 1280, 900, run=strip.run, step=strip.step, __theme=theme) as page:
         followed = page.evaluate(_FOLLOWED, strip.step)
@@ -79,7 +79,7 @@ def take_strip(chromium: Any, server: Page, strip: FilmStrip, theme: str, folder
 
 
 def _joined(pictures: list[tuple[str, Image.Image]], *, dark: bool) -> Image.Image:
-    """Put the pictures in reading order, each below its caption."""
+    """Join the pictures in reading order, each below its caption."""
     wide, high = (max(sizes) for sizes in zip(*(picture.size for _, picture in pictures), strict=True))
     rows = -(-len(pictures) // _ACROSS)
     paper, ink = ("#14171C", "#E8EAEE") if dark else ("#FFFFFF", "#1A1D23")

@@ -1,8 +1,8 @@
 """Send hostile inputs to every path of the server and to every reader of files: `make fuzz`, or `python -m tools.fuzz`.
 
-Inputs are valid ones of which a part is changed, and values of every kind. None may be answered by a 5xx, take
-longer than some seconds, leave a stack trace in an answer, or an error in the log. A reader may raise only errors that
-have a sentence for the visitor. Hypothesis makes the inputs, always the same, and shortens one that fails.
+Inputs are valid ones with a changed part, and values of every kind. None may be answered by a 5xx, take longer than
+some seconds, leave a stack trace in an answer, or an error in the log. A reader may raise only errors that have a
+sentence for the visitor. Hypothesis generates the inputs, always the same, and shrinks one that fails.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ queries = st.dictionaries(
 
 
 def changed(valid: dict[str, Any]) -> st.SearchStrategy[bytes]:
-    """Return bodies like a valid one, with some fields of other values; some are cut or are no JSON."""
+    """Return bodies like a valid one with some fields changed; some are truncated or not JSON."""
     fields = st.dictionaries(st.sampled_from([*valid, "x"]), values, min_size=1, max_size=3)
     bodies = fields.map(lambda more: json.dumps({**valid, **more}).encode())
     return bodies | values.map(lambda value: json.dumps(value).encode()) | spliced([json.dumps(valid).encode()])
 
 
 def spliced(valid: list[bytes]) -> st.SearchStrategy[bytes]:
-    """Return valid bytes with a piece that is left out, doubled or replaced."""
+    """Return valid bytes with a piece removed, doubled or replaced."""
 
     def splice(data: bytes, begin: float, length: int, piece: bytes) -> bytes:
         at = int(begin * len(data))
@@ -112,7 +112,7 @@ def spliced(valid: list[bytes]) -> st.SearchStrategy[bytes]:
 
 
 class Fuzz:
-    """Counts what was sent, by target; raises AssertionError for an answer that no input may get."""
+    """Counts the inputs sent, by target; raises AssertionError for an answer that no input may get."""
 
     def __init__(self, scale: float) -> None:
         self.scale, self.sent = scale, Counter[str]()
@@ -134,7 +134,7 @@ class Fuzz:
         sys.stderr.write(f"{self.sent[name]} {name}\n")
 
     def read(self, folder: Path) -> None:
-        """Try every reader of what visitors bring, and of the owner's list of models."""
+        """Try every reader of visitors' files, and that of the owner's list of models."""
         catalog, models = default_catalog(False), folder / "models.toml"
 
         def models_file(data: bytes) -> None:
@@ -221,19 +221,19 @@ class Fuzz:
 
 
 def serving_fuzz(folder: Path) -> contextlib.AbstractContextManager[Page]:
-    """Serve a page that has every path there is; its log is the folder's `log`."""
+    """Serve a page with every path enabled; its log is the folder's `log`."""
     (folder / "models").mkdir()
     return serving(folder / "log", *_FLAGS, "--bring-your-own", str(folder / "models"))
 
 
 def errors_in(log: str) -> list[str]:
-    """Return the errors of a log: nothing that a visitor sends may cause one."""
+    """Return the errors in a log: no visitor's input may cause one."""
     lines = log.splitlines()
     return [line for line in lines if line.split(" ")[2:3] == ["error"] or line.startswith("Traceback")]
 
 
 def forms_of(config: dict[str, Any]) -> dict[int, list[int]]:
-    """Return the events that get a form as one text, each with the controls whose values the text holds."""
+    """Map the events that receive a form as one text to the controls whose values the text holds."""
     dependencies = config["dependencies"]
     collects = {each["id"]: each["inputs"] for each in dependencies if each["js"] and not each["backend_fn"]}
     return {
@@ -252,7 +252,7 @@ def _job(visitor: Visitor, body: bytes) -> None:
     begin = time.monotonic()
     for message in visitor.stream(_LATEST):
         assert message.get("success", True), message
-        # As long as another job of the tab goes on, the stream has no end.
+        # The stream has no end while another job of the tab is running.
         if message["msg"] == "process_completed" or time.monotonic() - begin > _READ:
             return
 
@@ -275,7 +275,7 @@ def _check(reply: Any, *allowed: int) -> None:
 
 
 def _raw(visitor: Visitor, data: bytes) -> None:
-    """Send bytes as they are, and read what comes; a head that is not complete is not waited for."""
+    """Send raw bytes, and read the answer; closing the connection ends an incomplete request."""
     with socket.create_connection(("127.0.0.1", visitor.port), 5) as line:
         line.sendall(data)
         line.shutdown(socket.SHUT_WR)
@@ -288,7 +288,7 @@ def _raw(visitor: Visitor, data: bytes) -> None:
 
 
 def main() -> int:
-    """Send all of them, and print how many went where."""
+    """Send all inputs, and print how many went to each target."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of inputs (default: 1)")
     fuzz = Fuzz(parser.parse_args().scale)

@@ -1,7 +1,7 @@
-"""What the gallery's recordings are made of, in the order of the gallery: `python -m tools.record_gallery` makes them.
+"""The recipes of the gallery's recordings, in the order of the gallery: `python -m tools.record_gallery` records them.
 
-First three prompts through all methods on the real model, so that methods can be compared; below them the embedded
-family, every method and preset on the example that suits it best.
+First come three prompts with all methods on the real model, so that methods can be compared; then the embedded family,
+every method and preset on the example that suits it best.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class GalleryRecipe:
     model: str  # as `load` knows it
     method: str
     preset: str
-    group: str  # the heading in the gallery that it stands under
+    group: str  # its heading in the gallery
     about: str  # a sentence below that heading
     title: str
     shows: str
@@ -42,7 +42,7 @@ class GalleryRecipe:
 
 @dataclass(frozen=True, slots=True)
 class SharedPrompt:
-    """A prompt that all methods write."""
+    """A prompt that all methods continue."""
 
     id: str
     label: str
@@ -90,7 +90,7 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "rest": {"c": 4, "length": 6, "shortest": 1},
 }
 _REMEMBERING = ("suffix", "token_recycling")  # methods that guess from earlier answers, with these settings
-_FEW = "few rows"  # what these settings are called
+_FEW = "few rows"  # the name of these settings
 _ENOUGH = 128  # new tokens: answers to the shared prompts end before
 
 
@@ -121,12 +121,12 @@ _SHOWS = {
 
 
 def recipes() -> list[GalleryRecipe]:
-    """All recipes in the order of the gallery."""
+    """List all recipes in the order of the gallery."""
     return [*_shared(), *_embedded()]
 
 
 def _shared() -> list[GalleryRecipe]:
-    """Every method on the same prompts, on the real model."""
+    """List the recipes of every method on the same prompts, on the real model."""
     return [
         GalleryRecipe(
             id=f"{smollm2.NAME}-{prompt.id}-{name}",
@@ -159,9 +159,7 @@ def _embedded() -> list[GalleryRecipe]:
 
 
 def _of_method(method: type[Method]) -> list[GalleryRecipe]:
-    """List a method's recipes: its defaults, each of a paper's presets that differs from them, and a prompt that does
-    not suit it.
-    """
+    """List a method's recipes: its defaults, the papers' presets that differ, and a prompt that does not suit it."""
     from app.presets import presets
 
     name, best = method.name, _BEST.get(method.name, "sum")
@@ -214,12 +212,12 @@ def _recipe(
 
 
 def _setting(preset: str) -> str:
-    """Name a preset in a title; one that is named for a model and a device says that neither is what runs here."""
+    """Name a preset in a title; one named for a model and a device adds that it runs on neither here."""
     return f"the paper's setting for {preset}, run here on {TARGET}" if " on " in preset else preset
 
 
 def _label(example: str) -> str:
-    """Write an example's label for the middle of a title."""
+    """Write an example's label in the middle of a title."""
     label = EXAMPLES[example].label
     return f"{label[0].lower()}{label[1:]}"
 

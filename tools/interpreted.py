@@ -1,8 +1,8 @@
-"""Mend Triton's interpreter where it computes otherwise than a device.
+"""Fix Triton's interpreter where it differs from a device.
 
 With numpy 2.4 and later it cannot loop over a range that a kernel has read. In bfloat16 it multiplies the numbers' bits
-instead of the numbers, and cuts what a device rounds. On a processor without AVX-512, how it rounds a row of a product
-depends on where the row stands; on a device it does not.
+instead of the numbers, and truncates where a device rounds. On a processor without AVX-512, the rounding of a row of a
+product depends on the row's position; on a device it does not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def mend() -> None:
-    """Mend the interpreter of this process, once, before a kernel runs in it."""
+    """Fix the interpreter of this process, once, before a kernel runs in it."""
     import triton.language as tl
     from triton.runtime import interpreter
 
@@ -36,7 +36,7 @@ def mend() -> None:
 
     def multiplied(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
         a, b = (self.cast_impl(part, tl.float32) if part.dtype.scalar == tl.bfloat16 else part for part in (a, b))
-        # Each row is a product of its own, and so are the blocks that the product is made of.
+        # Multiply each row separately, and add each block to the accumulator afterwards.
         rows = interpreter.TensorHandle(a.data[..., None, :], a.dtype)
         none = interpreter.TensorHandle(np.zeros((), d.data.dtype), d.dtype)
         each = original(self, rows, b, none, *rest)

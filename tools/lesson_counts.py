@@ -1,4 +1,4 @@
-"""Count what many runs do, for lessons that need more runs than are worth recording: assets/lessons/counts.json."""
+"""Counts over many runs, for lessons that need more runs than are worth recording: assets/lessons/counts.json."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def count_phrases(pocket: Engine) -> Counts:
 
 
 def count_askings(english: Engine) -> Counts:
-    """Count the passes of methods that remember, each time that they are asked about the rain."""
+    """Count the passes of methods that remember answers, each time they get the question about the rain."""
     counts: Counts = {}
     for method in ("suffix", "token_recycling"):
         memory, passes = dict[str, Any](), dict[str, int]()
@@ -97,9 +97,9 @@ def count_askings(english: Engine) -> Counts:
 
 
 def count_drafters() -> Counts:
-    """Count what docs/slow_drafter.md measures: acceptance by position and ranks, then what the doctor's changes bring.
+    """Count the numbers of docs/slow_drafter.md: acceptance by position, ranks, then the gains of the doctor's changes.
 
-    The run folders that are counted ship, for the Debug page. A number of the doctor is tokens in a thousand steps.
+    The counted run folders ship, for the Debug page. The doctor's numbers are tokens per thousand steps.
     """
     counts = {
         f"drafter-{name}": _positions(Selection.from_folder(read_folder(folder)).where(method="eagle3"))
@@ -109,7 +109,7 @@ def count_drafters() -> Counts:
 
 
 def write_drafter_runs() -> None:
-    """Evaluate the slow drafter and the mended one, into run folders."""
+    """Evaluate the slow drafter and the fixed one, and write run folders."""
     with TemporaryDirectory() as place:
         mended = Path(place) / "mended"
         shutil.copytree(SLOW_DRAFTER, mended)
@@ -132,7 +132,7 @@ def _positions(chosen: Selection) -> dict[str, int]:
 
 
 def _probes() -> dict[str, int]:
-    """Return the tokens in a thousand steps of the drafter as given, and with each change that the doctor tried."""
+    """Return the tokens per thousand steps of the drafter as given, and with each change that the doctor tried."""
 
     def quiet(what: str, share: float) -> None:
         """Show no progress."""

@@ -1,7 +1,7 @@
 """Load the page with honest visitors: `make load`, or `python -m tools.load`.
 
-Fifty open the page at the same moment while eight watch runs of their own. Then fifty run a prompt, eight at a time and
-all at once, every other one by the API; who was served and who was refused is counted by them and by the server.
+Fifty open the page at the same moment while eight watch their runs. Then fifty run a prompt, eight at a time and all at
+once, every other one by the API; visitors and server both count how many were served and how many refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLAGS = ("--model", "pocket", "--api", "--metrics")
 
 
 def run_many(page: Page, visitors: int, at_once: int, tokens: int = 64) -> Counter[str]:
-    """Let `visitors` visitors run a prompt, each from its own address; raises RuntimeError for any other answer."""
+    """Let `visitors` visitors run a prompt, each from its own address; RuntimeError for an unexpected answer."""
 
     def one(number: int) -> str:
         visitor = Visitor(page.port, f"127.0.3.{number + 1}")
@@ -50,14 +50,14 @@ def run_many(page: Page, visitors: int, at_once: int, tokens: int = 64) -> Count
 
 
 def counted(page: Page) -> Counter[str]:
-    """Read what the server has counted: runs that ended by themselves, and jobs that the full queue refused."""
+    """Read the server's counts: runs that ended by themselves, and jobs that the full queue refused."""
     text = page.visitor().ask("GET", "/metrics").text
     kinds = {SERVED: _RUNS, REFUSED: _REFUSALS}
     return Counter({kind: int(sum(map(float, pattern.findall(text)))) for kind, pattern in kinds.items()})
 
 
 def fifty_pages(page: Page) -> float:
-    """Return the p95 of the page's time in ms, from the moment that all ask."""
+    """Return the p95 of the page's time in ms, from the moment of all requests."""
     results: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     end = multiprocessing.Event()
     watching = multiprocessing.Process(target=_watch, args=(page.port, end), daemon=True)
@@ -78,7 +78,7 @@ def _open(port: int, results: Any) -> None:
     def one(number: int) -> None:
         together.wait()
         begin = time.monotonic()
-        # Each from an address of its own; packed, as browsers ask for it.
+        # Each from its own address; compressed, as browsers request it.
         answer = Visitor(port, f"127.0.1.{number + 1}").ask("GET", "/", Accept_Encoding="gzip")
         times.append(time.monotonic() - begin if answer.status == 200 else 60.0)
 

@@ -23,7 +23,7 @@ def code(text: object) -> str:
 
 
 def prose(docstring: str) -> str:
-    """Write a docstring outside of code: indented blocks stay code, what looks like HTML is shown as it is."""
+    """Write a docstring outside of code: indented blocks stay code, and text that looks like HTML is escaped."""
     blocks = docstring.strip().split("\n\n")
     return "\n\n".join(block if block.startswith("    ") else _plain(block) for block in blocks) + "\n\n"
 

@@ -1,4 +1,4 @@
-"""Pack the weights of assets/ that no other program reads as they are: `make parts` does so at its end.
+"""Pack the weights in assets/ that no other program reads directly: `make parts` does so at its end.
 
 python -m tools.pack_assets
 python -m tools.pack_assets --unpack assets/pocket/eagle --out drafter
@@ -59,7 +59,7 @@ def pack(content: bytes, base: str | None = None, start: bytes = b"") -> bytes:
 
 
 def _compress(data: bytes) -> tuple[str, bytes]:
-    """Compress as is shortest: Huffman codes alone suit the exponents of weights, and matches what recurs."""
+    """Compress with the shortest result: Huffman codes alone suit the exponents of weights, matches repeated bytes."""
     tried = []
     for level, strategy in product((0, 9), (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)):
         encoder = zlib.compressobj(level, zlib.DEFLATED, 15, 9, strategy)

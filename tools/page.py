@@ -1,4 +1,4 @@
-"""Start the page as a process of its own, and visit it without a browser: plain requests, nothing added."""
+"""Start the page in a separate process, and visit it without a browser, by plain requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """The server's answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,20 +39,20 @@ class Reply:
 
 @dataclass
 class Visitor:
-    """Somebody with an address of this machine and a tab."""
+    """A visitor with a loopback address and a tab."""
 
     port: int
     source: str = "127.0.0.1"
     session: str = field(default_factory=lambda: secrets.token_hex(6))
     config: dict[str, Any] = field(default_factory=dict)
-    cookie: str = ""  # that this visitor's browser sends
+    cookie: str = ""  # of this visitor's browser
 
     def connect(self, seconds: float = 30.0) -> http.client.HTTPConnection:
         """Open a connection from this visitor's address."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds, source_address=(self.source, 0))
 
     def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Reply:
-        """Send one request as it is: nothing is followed."""
+        """Send one request, without following redirects."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         with contextlib.closing(self.connect(seconds)) as line:
             line.request(method, path, body, {"Cookie": self.cookie} | sent)
@@ -61,18 +61,18 @@ class Visitor:
             return Reply(answer.status, headers, answer.read().decode(errors="replace"))
 
     def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Reply:
-        """Post JSON; text is sent as it is."""
+        """Post JSON; bytes are sent unchanged."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, seconds, **{"Content_Type": "application/json", **headers})
 
     def program(self, path: str, content: object, seconds: float = 120.0, **headers: str) -> Reply:
-        """Call as a program does, with a path such as /v1/decode; bytes are sent as they are."""
+        """Call the API at a path such as /v1/decode; bytes are sent unchanged."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         sent = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
         return self.ask("POST", path, body, seconds, **sent)
 
     def leave(self, path: str, content: object, most: int = 300, **headers: str) -> int:
-        """Call as a program does, read up to `most` bytes of the answer, and leave; returns the status."""
+        """Call the API, read up to `most` bytes of the answer, and disconnect; returns the status."""
         sent = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
         with contextlib.closing(self.connect(20)) as line:
             line.request("POST", path, json.dumps(content).encode(), sent)
@@ -91,7 +91,7 @@ class Visitor:
         return self.post("/component_server/", content, seconds)
 
     def event(self, number: int, data: list[Any], **more: Any) -> dict[str, Any]:
-        """Make the content that an event is sent with."""
+        """Make the body of an event."""
         return {"data": data, "fn_index": number, "session_hash": self.session, "event_data": None, **more}
 
     def join(self, button: str = "run-go", **changes: Any) -> Reply:
@@ -124,13 +124,13 @@ class Visitor:
 
     @staticmethod
     def text(messages: Iterable[Mapping[str, Any]]) -> str:
-        """Return the lines that the events of a run bring."""
+        """Return the lines in the events of a run."""
         text = ""
         for message in messages:
             for value in message.get("output", {}).get("data") or []:
                 if isinstance(value, str):
                     text = value
-                elif isinstance(value, list):  # changes of what was sent before
+                elif isinstance(value, list):  # changes to the text sent before
                     for action, _, tail in value:
                         text = text + tail if action == "append" else tail if action == "replace" else text
         return text
@@ -173,7 +173,7 @@ class Page:
 
     @property
     def children(self) -> list[int]:
-        """List the processes that it has started and that have not ended, as Linux lists them."""
+        """List its running child processes, as Linux lists them."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         return [int(pid) for task in tasks for pid in task.read_text().split()]
 
@@ -200,7 +200,7 @@ class Page:
 def free_port() -> int:
     """Find a port on which nothing listens.
 
-    It lies below those that Linux gives to outgoing connections: one of these could take it while a server starts.
+    It is below Linux's range for outgoing connections: one of these could take it while a server starts.
     """
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""Take pictures of the page, and write them in few bytes: each version of them stays in the history."""
+"""Take pictures of the page, and write them in few bytes: every version stays in the history."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def opened(chromium: Any, server: Page, width: int, height: int, **query: Any) -
 
 
 def settle(page: Any) -> None:
-    """Wait until what is on the screen is drawn."""
+    """Wait until the screen is drawn."""
     page.evaluate(f"{PLAYER}.cards.resized()")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
     page.wait_for_function(DRAWN)
 
 
 def save(picture: Image.Image, file: Path) -> None:
-    """Write a picture with as many colours as pages of ours have."""
+    """Write a picture with as many colours as our pages have."""
     picture.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
         file, optimize=True
     )

@@ -1,7 +1,7 @@
 """Serve the page as on a ZeroGPU Space, without a GPU: `python -m tools.pretended_zero_gpu`, with the flags of the app.
 
-The package `spaces` is the real one (`pip install spaces`), and it forks its processes as there; only the device API,
-which lends the GPU and counts its seconds, is ours. Where torch has no CUDA that `spaces` could patch, it is hidden
+The package `spaces` is the real one (`pip install spaces`), and forks its processes as on ZeroGPU; only the device API,
+which lends the GPU and counts its seconds, is ours. If torch has no CUDA that `spaces` could patch, torch is hidden
 while `spaces` is imported.
 """
 
@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlparse
 
 
 class DeviceAPI(http.server.BaseHTTPRequestHandler):
-    """Lends a GPU to everybody who has seconds left."""
+    """Lends a GPU to every visitor who has seconds left."""
 
     asked = deque[dict[str, str]](maxlen=100)  # paths and arguments of the last calls
     idle = True  # whether a process that had the GPU before gets it again
@@ -45,7 +45,7 @@ class DeviceAPI(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def pretend() -> None:

@@ -1,8 +1,8 @@
 """Record the runs of the gallery: `python -m tools.record_gallery [--only TEXT] [--missing] [--threads N]`.
 
-`tools/gallery_recipes.py` says what is recorded. Tokens, trees and panels are reproducible: the embedded family runs in
-float32 on one thread, the real model in bfloat16 through compiled code, which adds up in one order. Only the times
-depend on the machine, whose processor each header names.
+`tools/gallery_recipes.py` lists the recordings. Tokens, trees and panels are reproducible: the embedded family runs in
+float32 on one thread, the real model in bfloat16 in compiled code, which sums in one order. Only the times depend on
+the machine, whose processor each header names.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _ROUNDS = 5
 def record(engine: Engine, group: Sequence[GalleryRecipe]) -> list[tuple[RecordedRun, Trace]]:
     """Run the recipes of one prompt and autoregressive decoding in turn, for some rounds, and rescore them.
 
-    The machine's own speed swings, so all take their turn in every round. Of each the run of median speed is kept, and
-    its speedup is that over the autoregressive run of median speed: over the recorded one, if there is one.
+    The machine's speed varies, so every round runs all of them. The run of median speed of each is kept. Its speedup is
+    over the autoregressive run of median speed: the recorded one, if there is one.
     """
     from decoding.methods import METHODS
 
@@ -45,8 +45,8 @@ def record(engine: Engine, group: Sequence[GalleryRecipe]) -> list[tuple[Recorde
     rounds = [
         ([_run(engine, each) for each in group], None if plain else _plain(engine, group[0])) for _ in range(_ROUNDS)
     ]
-    runs = [_median([done[number] for done, _ in rounds]) for number in range(len(group))]
-    base = runs[group.index(plain)] if plain else _median([other for _, other in rounds if other])
+    runs = [_median([results[number] for results, _ in rounds]) for number in range(len(group))]
+    base = runs[group.index(plain)] if plain else _median([baseline for _, baseline in rounds if baseline])
     return [
         (
             RecordedRun(
@@ -72,7 +72,7 @@ def record(engine: Engine, group: Sequence[GalleryRecipe]) -> list[tuple[Recorde
 
 
 def _run(engine: Engine, recipe: GalleryRecipe) -> Result:
-    """Run a recipe with a full record. Methods remember no earlier run but the one that the recipe names."""
+    """Run a recipe with a full record. Methods remember no earlier run except the one that the recipe names."""
     memory, settings = dict[str, Any](), (recipe.method, recipe.params, recipe.sampling, recipe.length)
     if recipe.before:
         engine.generate(recipe.before, *settings, record="off", memory=memory)
@@ -132,7 +132,7 @@ def _chosen(folder: Path, only: str, missing: bool) -> list[GalleryRecipe]:
 
 
 def _record_all(folder: Path, chosen: Sequence[GalleryRecipe], threads: int | None) -> None:
-    """Record the recipes model by model; the index is written after every run, so what is made is there to stay."""
+    """Record the recipes model by model; write the index after every prompt, so that an interruption loses little."""
     import torch
 
     from decoding import load
@@ -141,7 +141,7 @@ def _record_all(folder: Path, chosen: Sequence[GalleryRecipe], threads: int | No
     for model in dict.fromkeys(recipe.model for recipe in chosen):
         torch.set_num_threads(threads or _THREADS.get(model, 1))
         engine = load(model, device="cpu")
-        engine.generate("Monday:", max_new_tokens=64)  # the first passes of a process are slower: nobody's speedup
+        engine.generate("Monday:", max_new_tokens=64)  # the first passes of a process are slower: exclude them
         able = list[GalleryRecipe]()
         for recipe in (recipe for recipe in chosen if recipe.model == model):
             if missing := engine.lacks(recipe.method):
@@ -162,7 +162,7 @@ def _record_all(folder: Path, chosen: Sequence[GalleryRecipe], threads: int | No
 
 
 def _by_task(chosen: Iterable[GalleryRecipe]) -> list[list[GalleryRecipe]]:
-    """Group the recipes by what they are to write, which is what they are compared by."""
+    """Group the recipes by model, prompt, length and sampling: those of one group are compared."""
     groups = dict[str, list[GalleryRecipe]]()
     for recipe in chosen:
         groups.setdefault(_task(recipe), []).append(recipe)
@@ -176,7 +176,7 @@ def _task(recipe: GalleryRecipe) -> str:
 def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: GalleryRecipe) -> dict[str, RecordedRun]:
     """Return the entries of a recipe's prompt with the speedups that a race of their files shows.
 
-    Some of them may be older than others, where only some were recorded.
+    Some files may be older than others, if only some were recorded.
     """
     ids = [each.id for each in recipes() if _task(each) == _task(recipe) and each.id in made]
     plain = next((run for run in ids if made[run].method == "autoregressive"), None)
@@ -191,12 +191,12 @@ def _compared(folder: Path, made: Mapping[str, RecordedRun], recipe: GalleryReci
 
 
 def _indexed(folder: Path) -> dict[str, RecordedRun]:
-    """Read the entries that the folder's index has already."""
+    """Read the entries in the folder's index, if it has one."""
     return {each.id: each for each in read_index(folder)} if (folder / INDEX).exists() else {}
 
 
 def _delete_others(folder: Path) -> None:
-    """Delete the files of recipes that are gone."""
+    """Delete files that belong to no recipe."""
     for old in set(folder.glob("*.jsonl.gz")) - {_file(folder, recipe.id) for recipe in recipes()}:
         old.unlink()
 

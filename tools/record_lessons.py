@@ -1,7 +1,7 @@
 """Record the runs that only lessons show: `python -m tools.record_lessons [--only TEXT] [--out FOLDER]`.
 
-Sliders need one setting over several values, with light records; a few runs are full, because their steps are shown.
-The tokens and trees are reproducible, times are not: record on a quiet machine, since the lesson on cost shows some.
+Sliders need several values of one setting, with light records; a few records are full, because lessons show their
+steps. Tokens and trees are reproducible, times are not: record on an idle machine, since the lesson on cost shows some.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _letter_model(chances: tuple[float, float]) -> TableModel:
 
 
 def engine_of(model: str) -> Engine:
-    """Load a recipe's model: the two letters, pocket that drafts for itself, or what `load` knows."""
+    """Load a recipe's model: the two letters, pocket with itself as the drafter, or a name for `load`."""
     if model == LETTERS:
         return Engine(_letter_model(P), _Letters(), _letter_model(Q))
     if model == SLOW:
@@ -130,7 +130,7 @@ def engine_of(model: str) -> Engine:
 
 
 def conversation(engine: Engine, turns: Sequence[str]) -> list[dict[str, str]]:
-    """Return a conversation up to its last question, with the model's own answers to those before."""
+    """Return a conversation up to its last question, with the model's answers to the earlier ones."""
     messages = list[dict[str, str]]()
     for turn in turns:
         if messages:
@@ -141,9 +141,7 @@ def conversation(engine: Engine, turns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def count_letters(letters: int = 50_000) -> dict[str, dict[str, int]]:
-    """Count the letters that four rules write: draft_model's, in runs of a hundred letters, and three that are wrong or
-    keep less.
-    """
+    """Count the letters written by four rules, in runs of a hundred: draft_model's, and three wrong or weaker ones."""
     engine, settings = engine_of(LETTERS), {"gamma": 1}
     tally = Counter[str]()
     for seed in range(letters // 100):
@@ -162,13 +160,13 @@ def _keep_all(guess: str, dice: random.Random) -> tuple[str, bool]:
 
 
 def _redraw(guess: str, dice: random.Random) -> tuple[str, bool]:
-    """Keep a guess with the right chance; but draw what replaces it from p instead of the residual."""
+    """Keep a guess with the right probability, but draw its replacement from p instead of the residual."""
     kept = dice.random() < min(1.0, P["AB".index(guess)] / Q["AB".index(guess)])
     return (guess, True) if kept else (_letter(P, dice), False)
 
 
 def _compare(guess: str, dice: random.Random) -> tuple[str, bool]:
-    """Draw from p, whatever the guess: it is kept where it is the same."""
+    """Draw from p regardless of the guess, which is kept if it is the same."""
     letter = _letter(P, dice)
     return letter, letter == guess
 

@@ -1,4 +1,4 @@
-"""What other engines and tools write about runs, each in its own form, of runs of ours."""
+"""Writes our runs in the formats of other engines and tools."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def aiperf(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
         spec, summary = _spec(answer.trace), answer.trace.summary
         assert summary is not None
         counts = {str(j): count for j, count in enumerate(spec["acceptance_histogram"]) if count}
-        first, whole = summary.prefill_seconds * 1000, (summary.prefill_seconds + summary.decode_seconds) * 1000
+        first, total = summary.prefill_seconds * 1000, (summary.prefill_seconds + summary.decode_seconds) * 1000
         metrics = {
             "time_to_first_token": (round(first, 4), "ms"),
-            "request_latency": (round(whole, 4), "ms"),
+            "request_latency": (round(total, 4), "ms"),
             "input_sequence_length": (len(answer.trace.header.prompt), "tokens"),
             "output_sequence_length": (len(answer.trace.ids), "tokens"),
         }
@@ -239,7 +239,7 @@ def spec_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
 
 
 def _response(answer: AnsweredTask) -> dict[str, JSON]:
-    """Return vLLM's answer, without what we add to it for our own files."""
+    """Return vLLM's answer, without the fields that we add."""
     response = vllm(answer.trace)
     del response["specscope"]
     return {"id": f"cmpl-{answer.task.id}", **response}

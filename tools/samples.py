@@ -1,4 +1,4 @@
-"""Make the sample files of `assets/samples/`: our own runs of pocket, written down as other engines would.
+"""Make the sample files of `assets/samples/`: our runs of pocket, in the formats of other engines.
 
 python -m tools.samples            # all files again
 """
@@ -50,7 +50,7 @@ def answers(engine: Engine, limit: int = _QUESTIONS) -> list[AnsweredTask]:
 
 
 def specdecode_bench(engine: Engine, answered: Sequence[AnsweredTask]) -> str:
-    """Write as SpecDecode-Bench's simulator reads it: how far two drafters would come from every position."""
+    """Write the input of SpecDecode-Bench's simulator: how far two drafters get from every position."""
     lines = []
     for answer in answered:
         prompt, ids = answer.trace.header.prompt, answer.trace.ids
@@ -89,7 +89,7 @@ class _OneByOne(Cuts):
 def _everywhere(
     engine: Engine, prompt: Sequence[int], ids: Sequence[int], method: str, params: dict[str, JSON]
 ) -> list[int]:
-    """Count the tokens of a step that begins after each token of a text but the last, the target's own one included."""
+    """Count the tokens of a step after each token of a text but the last, the target's own token included."""
     run = engine.decode(prompt, method, params, {"temperature": 0}, len(ids) + 64, memory={})
     with Sessions(engine, run.request) as loop:
         loop.ids = ids

@@ -1,7 +1,7 @@
 """Take pictures of the page, one per view and theme: `make screenshots`. Times in them are this machine's.
 
-Those that the README or a page of docs/ shows are in docs/screenshots, in few bytes, since every clone carries them.
-All others are in its folder more/, which git ignores.
+Pictures in the README or docs/ are in docs/screenshots, in few bytes, since every clone carries them. All others are in
+its folder more/, which git ignores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RUN = "smollm2-prime-lookahead"
 
 @dataclass(frozen=True)
 class Shot:
-    """A view of a recorded run, at a step that has something to show; with a token pinned, or none."""
+    """A view of a recorded run, at an instructive step; with a token pinned, or none."""
 
     view: str
     run: str
@@ -77,24 +77,24 @@ def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
 
 
 def shown() -> set[str]:
-    """Return the names of the pictures that a reader of README or docs/ sees."""
+    """Return the names of the pictures in the README and docs/."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     return {name for page in pages for name in re.findall(r"screenshots/([\w-]+\.png)", page.read_text("utf-8"))}
 
 
 def sort_out(folder: Path) -> None:
-    """Move the pictures that nothing shows away, and write the others with fewer colours."""
-    wanted, others = shown(), folder / OTHERS
+    """Move pictures that are not shown to the other folder, and write the rest with fewer colours."""
+    names, others = shown(), folder / OTHERS
     others.mkdir(exist_ok=True)
     for path in folder.glob("*.png"):
-        if path.name not in wanted:
+        if path.name not in names:
             path.replace(others / path.name)
         elif (picture := Image.open(path)).mode != "P":
             save(picture, path)
 
 
 def main() -> None:
-    """Take all pictures, or those of which the name holds some letters."""
+    """Take all pictures, or those with a given text in their names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="views whose names hold this")
     parser.add_argument("--out", type=Path, default=FOLDER)

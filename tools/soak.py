@@ -1,8 +1,8 @@
-"""Visit the page for half an hour as a mixed crowd does: `make soak`, or `python -m tools.soak`.
+"""Visit the page for half an hour as a mixed crowd: `make soak`, or `python -m tools.soak`.
 
 Visitors run random methods with random settings on the page and by the API, leave in the middle, cancel and reload.
-Every run that ends must pass the re-score oracle. At a sixth of the time and at the end the crowd rests, and memory,
-threads and open files are looked at.
+Every finished run must pass `rescore`. After a sixth of the time and at the end the crowd rests, and memory, threads
+and open files are measured.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from tools.page import Page, Visitor, serving
 
 MINUTES, VISITORS = 30.0, 4
 FLAGS = ("--model", "pocket", "--api", "--mcp")
-_REST = 15.0  # seconds until runs that nobody reads have ended and all is swept
+_REST = 15.0  # seconds until unread runs have ended and caches are swept
 _PROMPTS = ("The tide", "Monday: high tide at six, low tide at noon.\nTuesday:", "def f(x):\n    return", "é日本")
 
 
-class Held(NamedTuple):
-    """What the server holds while nobody visits it."""
+class Resources(NamedTuple):
+    """The server's resources while nobody visits it."""
 
     megabytes: float
     threads: int
     handles: int
 
     @classmethod
-    def by(cls, page: Page) -> Held:
+    def of(cls, page: Page) -> Resources:
         return cls(page.megabytes, page.threads, page.handles)
 
 
@@ -51,7 +51,7 @@ class Soak:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def visit(self, seconds: float, visitors: int = VISITORS) -> None:
-        """Let the crowd visit for so long."""
+        """Let the crowd visit for `seconds`."""
         self.seed += 1
         until = time.monotonic() + seconds
         crowd = [threading.Thread(target=self._visit, args=(number, until)) for number in range(visitors)]
@@ -68,14 +68,14 @@ class Soak:
             visit = chance.choice(visits)
             try:
                 outcome = visit(self.page.visitor(f"127.0.4.{number + 1}"), chance)
-            except Exception as error:  # whatever it is, the report names it
+            except Exception as error:  # of any kind: the report names it
                 outcome = f"wrong: {visit.__name__}: {error!r}"[:400]
             with self._lock:
                 self.done[outcome if outcome.startswith("wrong") else f"{visit.__name__.strip('_')} {outcome}"] += 1
                 if outcome.startswith("wrong"):
                     self.wrong.append(outcome)
 
-    def _asked(self, visitor: Visitor, chance: random.Random) -> dict[str, object]:
+    def _random_call(self, visitor: Visitor, chance: random.Random) -> dict[str, object]:
         """Choose a call: any method that the model can run, and any sampling."""
         [model] = [each for each in json.loads(visitor.ask("GET", "/v1/models").text)["data"] if each["id"] == "pocket"]
         sampling = {"temperature": chance.choice((0.0, 0.7, 1.3)), "seed": chance.randrange(1_000)}
@@ -87,32 +87,30 @@ class Soak:
         }
 
     def _run(self, visitor: Visitor, chance: random.Random) -> str:
-        asked = self._asked(visitor, chance)
-        text = visitor.run(120, run_method=asked["method"], run_length=asked["max_new_tokens"])
+        call = self._random_call(visitor, chance)
+        text = visitor.run(120, run_method=call["method"], run_length=call["max_new_tokens"])
         return _checked(text)
 
     def _leave_run(self, visitor: Visitor, chance: random.Random) -> str:
-        asked = self._asked(visitor, chance)
-        visitor.join(run_method=asked["method"], run_length=256)
+        visitor.join(run_method=self._random_call(visitor, chance)["method"], run_length=256)
         for number, _ in enumerate(visitor.stream(60)):
             if number >= chance.randrange(6):
                 break
         return "left"
 
     def _decode(self, visitor: Visitor, chance: random.Random) -> str:
-        return self._stored(visitor, visitor.program("/v1/decode", self._asked(visitor, chance)).text)
+        return self._stored(visitor, visitor.program("/v1/decode", self._random_call(visitor, chance)).text)
 
     def _leave_stream(self, visitor: Visitor, chance: random.Random) -> str:
-        return (
-            f"{visitor.leave('/v1/decode', {**self._asked(visitor, chance), 'stream': True}, chance.randrange(1, 900))}"
-        )
+        call = {**self._random_call(visitor, chance), "stream": True}
+        return str(visitor.leave("/v1/decode", call, chance.randrange(1, 900)))
 
     def _chat(self, visitor: Visitor, chance: random.Random) -> str:
         body = {"messages": [{"role": "user", "content": chance.choice(_PROMPTS)}], "max_tokens": 32}
         return self._stored(visitor, visitor.program("/v1/chat/completions", body).text)
 
     def _tool(self, visitor: Visitor, chance: random.Random) -> str:
-        params = {"name": "decode", "arguments": self._asked(visitor, chance)}
+        params = {"name": "decode", "arguments": self._random_call(visitor, chance)}
         about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
         visitor.program("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
@@ -120,7 +118,7 @@ class Soak:
         return self._stored(visitor, json.dumps(result.get("structuredContent") or {"error": result["content"]}))
 
     def _stored(self, visitor: Visitor, text: str) -> str:
-        """Return how a call ended; of a finished run the record is read as the page reads it."""
+        """Return how a call ended, by opening the record of a finished run as the page does."""
         answer = json.loads(text)
         if "error" in answer:
             return "refused" if "waiting already" in text else f"wrong: {text}"
@@ -133,7 +131,7 @@ def _read(visitor: Visitor, chance: random.Random) -> str:
 
 
 def _checked(lines: str) -> str:
-    """Return how a run ended, by its lines: the last one has the oracle's result."""
+    """Return how a run ended, by its lines: the last one has the result of `rescore`."""
     if "waiting already" in lines:
         return "refused"
     last = json.loads(lines.splitlines()[-1])
@@ -148,14 +146,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of visits (default: %(default)s)")
     seconds = 60 * parser.parse_args().minutes
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log", *FLAGS) as page:
-        soak, held = Soak(page), list[Held]()
+        soak, measured = Soak(page), list[Resources]()
         for share in (1 / 6, 5 / 6):
             soak.visit(seconds * share)
             time.sleep(_REST)
-            held.append(Held.by(page))
-            sys.stderr.write(f"{held[-1]}\n")
+            measured.append(Resources.of(page))
+            sys.stderr.write(f"{measured[-1]}\n")
         log = (Path(folder) / "log").read_text()
-    early, late = held
+    early, late = measured
     for outcome, count in sorted(soak.done.items()):
         sys.stdout.write(f"{count:6} {outcome}\n")
     sys.stdout.write(f"{early}\n{late}\nmemory: {100 * (late.megabytes / early.megabytes - 1):+.1f}%\n")

@@ -1,4 +1,4 @@
-"""Take every method's stage as a class, a desk and a phone see it, each at a step that accepts."""
+"""Take pictures of every method's stage on a projector, a desktop and a phone, each at a step that accepts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .browser import PLAYER
 from .page import Page
 from .pictures import opened, save, settle
 
-PHASE = "accept"  # guesses are judged, and nothing has gone into the text yet
+PHASE = "accept"  # guesses are judged, and no token is committed yet
 
 
 @dataclass(frozen=True)
 class ScreenSize:
-    """A screen that the page is looked at on."""
+    """The size of a screen."""
 
     name: str
     width: int

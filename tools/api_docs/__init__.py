@@ -1,1 +1,1 @@
-"""docs/api.md, made of docstrings, signatures, parsers and what the commands print: it cannot say what is not so."""
+"""docs/api.md, generated from docstrings, signatures, parsers and the commands' output, so that it is always true."""

@@ -1,4 +1,4 @@
-"""Write the keys of the commands' JSON, from what they print about the toy model."""
+"""Write the keys of the commands' JSON, from their output for the toy model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", ty
 
 
 def section(title: str) -> str:
-    """Write the keys of the commands that scripts call most."""
+    """Write the JSON keys of the commands that scripts call most."""
     threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_CACHE_HOME=folder):
         trace = str(Path(folder, "run.jsonl"))

@@ -1,4 +1,4 @@
-"""Write the names that a package gives away: signatures, docstrings, and the commented fields of plain data."""
+"""Write the public names of a package: signatures, docstrings, and the commented fields of plain data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def section(title: str, package: ModuleType) -> str:
 
 
 def _errors(one: type[Exception]) -> str:
-    """Quote the errors' module, which draws them as a tree."""
+    """Quote the docstring of the errors' module, a tree of them."""
     return f"### Errors\n\n```text\n{inspect.getdoc(inspect.getmodule(one))}\n```\n\n"
 
 
@@ -64,7 +64,7 @@ def _block(text: str) -> str:
 
 
 def _fields(kind: type) -> str:
-    """List what the body of a dataclass, a TypedDict, an enumeration or an abstract class annotates or names."""
+    """List the fields of a dataclass, a TypedDict, an enumeration or an abstract class."""
     plain = dataclasses.is_dataclass(kind) or is_typeddict(kind)
     if not (plain or issubclass(kind, enum.Enum) or inspect.isabstract(kind)):
         return ""
@@ -106,7 +106,7 @@ def _default(value: ast.expr) -> str:
 
 
 def _comments(source: str) -> dict[int, tuple[str, bool]]:
-    """Map each line to its comment, and whether it has the line to itself."""
+    """Map each line to its comment, and whether the comment is alone on it."""
     comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -139,7 +139,7 @@ def _members(kind: type) -> str:
 
 
 def _function(member: Any) -> tuple[Any, Callable[[str], str]] | None:
-    """Return what documents a member, and how it is written down; None where it is no method."""
+    """Return a member's documented function, and its heading; None if it is not a method."""
     if isinstance(member, property) and member.fget is not None:
         returned = inspect.signature(member.fget).return_annotation
         return member.fget, lambda name: f"{name} -> {returned}"
@@ -151,7 +151,7 @@ def _function(member: Any) -> tuple[Any, Callable[[str], str]] | None:
 
 
 def _signature(name: str, function: Any, *, bound: bool = False, wrap: bool = True) -> str:
-    """Write a signature without quotes around its types; without `self`; on several lines where it is long."""
+    """Write a signature without quotes around types and without `self`, on several lines if it is long."""
     shape = inspect.signature(function)
     given = list(shape.parameters.values())[bound:]
     pieces: list[str] = []

@@ -1,1 +1,1 @@
-"""Measure what a hostile visitor can do to everybody else: `make attack`."""
+"""Measure how a hostile visitor affects everybody else: `make attack`."""

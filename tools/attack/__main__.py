@@ -1,9 +1,9 @@
-"""Measure what a hostile visitor can do to everybody else: `python -m tools.attack`.
+"""Measure how a hostile visitor affects everybody else: `python -m tools.attack`.
 
-A server of its own on loopback, an attacker at 127.0.0.2, and two visitors at 127.0.0.1: one opens the page again and
-again and times it, the other runs a prompt during each attack. For every attack the table has the page's p95 for
-the others, whether their run came to its end, what became of the server's memory, what was left on the disk, how much
-was logged, and the answers that no request may get. Everything is bounded in number and time.
+It starts a server on loopback, an attacker at 127.0.0.2, and two visitors at 127.0.0.1: one times the page repeatedly,
+the other runs a prompt during each attack. For every attack the table has the page's p95 for the others, how many of
+their runs finished, the server's memory, the bytes left on the disk and in the log, and the number of answers that no
+request may get. Everything is bounded in number and time.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .files import make_models
 from .others import Others
 from .queries import hostile_queries
 
-_REST = 12.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended, all is swept
+_REST = 12.0  # seconds between an attack and measuring memory, in which unread runs end and caches are swept
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What an attack did to the others."""
+    """How an attack affected the others and the server."""
 
     name: str
     seconds: float
@@ -51,11 +51,11 @@ class AttackResult:
 
 
 def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> AttackResult:
-    """Run one attack, beside two visitors."""
-    means = Attack(page, scale)
+    """Run one attack while two others visit."""
+    attacker = Attack(page, scale)
     before, log, begin = page.megabytes, page.log.stat().st_size, time.monotonic()
     others = Others(page)
-    attack(means)
+    attack(attacker)
     seconds = time.monotonic() - begin
     others.stop()
     time.sleep(_REST)
@@ -63,7 +63,7 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
     return AttackResult(
         attack.__name__,
         seconds,
-        means.statuses,
+        attacker.statuses,
         others.p95_ms,
         others.finished,
         before,
@@ -74,7 +74,7 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
 
 
 def _warm_up(page: Page) -> None:
-    """Start the threads and fill the small caches that every server has after its first day."""
+    """Start the threads and fill the small caches, as on a server after its first day."""
     for attack in (long_sessions, tiny_traces, mixed_nonsense, cancelled_runs, hostile_queries):
         attack(Attack(page, 0.05))
     for _ in range(3):
@@ -83,7 +83,7 @@ def _warm_up(page: Page) -> None:
 
 
 def _settle(page: Page) -> None:
-    """Run once as another visitor: what an attack left in caches of few entries gives way."""
+    """Run once as another visitor, to evict an attack's entries from small caches."""
     page.visitor().run(60, run_length=8)
 
 

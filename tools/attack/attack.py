@@ -1,4 +1,4 @@
-"""Give an attack what it works with: an attacker's address and tabs, and the answers that it got."""
+"""The attacker: an address with tabs, and the statuses of the answers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ KEY = "the-key-of-an-attacker"  # of the server's API, which it may call
 
 @dataclass
 class Attack:
-    """One attacker's means."""
+    """One attacker, with the statuses of all answers."""
 
     page: Page
     scale: float  # of the numbers of requests
     statuses: Counter[int] = field(default_factory=Counter)
 
     def visitor(self, session: str | None = None) -> Visitor:
-        """Open a new tab of the attacker's."""
-        made = Visitor(self.page.port, ATTACKER, config=self._config)
+        """Open a new tab from the attacker's address."""
+        tab = Visitor(self.page.port, ATTACKER, config=self._config)
         if session is not None:
-            made.session = session
-        return made
+            tab.session = session
+        return tab
 
     def export(self, file: str, form: str) -> int:
         """Drop a trace on the page of a new tab and export it; returns the higher status of the two answers."""
@@ -41,11 +41,11 @@ class Attack:
         return max(dropped.status, tab.call("run_export", [run, form]).status)
 
     def connect(self) -> socket.socket:
-        """Open a connection from the attacker's address, on which anything can be sent."""
+        """Open a raw connection from the attacker's address."""
         return socket.create_connection(("127.0.0.1", self.page.port), 5, (ATTACKER, 0))
 
     def many(self, count: int, ask: Callable[[int], int], workers: int = 8) -> None:
-        """Send `count` requests, several at once; a connection that is ended counts as 0."""
+        """Send `count` requests, several at once; a closed connection counts as status 0."""
 
         def one(number: int) -> int:
             try:

@@ -1,4 +1,4 @@
-"""Attack from one address, by requests that are bounded in number and time."""
+"""Attacks from one address, with a bounded number of requests and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .queries import hostile_queries
 
 
 def fetch_and_inject(attack: Attack) -> None:
-    """Have the server fetch addresses, and read its files."""
+    """Try to make the server fetch addresses and send its files."""
     paths = [
         "file=https://example.org/x.png",
         "file=/etc/passwd",
@@ -43,7 +43,7 @@ def long_sessions(attack: Attack) -> None:
 
 
 def files_on_disk(attack: Attack) -> None:
-    """Break off recordings and uploads."""
+    """Abort uploads and recordings halfway."""
     head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.webm"\r\n\r\n' + b"A" * 3_000_000
 
     def broken_off(number: int) -> int:
@@ -67,7 +67,7 @@ def trace_bombs(attack: Attack) -> None:
 
 
 def largest_files(attack: Attack) -> None:
-    """Open and export the largest traces that are read, again and again."""
+    """Repeatedly open and export the largest traces that the page reads."""
     file = bombs.of_nodes(256, 256)
     attack.many(24, lambda n: attack.export(file, ("html", "perfetto", "csv")[n % 3]), 6)
 
@@ -78,7 +78,7 @@ def unread_races(attack: Attack) -> None:
 
 
 def tiny_traces(attack: Attack) -> None:
-    """Open more files than are stored, so that those of others might be evicted."""
+    """Open more files than the server stores, so that those of others might be evicted."""
     text = base64.b64encode(bombs.GOLDEN.read_bytes()).decode()
     attack.many(300, lambda n: attack.visitor().call("open_trace", text).status, 4)
 
@@ -115,21 +115,21 @@ def mixed_nonsense(attack: Attack) -> None:
 
 
 def held_connections(attack: Attack) -> None:
-    """Hold connections that send nothing, or a letter at a time."""
-    held = list[socket.socket]()
+    """Open connections that send nothing, or only the beginning of a request."""
+    connections = list[socket.socket]()
     with contextlib.suppress(OSError):
         for number in range(round(3_000 * attack.scale)):
             line = attack.connect()
-            held.append(line)
+            connections.append(line)
             with contextlib.suppress(OSError):
                 line.sendall(b"GET / HTTP/1.1\r\nX: "[: number % 20])
     time.sleep(3.0)
-    for line in held:
+    for line in connections:
         line.close()
 
 
 def slow_bodies(attack: Attack) -> None:
-    """Send bodies of which a byte comes now and then."""
+    """Send bodies one byte at a time."""
 
     def slow(number: int) -> int:
         with contextlib.closing(attack.visitor().connect(4)) as line:

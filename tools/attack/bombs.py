@@ -1,4 +1,4 @@
-"""Make traces that are small as files and large as what they hold."""
+"""Make traces that are small as files and huge when unpacked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of_lists() -> str:
 
 
 def of_nodes(steps: int = 2_048, count: int = 700) -> str:
-    """Make a trace of so many steps with so many nodes each; the defaults are more than the page reads."""
+    """Make a trace of `steps` steps with `count` nodes each; the defaults exceed what the page reads."""
     header, first = _lines()
     token, start, lines = header["prompt"][-1], len(header["prompt"]), [json.dumps(header)]
     for index in range(steps):
@@ -49,6 +49,6 @@ def of_nodes(steps: int = 2_048, count: int = 700) -> str:
 
 
 def _lines() -> tuple[Any, Any]:
-    """The header and the first step of an honest trace."""
+    """Return the header and the first step of an honest trace."""
     lines = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
     return lines[0], next(line for line in lines if line["kind"] == "step")

@@ -1,4 +1,4 @@
-"""Attack by files: run folders whose numbers contradict each other, half characters, tokenizers that take long."""
+"""Attacks by files: run folders whose numbers contradict each other, lone surrogates, slow tokenizers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = ("slow", "linked", "many", "../models/slow")
 
 
 def make_models(root: Path) -> Path:
-    """Write model folders as an attacker would have them, for `--bring-your-own`."""
+    """Write an attacker's model folders, for `--bring-your-own`."""
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
     tokens = [{"id": 200 + number, "content": f"<{number}>", **flags} for number in range(_TOKENS)]
     split = {"type": "Split", "pattern": _EXPRESSION, "behavior": "Isolated", "invert": False}
@@ -42,7 +42,7 @@ def make_models(root: Path) -> Path:
 
 
 def brought_models(attack: Attack) -> None:
-    """Load models whose tokenizers take many seconds, or whose files are links out of the owner's folder."""
+    """Load models whose tokenizers take many seconds, or whose files link outside the owner's folder."""
 
     def load(number: int) -> int:
         tab = attack.visitor()
@@ -57,19 +57,19 @@ def brought_models(attack: Attack) -> None:
 
 
 def contradicting_folders(attack: Attack) -> None:
-    """Bring run folders of twenty steps that accept a million guesses, and files named half a character."""
+    """Open run folders of twenty steps that accept a million guesses, and files named by a lone surrogate."""
     files = [[*_folder()], [_HALF, _trace()]]
     attack.many(50, lambda n: attack.visitor().call("debug_bring", files[n % 2], "debug-viewer").status, 4)
 
 
 def half_characters(attack: Attack) -> None:
-    """Export traces whose names and texts hold half a character, in every form."""
+    """Export traces whose names and texts contain a lone surrogate, in every form."""
     file = _trace()
     attack.many(50, lambda n: attack.export(file, ("html", "csv", "vllm", "perfetto")[n % 4]), 4)
 
 
 def _trace() -> str:
-    """Make an honest trace, but for half a character in the names of its method and its model."""
+    """Make an honest trace, except for a lone surrogate as the name of its method and its model."""
     header, *steps = GOLDEN.read_text().splitlines()
     about = json.loads(header)
     about["method"] = about["model"]["name"] = _HALF

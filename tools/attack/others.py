@@ -1,4 +1,4 @@
-"""Visit beside an attack: one visitor opens the page and times it, the other runs a prompt again and again."""
+"""Visit during an attack: one visitor times the page, the other runs a prompt repeatedly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.page import Page, Visitor
 
 
 class Others:
-    """Two visitors in a process of their own, so that the attacker's work does not slow what they time."""
+    """Two visitors in a separate process, so that the attacker's work does not slow their measurements."""
 
     def __init__(self, page: Page) -> None:
         self._end = multiprocessing.Event()
@@ -21,7 +21,7 @@ class Others:
         self._process = multiprocessing.Process(target=_watch, args=(page.port, self._end, self._results), daemon=True)
         self._process.start()
         self.p95_ms, self.finished = 0.0, ""
-        time.sleep(0.5)  # until both have come
+        time.sleep(0.5)  # until both have started
 
     def stop(self) -> None:
         """Let the current run end, and collect the results."""

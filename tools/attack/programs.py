@@ -1,4 +1,4 @@
-"""Attack what programs call: streams that nobody reads or that are left, bodies, keys, and sessions of MCP."""
+"""Attacks on the API: streams that are not read or abandoned, large bodies, keys, and sessions of MCP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONG = {"prompt": "The tide", "method": "ngrammys", "max_new_tokens": 256, "str
 
 
 def unread_streams(attack: Attack) -> None:
-    """Start streams of which nothing is read for a while."""
+    """Start streams, and read nothing for a while."""
     body = json.dumps(_LONG).encode()
     head = f"Host: localhost\r\nContent-Type: application/json\r\nAuthorization: {_BEARER}\r\n"
     asked = f"POST /v1/decode HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -26,7 +26,7 @@ def unread_streams(attack: Attack) -> None:
 
 
 def left_streams(attack: Attack) -> None:
-    """Start streams, and leave after the first piece."""
+    """Start streams, and disconnect after the first piece."""
     attack.many(300, lambda n: attack.visitor().leave("/v1/decode", _LONG, Authorization=_BEARER), 6)
 
 
@@ -43,7 +43,7 @@ def many_keys(attack: Attack) -> None:
 
 
 def open_sessions(attack: Attack) -> None:
-    """Begin thousands of sessions of MCP, and close none."""
+    """Open thousands of MCP sessions, and close none."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
     attack.many(3_000, lambda n: attack.visitor().program("/mcp", asked, Authorization=_BEARER).status)

@@ -1,4 +1,4 @@
-"""Attack by queries on the Debug page that want more time, memory or types than they may have."""
+"""Attacks by queries on the Debug page that exceed their limits of time, memory or types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _doubled(first: str, last: str) -> str:
 
 
 def _compared(times: int) -> str:
-    """Write a query that the parser doubles again and again, before anybody can look at it."""
+    """Write a query that the parser doubles repeatedly, before it can be checked."""
     text = "run"
     for _ in range(times):
         text = f"CASE {text} WHEN 1 THEN 2 WHEN 3 THEN 4 END"
@@ -43,7 +43,7 @@ _QUERIES = (
 
 
 def hostile_queries(attack: Attack) -> None:
-    """Ask queries that never end, grow or return strange values; every third visitor leaves before the answer."""
+    """Send queries that never end, grow or return strange values; every third visitor leaves before the answer."""
 
     def ask(number: int) -> int:
         address, begin = urlencode({"sql": _QUERIES[number % len(_QUERIES)]}), time.monotonic()

@@ -1,4 +1,4 @@
-"""Attack the way that requests and responses take: unread answers, log, paths, host names, sessions of others."""
+"""Attacks on the transport: unread answers, the log, paths, host names, sessions of others."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from tools.page import API, Visitor
 
 from .attack import Attack
 
-_UNREAD, _TRICKLING = 300, 16  # clients of an answer that read nothing, and a byte a second
-_HELD = 45.0  # seconds
+_UNREAD, _TRICKLING = 300, 16  # clients that read nothing of an answer, and a byte a second
+_OPEN = 45.0  # seconds
 
 
 def unread_answers(attack: Attack) -> None:
-    """Ask for the charts' library, unpacked, and do not read it; a client that is closed counts as such."""
+    """Request the charts' library, uncompressed, and do not read it; a connection closed by the server counts as 0."""
     path = re.findall(r"specscope/plotly\?[0-9a-f]+", attack.visitor().read()["head"])[0]
-    asked = f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    request = f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     closed = select.poll()
     with contextlib.ExitStack() as opened:
         clients = list[socket.socket]()
         for _ in range(max(4, round((_UNREAD + _TRICKLING) * attack.scale))):
             clients.append(opened.enter_context(attack.connect()))
-            clients[-1].sendall(asked)
+            clients[-1].sendall(request)
             closed.register(clients[-1], 0)
-        until = time.monotonic() + _HELD * attack.scale
+        until = time.monotonic() + _OPEN * attack.scale
         while time.monotonic() < until:
             for client in clients[:_TRICKLING]:
                 with contextlib.suppress(OSError):
                     client.recv(1)
-            time.sleep(min(1.0, _HELD * attack.scale))
+            time.sleep(min(1.0, _OPEN * attack.scale))
         ended = len(closed.poll(0))
         attack.statuses.update([0] * ended + [200] * (len(clients) - ended))
 
 
 def failing_events(attack: Attack) -> None:
-    """Send events without the address that their functions read, and with half of a character."""
-    wanted = [each["id"] for each in attack.visitor().read()["dependencies"] if each["collects_event_data"]]
+    """Send events without the address that their functions read, and with a lone surrogate."""
+    events = [each["id"] for each in attack.visitor().read()["dependencies"] if each["collects_event_data"]]
 
     def fail(number: int) -> int:
         tab = attack.visitor()
         data: object = (None, {"address": "\ud800"}, {"address": "?run=\x00&step=x"}, [])[number % 4]
         path = "/queue/join" if number % 2 else "/run/predict"
-        return tab.post(path, tab.event(wanted[number % len(wanted)], [], event_data=data)).status
+        return tab.post(path, tab.event(events[number % len(events)], [], event_data=data)).status
 
     attack.many(1_000, fail)
 
 
 def impossible_paths(attack: Attack) -> None:
-    """Ask for names that no file can have."""
+    """Request names that no file can have."""
     names = ["a" * 256, "a" * 4_000, "a/" * 2_000 + "a", "%00", "%ed%a0%80", "%ff", "..%2f..%2fetc", "a" * 99 + ".js/x"]
     folders = ["/assets/", "/static/img/", "/static/", "/specscope/", f"{API}/heartbeat/"]
     attack.many(2_000, lambda n: attack.visitor().ask("GET", folders[n % len(folders)] + names[n % len(names)]).status)
 
 
 def new_hosts(attack: Attack) -> None:
-    """Ask for the page, each time by another name."""
+    """Request the page, each time under another host name."""
     attack.many(2_000, lambda n: attack.visitor().ask("GET", "/", Host=f"10.9.{n >> 8 & 255}.{n & 255}").status)
 
 
