@@ -1,10 +1,10 @@
-"""Find how our attention kernel is best divided: time every plan that is worth trying, on a CUDA device.
+"""Find the fastest plans of our attention kernel: time every plan that is worth trying, on a CUDA device.
 
     python -m benchmarks.attention_plans --seconds 60
 
-A line for each shape, number of rows and of keys: the gigabytes a second of keys and values that the present plan and
-the best one read, what torch's flash kernel needs for the text alone, without the rows' own keys and without a mask,
-and every plan's time. A plan is queries x keys of a tile, warps, stages, and splits. Each launch of a graph reads other
+A line for each shape, number of rows and of keys: the gigabytes of keys and values per second that the present plan and
+the best one read, the time of torch's flash kernel for the text alone, without the rows' keys and without a mask, and
+every plan's time. A plan is queries x keys of a tile, warps, stages, and splits. Each launch of a graph reads different
 keys, more than the L2 cache holds; times are medians, in microseconds. All kernels are compiled first, by all cores.
 """
 
@@ -56,7 +56,7 @@ def main() -> None:
 def tasks(
     sizes: Sequence[tuple[LayerSizes, int, int]], device: torch.device
 ) -> list[tuple[LayerSizes, int, AttentionPlan]]:
-    """List what there is to compile, once each."""
+    """List the launches to compile, once each."""
     once = dict[object, tuple[LayerSizes, int, AttentionPlan]]()
     for shape, rows, keys in sizes:
         present = presently(shape, keys, device)
@@ -98,7 +98,7 @@ def line(shape: LayerSizes, rows: int, keys: int, device: torch.device) -> str:
 
 
 def plans(present: AttentionPlan) -> Iterator[AttentionPlan]:
-    """List the plans that are tried beside the present one."""
+    """List the plans to try besides the present one."""
     splits = present.splits
     for queries in (16, 32, 64):
         for keys, warps, stages in ((64, 4, 2), (64, 4, 3), (64, 2, 3), (128, 4, 2), (32, 4, 4)):

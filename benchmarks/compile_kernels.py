@@ -1,8 +1,8 @@
-"""Compile our kernels for GPUs that are not there: `python -m benchmarks.compile_kernels 80 90`.
+"""Compile our kernels for GPUs that this machine lacks: `python -m benchmarks.compile_kernels 80 90`.
 
-Triton's interpreter forgives what its compiler refuses. So the cases of `benchmarks.gpu_kernels` are launched here on
-tensors without data, under a driver that has no device: each launch compiles, down to machine code, what a device would
-be given. The programs that try plans on a device fill Triton's cache in the same way, by all processors at once.
+Triton's interpreter accepts code that its compiler refuses. So the cases of `benchmarks.gpu_kernels` are launched here
+on tensors without data, under a driver without a device: each launch compiles down to a device's machine code. The
+programs that try plans on a device fill Triton's cache in the same way, on all processors at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class NoDevice:
-    """A driver that knows what to compile for, and nothing else."""
+    """A driver that only knows the compilation target."""
 
     def __init__(self, capability: int) -> None:
         from triton.backends.compiler import GPUTarget
@@ -41,20 +41,20 @@ class NoDevice:
         self._target = GPUTarget("cuda", capability, 32)
 
     def get_current_target(self) -> Any:
-        """Return what to compile for."""
+        """Return the compilation target."""
         return self._target
 
     def get_current_device(self) -> int:
-        """Number the device that is not there by its capability: Triton keeps what it compiled by that number."""
+        """Number the missing device by its capability: Triton caches kernels by that number."""
         return int(self._target.arch)
 
     def get_current_stream(self, device: int) -> int:
-        """Name one of its streams."""
+        """Return the number of a stream."""
         return 0
 
 
 def compile_only(capability: int, inspect: Callable[[Any, Any], object] | None = None) -> None:
-    """From now on, have every kernel that this process launches compiled for a device, inspected, and not run."""
+    """From now on, compile and inspect every kernel that this process launches, instead of running it."""
     from triton.runtime.driver import driver
     from triton.runtime.jit import KernelInterface
 
@@ -68,7 +68,7 @@ def compile_only(capability: int, inspect: Callable[[Any, Any], object] | None =
 
 
 def compile_all(launch: Callable[[T], object], tasks: Sequence[T], capability: int) -> set[str]:
-    """Compile what tasks launch into Triton's cache on the disk, by processes that see no device; return failures."""
+    """Compile the tasks' kernels into Triton's cache on disk, by processes that see no device; return failures."""
     context, workers = multiprocessing.get_context("forkserver"), min(len(os.sched_getaffinity(0)), 32, len(tasks))
     hidden = mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="")
     with hidden, ProcessPoolExecutor(workers, context, compile_only, (capability,)) as pool:
@@ -78,30 +78,30 @@ def compile_all(launch: Callable[[T], object], tasks: Sequence[T], capability: i
 def _failure(launch: Callable[[T], object], task: T) -> str:
     try:
         launch(task)
-    except Exception as error:  # it is met again where the task is measured
+    except Exception as error:  # it occurs again where the task is measured
         return f"{task}: {reason(error)}"
     return ""
 
 
 def show(capability: int, kernel: Any, compiled: Any) -> None:
-    """Print what a compiled kernel needs; end with an error if a device has not as much, or if it reads too early."""
+    """Print a compiled kernel's resources; AssertionError if a device has fewer, or if it reads too early."""
     code, shared, stack = compiled.asm["cubin"], compiled.metadata.shared, _stack(compiled.asm["cubin"])
     overlap = _TURN in compiled.asm["ptx"]
     needs = f"{len(code)} bytes, {shared} of shared memory, {stack} of stack"
     print(f"  {kernel.__name__}: {needs}{', overlapping' if overlap else ''}")
     assert shared <= SHARED.get(capability, shared), f"a program has {SHARED[capability]} bytes of shared memory"
-    assert overlap == compiled.metadata.launch_pdl, "who may start early must wait, and nobody else can"
+    assert overlap == compiled.metadata.launch_pdl, "kernels that may start early must wait, and no others can"
     if overlap:
         assert not (early := touched_early(compiled.asm["ptx"])), f"it does not wait before {early}"
 
 
 def touched_early(code: str) -> list[str]:
-    """List what an overlapping kernel reads or writes before its turn; only asking for weights is allowed."""
+    """List an overlapping kernel's reads and writes before its turn; only prefetching weights is allowed."""
     return _MEMORY.findall(code.split(_TURN)[0])
 
 
 def _stack(code: bytes) -> int:
-    """Count the bytes of memory that a thread uses beside its registers; Triton brings CUDA's tool along."""
+    """Count the bytes of stack that a thread uses besides its registers, with CUDA's tool, which comes with Triton."""
     import triton
 
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -113,7 +113,7 @@ def _stack(code: bytes) -> int:
 
 
 def main() -> None:
-    """Compile the kernels of all cases; the first that cannot be compiled ends it."""
+    """Compile the kernels of all cases, up to the first failure."""
     shapes = {shape.name: shape for shape in (*TINY, *SHAPES, ODD)}
     parser = argparse.ArgumentParser(description="Compile our kernels for GPUs that are not there.")
     parser.add_argument("capabilities", nargs="+", type=int, help="80 for an A100, 90 for an H100")

@@ -79,7 +79,7 @@ def against_transformers(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -
 
 
 def step_costs(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -> str:
-    """Measure c(T), what a step of T nodes costs in steps of one."""
+    """Measure c(T), the cost of a step of T nodes in steps of one."""
     timers = {}
     for name, (_, engine) in pairs.items():
         for nodes in NODES:
@@ -92,7 +92,7 @@ def step_costs(pairs: dict[str, tuple[Any, Engine]], ids: list[int]) -> str:
 
 
 def overheads(engine: Engine, ids: list[int]) -> str:
-    """Measure what the engine itself costs."""
+    """Measure the engine's overheads."""
 
     def outside() -> float:
         steps = engine_steps(engine, ids, TOKENS)
@@ -126,7 +126,7 @@ def report() -> str:
 
 
 def main() -> None:
-    """Print the tables, and write them to a file where one is named."""
+    """Print the tables, and write them to a file if one is named."""
     parser = flags("cpu", __doc__)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()

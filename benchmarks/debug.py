@@ -1,6 +1,6 @@
 """The Debug page at size: `python -m benchmarks.debug`.
 
-The run folder that ships, many times over, in the page's server and a headless browser on the same cores.
+It opens many copies of the shipped run folder as one, in the page's server and a headless browser on the same cores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.browser import browser, served
 from .measure import command, conditions, table
 
 COPIES = 28  # 103,040 steps
-# What is looked for, as an address names it, in the steps of all methods: by steps and by their guesses.
+# Filters over the steps of all methods, as in an address: by steps, and by their guesses.
 FILTERS = tuple(
     f"f.method=*&{each}"
     for each in ("f.accepted=2", "f.rejected_at=3", "f.p_to=0.1", "f.depth=2&f.p_from=0.5", "f.text=the", "f.wanted=is")
@@ -36,17 +36,17 @@ OPEN = """async (query) => {
 
 
 def larger(folder: Path, out: Path) -> tuple[int, int]:
-    """Write the folder several times over as one, and count its steps and nodes."""
-    whole = read_folder(folder)
-    tables = {"runs": whole.runs, "steps": whole.steps, "nodes": whole.nodes}
-    copies = [renumbered(tables, copy * len(whole.runs)) for copy in range(COPIES)]
+    """Write several copies of the folder as one, and count its steps and nodes."""
+    stored = read_folder(folder)
+    tables = {"runs": stored.runs, "steps": stored.steps, "nodes": stored.nodes}
+    copies = [renumbered(tables, copy * len(stored.runs)) for copy in range(COPIES)]
     runs, steps, nodes = (pa.concat_tables([copy[name] for copy in copies]) for name in tables)
     write_folder(out, runs, steps, nodes, {"source": "specscope", "name": "The suite"})
     return len(steps), len(nodes)
 
 
 def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
-    """Return the seconds until the folder is open, those of filters, and the server's megabytes after them."""
+    """Return the seconds to open the folder, the seconds of filters, and the server's megabytes after them."""
     with served("--replay-only", "--runs", str(folder)) as server:
         page = chromium.new_page()
         page.goto(f"{server.address}?screen=debug")
@@ -61,7 +61,7 @@ def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
 
 
 def ask(page: Any, query: str) -> float:
-    """Return the seconds until the page shows how much a query chooses."""
+    """Return the seconds until the page shows how many rows a query selects."""
     taken: float = page.evaluate(OPEN, query)
     assert "steps chosen" in page.evaluate(COUNT), page.evaluate(COUNT)
     return taken

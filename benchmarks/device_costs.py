@@ -1,4 +1,4 @@
-"""Write what the race plays passes by: c(T) as it was measured on a named device, from a file of assets/costs/.
+"""Write the costs by which a race plays passes: c(T) as measured on a named device, from a file in assets/costs/.
 
 python -m benchmarks.gpu --shapes 7B --models none --nodes 1,2,4,8,16,32,64,96,128 --costs assets/costs/nvidia-h200.json
 python -m benchmarks.device_costs assets/costs/nvidia-h200.json
@@ -18,7 +18,7 @@ SHAPE = "7B"  # large enough that a GPU is kept busy, which the recorded models 
 
 
 def script(measured: dict[str, Any]) -> str:
-    """Write the JavaScript that holds the costs of one shape, after the shortest text that was measured."""
+    """Write the JavaScript with the costs of one shape, after the shortest measured text."""
     costs = min((each for each in measured["shapes"] if each["shape"] == SHAPE), key=lambda each: each["context"])
     facts = {"device": measured["device"], "date": measured["date"], **costs}
     lines = "".join(f"  {name}: {json.dumps(value)},\n" for name, value in facts.items())

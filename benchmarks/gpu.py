@@ -1,8 +1,8 @@
 """Measure speed on a CUDA device against transformers' `generate` on the same weights: `make bench-gpu`.
 
-What steps cost is measured on random weights in usual shapes, bf16, greedy; what methods gain, on real models. Every
-run has a prompt of another length: a kernel that plans anew for each length must not look fast because its warm-up met
-the same one. A part that fails is named and the next one goes on; none begins once `--seconds` have passed.
+The cost of steps is measured on random weights in usual shapes, bf16, greedy; the gain of methods, on real models.
+Every run has a prompt of a different length: a kernel that plans for each new length must not look fast because its
+warm-up had the same one. A part that fails is named, and the next one begins; none begins after `--seconds`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SETTINGS = {
 
 @dataclass
 class DeviceReport:
-    """What has been measured: printed at once, and kept in two files where they are named."""
+    """The measurements so far: printed at once, and written to two files if they are named."""
 
     out: str | None
     seconds: float
@@ -74,14 +74,14 @@ class DeviceReport:
                 file.write(text + "\n\n")
 
     def part(self, name: str, measure: Callable[[], tuple[str, dict[str, Any]]]) -> dict[str, Any] | None:
-        """Measure one part; return None if it fails, or if the time is up."""
+        """Measure one part; None if it fails, or if the time is up."""
         if time.monotonic() - self.begin > self.seconds:
             self.say(f"{name}: left out, the time is up.")
             return None
         begin = time.monotonic()
         try:
             text, figures = measure()
-        except Exception as error:  # whatever it is, the other parts are worth having
+        except Exception as error:  # of any kind: the other parts are measured anyway
             self.say(f"{name}: failed: {type(error).__name__}: {' '.join(str(error).split())[:400]}")
             return None
         finally:
@@ -95,7 +95,7 @@ class DeviceReport:
 
 
 def static_ms(model: Any, ids: list[int], tokens: int) -> float:
-    """Time `generate` with its static cache, which it compiles for: its fastest setting, in milliseconds per token."""
+    """Time `generate` compiled with its static cache, its fastest setting, in milliseconds per token."""
     model.generation_config.cache_implementation = "static"
     try:
         return transformers_ms(model, ids, tokens)
@@ -104,13 +104,13 @@ def static_ms(model: Any, ids: list[int], tokens: int) -> float:
 
 
 def host_ms(ours: Engine, ids: list[int]) -> float:
-    """Return the median milliseconds of a step with a guess outside the target's pass, which the device times."""
+    """Return the median milliseconds of a step with a guess, less the target's pass as timed by the device."""
     steps = engine_steps(ours, ids, TOKENS, method=wrong_guesses([WrongTree(1, 1)]), record="off")
     return statistics.median(step.timing.total_ms - step.timing.forward_ms for step in steps)
 
 
 def graphs_failed(ours: Engine) -> str:
-    """Say in the report why steps were not captured; empty if they were."""
+    """Return the reason why steps were not captured, as text of the report; empty if they were."""
     recorder = ours.model.recorder if isinstance(ours.model, Decoder) else None
     return f" **Graphs failed: {recorder.failed[:200]}**" if recorder and recorder.failed else ""
 
@@ -118,7 +118,7 @@ def graphs_failed(ours: Engine) -> str:
 def speed(
     engines: dict[str, Engine], model: Any, config: Any, context: int, roof: float | None, peers: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Compare autoregressive decoding, ours against theirs and against the device."""
+    """Compare our autoregressive decoding with transformers' and with the device's bandwidth."""
     prompts = Prompts(config.vocab_size, context)
 
     def timer(ours: Engine) -> Callable[[], float]:
@@ -142,7 +142,7 @@ def speed(
 
 
 def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """Measure c(T), what steps of T nodes cost, against one node as usual."""
+    """Measure c(T), the cost of steps of T nodes, relative to one node in the usual settings."""
     prompts = Prompts(config.vocab_size, context)
 
     def timer(ours: Engine, count: int) -> Callable[[], float]:
@@ -198,12 +198,11 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
 
 
 def gains(name: str, device: str, limit: int, eager: bool = True) -> tuple[str, dict[str, Any]]:
-    """Measure what every method gains on a real model, in the papers' settings, and transformers' modes if asked."""
+    """Measure every method's gain on a real model in the papers' settings; with `eager`, transformers' modes too."""
     ours = load(name, device=device, dtype="bfloat16")
     methods = [method for method in METHODS if ours.lacks(method) is None]
     tasks = spread(read_tasks(suite("pocket" if name == "pocket" else ENGLISH)), limit)
-    wanted = [peer for peer in PEERS if eager and peer.startswith("transformers")]
-    peers = {peer: PEERS[peer](ours, name, None) for peer in wanted}
+    peers = {peer: PEERS[peer](ours, name, None) for peer in PEERS if eager and peer.startswith("transformers")}
     measured = bench(ours, tasks, methods, peers=peers, max_new_tokens=96)
     rows = [[f"{name}, {measured['dtype']}", "tokens a step", "against autoregressive", "cost of a step", "same texts"]]
     for row in measured["rows"]:
@@ -253,7 +252,7 @@ def flags(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, print, and keep what was measured."""
+    """Measure, print and write the results."""
     arguments = flags(argv)
     transformers.logging.set_verbosity_error()
     report = DeviceReport(arguments.out, arguments.seconds)

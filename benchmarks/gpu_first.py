@@ -1,7 +1,7 @@
 """Use the first minutes on a CUDA device: `make gpu-first` measures and tests in one call.
 
-Every stage is a process with a time limit of its own, so that one that hangs costs the others nothing. All that they
-write lies in one folder; a line for each stage comes last.
+Every stage is a process with its own time limit, so that one that hangs costs the others nothing. All output is in one
+folder; a line for each stage comes last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMPILED = "--ignore=tests/gpu/test_compilation.py"  # compiles for devices tha
 
 
 def stages(device: str, shapes: str, out: Path) -> list[tuple[str, int, list[str]]]:
-    """List the stages: a name, the seconds that it may take, and the arguments of Python."""
+    """List the stages: a name, the time limit in seconds, and the arguments of Python."""
     measure = ["-m", "benchmarks.gpu", "--device", device, "--out"]
     compared = "as usual,overlapping launches,all kernels of ours,all overlapping"
     settings = ["--settings", compared, "--probe"]
@@ -34,7 +34,7 @@ def stages(device: str, shapes: str, out: Path) -> list[tuple[str, int, list[str
 
 
 def run(name: str, seconds: int, arguments: Sequence[str], out: Path) -> str:
-    """Run a stage, with its output in a file; say how it ended."""
+    """Run a stage, with its output in a file; return a line on how it ended."""
     begin = time.monotonic()
     with (out / f"{name}.log").open("w", encoding="utf-8") as log:
         try:
@@ -58,10 +58,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.device == "cuda" and not torch.cuda.is_available():
         parser.error("there is no CUDA device on this machine; rehearse with --device cpu --shapes tiny")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    wanted = arguments.only.split(",") if arguments.only else None
+    names = arguments.only.split(",") if arguments.only else None
     lines = []
     for name, seconds, command in stages(arguments.device, arguments.shapes, arguments.out):
-        if wanted is None or name in wanted:
+        if names is None or name in names:
             lines.append(run(name, seconds, command, arguments.out))
             log = (arguments.out / f"{name}.log").read_text(encoding="utf-8", errors="replace")
             print(log[-5000:], flush=True)

@@ -4,9 +4,9 @@
 
 Errors are those of the outputs against float64, in rounding steps of the dtype at the value's size; a value below a
 hundredth of its output's largest counts as one of that size. Times are medians over replays of CUDA graphs of 100
-launches, so the host's part is left out. A kernel that fails is named with its error, and the others go on.
+launches, which exclude the host's work. A kernel that fails is named with its error, and the others are measured.
 
-With `--device cpu` the kernels run in Triton's interpreter, to rehearse: those times mean nothing.
+With `--device cpu` the kernels run in Triton's interpreter, as a rehearsal: those times mean nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def need_cuda(parser: argparse.ArgumentParser, device: str) -> None:
-    """End with a sentence where a device is asked for that is not there."""
+    """Exit with a sentence if the requested device does not exist."""
     if device != "cpu" and not torch.cuda.is_available():
         parser.error("there is no CUDA device on this machine")
 
@@ -70,7 +70,7 @@ def cases(names: Sequence[str]) -> list[Case]:
     for module in pkgutil.iter_modules(kernel_cases.__path__):
         try:
             listed += import_module(f"{kernel_cases.__name__}.{module.name}").CASES
-        except Exception as error:  # whatever it is, the other kernels are to be measured
+        except Exception as error:  # of any kind: the other kernels are measured anyway
             print(row([module.name, f"FAILED: {reason(error)}", *[""] * (len(HEAD) - 2)]))
     return [case for case in listed if not names or case.name.startswith(tuple(names))]
 
@@ -105,7 +105,7 @@ def steps(outputs: KernelOutputs, exact: KernelOutputs, dtype: torch.dtype) -> f
 
 
 def timed(run: Callable[..., Any], sets: Sequence[KernelInputs], device: torch.device, launches: int) -> float:
-    """Time a call, in microseconds; the sets of inputs are taken in turn."""
+    """Time a call, in microseconds, over the sets of inputs in turn."""
 
     def work() -> None:
         for number in range(launches):
@@ -144,19 +144,19 @@ def device_ms(work: Callable[[], object], rounds: int) -> float:
 
 
 def copies(inputs: KernelInputs) -> int:
-    """Count the copies of the inputs that no L2 cache holds together."""
+    """Return how many copies of the inputs exceed any L2 cache."""
     size = sum(each.nbytes for each in tree_leaves(inputs) if isinstance(each, torch.Tensor))
     return min(COLD // max(size, 1), LAUNCHES)
 
 
 def copied(inputs: KernelInputs) -> KernelInputs:
-    """Copy inputs to other addresses, laid out alike."""
+    """Copy inputs to other addresses, in the same layout."""
     clones: KernelInputs = tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, inputs)
     return clones
 
 
 def reason(error: Exception) -> str:
-    """Write an error as one cell of a table."""
+    """Format an error as a table cell."""
     return f"{type(error).__name__}: {error}".replace("\n", " ").replace("|", "/")[:300]
 
 

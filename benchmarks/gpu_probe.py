@@ -1,4 +1,4 @@
-"""Profile a replayed pass: how many kernels it has, and which take longest."""
+"""Profile a replayed pass: the number of its kernels, and the slowest ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def probe(
         session.commit(range(count))
     for count in rows:
         tokens, parents = [5] * count, tuple(range(-1, count - 1))
-        for _ in range(3):  # met, captured, replayed
+        for _ in range(3):  # as usual, captured, replayed
             session.read(tokens, parents)
         with torch.profiler.profile(activities=[kind]) as profile:
             for _ in range(_REPLAYS):

@@ -1,9 +1,9 @@
 """Time our products of few rows beside cuBLAS, by every plan that is worth a try: `python -m benchmarks.gpu_products`.
 
-Weights are taken in turn from so many copies that no L2 cache holds them, in a CUDA graph; errors are those against
-float64, in rounding steps of bfloat16. First every product of three models by itself, then chains of layers. All
-kernels are compiled first, by all processors. Tables go to the screen and to $OUT/products.md, every single measurement
-to $OUT/products.jsonl.
+A CUDA graph cycles through copies of the weights that exceed any L2 cache; errors are those against float64, in
+rounding steps of bfloat16. First every product of three models by itself, then chains of layers. All kernels are
+compiled first, by all processors. Tables go to the screen and to $OUT/products.md, every measurement to
+$OUT/products.jsonl.
 
     python -m benchmarks.gpu_products --device cpu --rows 1 3 --shapes tiny    # a rehearsal in Triton's interpreter
 """
@@ -65,7 +65,7 @@ def sweep(bench: Bench, shape: LayerSizes, rows: int, eight: bool = False) -> No
             return
         try:
             measure(bench, f"{shape.name} {name}", outputs, inputs, rows, eight)
-        except Exception as error:  # the others are to be measured
+        except Exception as error:  # the others are measured anyway
             bench.say(row([f"{shape.name} {name}", str(rows), f"FAILED {reason(error)[:150]}"]))
 
 
@@ -122,7 +122,7 @@ def measure(bench: Bench, name: str, outputs: int, inputs: int, rows: int, eight
 
 
 def cell(seconds: float | None, size: int) -> tuple[str, str]:
-    """Write two cells: microseconds, and the bytes of the weight in that time."""
+    """Write two cells: microseconds, and the weight's bytes per second."""
     return ("-", "-") if seconds is None else (f"{seconds * 1e6:.2f}", f"{size / seconds / 1e9:.0f}")
 
 
@@ -132,7 +132,7 @@ def brief(by: Any) -> str:
 
 
 def alone(width: int) -> dict[str, Multiplication]:
-    """List the same product for one row and for more, by plans that add up in the same order."""
+    """List the same product for one row and for more, by plans that sum in the same order."""
     from decoding.gpu.products import Tiling
 
     return {
@@ -143,13 +143,13 @@ def alone(width: int) -> dict[str, Multiplication]:
 
 
 def invariance(bench: Bench, width: int) -> None:
-    """Say whether a row's bits depend on the number of rows."""
+    """Report whether a row's bits depend on the number of rows."""
     from decoding.gpu.products import product
 
     x, weight = bench.random(128, width), bench.random(1, 256, width)[0]
     first = {way: product(x[: task[0]], weight, by=task[3])[0] for way, task in alone(width).items()}
-    wanted = next(iter(first.values()))
-    differ = [way for way, row in first.items() if not torch.equal(row, wanted)]
+    expected = next(iter(first.values()))
+    differ = [way for way, row in first.items() if not torch.equal(row, expected)]
     where = f"not in {differ}" if differ else "everywhere"
     bench.say(f"\nRow 0 has the same bits as alone, in blocks of 32 outputs: {where}.")
 
@@ -181,7 +181,7 @@ def main() -> None:
 
 
 def everything(bench: Bench, shapes: Sequence[LayerSizes], rows: Sequence[int]) -> None:
-    """Measure all tables, the most telling first."""
+    """Measure all tables, the most informative first."""
     from decoding.gpu.products import plan
 
     few = [count for count in rows if count in (1, 16)]

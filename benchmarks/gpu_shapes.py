@@ -1,4 +1,4 @@
-"""Make models of usual shapes with random weights, and count what decoding them has to read."""
+"""Make models of usual shapes with random weights, and count the bytes that decoding them reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Prompts:
         self.same = self._ids[:tokens]  # for who compiles anew for every length
 
     def next(self) -> list[int]:
-        """Return the next one; its end differs from that of the others too."""
+        """Return the next prompt; its end differs from that of the others too."""
         length = next(self._lengths)
         return self._ids[:length]
 
@@ -65,9 +65,9 @@ def random_model(config: Any, device: str) -> Any:
 
 
 def engine(decoder: Decoder, settings: Mapping[str, str], model: Any = None) -> Engine:
-    """Make an engine with some settings in the environment, on the weights of `decoder`, or else those of `model`.
+    """Make an engine with settings in the environment, on the weights of `decoder`, or of `model` if given.
 
-    Which kernels multiply is decided when weights are laid out, so settings of kernels need the model.
+    Kernels for products are chosen when weights are laid out, so settings of kernels need the model.
     """
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
@@ -83,7 +83,7 @@ def engine(decoder: Decoder, settings: Mapping[str, str], model: Any = None) -> 
 
 
 def copy_bandwidth(device: str) -> float | None:
-    """Measure the bytes per second of a large copy, read and written: the roof that decoding works under."""
+    """Measure the bytes per second of a large copy, read and written: the roofline of decoding."""
     if device == "cpu":
         return None
     source = torch.empty(2**30, dtype=torch.uint8, device=device)

@@ -1,4 +1,4 @@
-"""Measure chains of layers without attention: what a launch costs, and what fused kernels save."""
+"""Measure chains of layers without attention: the cost of a launch, and the savings of fused kernels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LayerFunction = Callable[[torch.Tensor, int], torch.Tensor]
 
 
 def small(shape: LayerSizes) -> list[tuple[str, int, int, tuple[str, ...]]]:
-    """List the products of a layer with all they can do besides."""
+    """List the products of a layer with all their extras."""
     extras = {"qkv": ("norm",), "out": ("residual",), "gate_up": ("norm", "gated"), "down": ("residual",)}
     sizes = {name: (outputs, inputs) for name, outputs, inputs in products(shape)}
     sizes["gate_up"] = shape.inner, shape.hidden
@@ -37,7 +37,7 @@ def small(shape: LayerSizes) -> list[tuple[str, int, int, tuple[str, ...]]]:
 
 
 def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool) -> Any:
-    """Return the best plan that was measured for a product, without a second stage where it is gated."""
+    """Return the fastest measured plan of a product; if gated, without a split and with smaller blocks."""
     from decoding.gpu.products import plan
 
     by = bench.best.get((rows, 2 * outputs if gated else outputs, inputs, False))
@@ -48,7 +48,7 @@ def fused_plan(bench: Bench, rows: int, outputs: int, inputs: int, gated: bool) 
 
 
 def tasks(bench: Bench, shape: LayerSizes, rows: int) -> Iterator[Multiplication]:
-    """List what a chain will compile."""
+    """List the kernels that a chain compiles."""
     for name, outputs, inputs, extras in small(shape):
         wide = outputs * (2 if name == "gate_up" else 1)
         yield rows, outputs, inputs, fused_plan(bench, rows, outputs, inputs, name == "gate_up"), False, extras
@@ -56,7 +56,7 @@ def tasks(bench: Bench, shape: LayerSizes, rows: int) -> Iterator[Multiplication
 
 
 def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
-    """Time each way of computing layers without attention, one after the other."""
+    """Time each way to compute layers without attention, one after the other."""
     from decoding.gpu.norm import norm
     from decoding.gpu.products import Extras, product
     from decoding.gpu.swiglu import swiglu
@@ -107,7 +107,7 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
         "ours, all fused": fused(),
     }
     size = sum(weight[0].nbytes for weight in weights.values())
-    cells, wanted = [shape.name, str(rows), f"{size / 1e6:.1f}"], None
+    cells, expected = [shape.name, str(rows), f"{size / 1e6:.1f}"], None
     for way, layer in ways.items():
 
         def run(layer: LayerFunction = layer) -> torch.Tensor:
@@ -118,12 +118,12 @@ def measure(bench: Bench, shape: LayerSizes, rows: int) -> None:
 
         try:
             x = run().double()
-            wanted = x if wanted is None else wanted
-            apart = float((x - wanted).norm() / wanted.norm())
+            expected = x if expected is None else expected
+            apart = float((x - expected).norm() / expected.norm())
             took = bench.time([run]) / layers
             cells.append(f"{took * 1e6:.2f} us, {size / took / 1e9:.0f} GB/s, differs {apart:.4f}")
             bench.records.append({"chain": shape.name, "rows": rows, "way": way, "us": took * 1e6, "apart": apart})
         except Exception as error:  # another way may work
             cells.append(f"FAILED {reason(error)[:100]}")
-    if wanted is not None:
+    if expected is not None:
         bench.say(row(cells))

@@ -1,4 +1,4 @@
-"""Share what benchmarks repeat: timers, tables, the command line, and the lines that head a report."""
+"""Functions shared by benchmarks: timers, tables, the command line, and the lines at the top of a report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:
 
 
 def engine_steps(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -> list[Step]:
-    """Run once, and return the steps after the prompt's own."""
+    """Run once, and return the steps after the prompt's."""
     run = engine.decode(list(ids), max_new_tokens=tokens, end_tokens=(), **options)
     return list(run)[1:]
 
@@ -55,7 +55,7 @@ def engine_ms(engine: Engine, ids: Sequence[int], tokens: int, **options: Any) -
 
 
 def in_turn(rounds: int, timers: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
-    """Run every timer once a round, after one warm-up round, so that a drifting machine treats all alike."""
+    """Run every timer once per round, after one warm-up round, so that a machine's drift affects all alike."""
     for timer in timers.values():
         timer()
     results: dict[str, list[float]] = {name: [] for name in timers}
@@ -66,7 +66,7 @@ def in_turn(rounds: int, timers: Mapping[str, Callable[[], float]]) -> dict[str,
 
 
 def ratio(above: list[float], below: list[float]) -> float:
-    """Return the median of the ratios round by round, which a drift of the machine's speed leaves alone."""
+    """Return the median of the ratios round by round, which does not depend on the machine's drift."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
@@ -80,20 +80,20 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def conditions(*facts: str, packages: Sequence[str] = ("torch",)) -> str:
-    """Say what a report was measured on: these facts, the processor, versions of packages, and the date."""
+    """Write the conditions of a report: the given facts, the processor, versions of packages, and the date."""
     versions = (f"{package} {version(package)}" for package in packages)
     return ", ".join([*facts, platform.machine(), *versions, str(datetime.date.today())])
 
 
 def flags(name: str, description: str | None) -> argparse.ArgumentParser:
-    """Start the parser of a benchmark, which must read its flags first: a wrong one must not cost minutes."""
+    """Start the parser of a benchmark, which must read its flags first, so that a wrong one costs no minutes."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
     parser.add_argument("--out", help="also write the report to this file")
     return parser
 
 
 def publish(name: str, text: str, out: str | None) -> None:
-    """Print a report with its command on top, and write it to a file where one is named."""
+    """Print a report with its command on top, and write it to a file if one is named."""
     text = f"Written by `python -m benchmarks.{name} --out benchmarks/{name}.md`.\n\n{text}"
     print(text)
     if out:
@@ -101,6 +101,6 @@ def publish(name: str, text: str, out: str | None) -> None:
 
 
 def command(name: str, description: str | None, report: Callable[[], str]) -> None:
-    """Run a benchmark that has no other flags: measure and publish."""
+    """Run a benchmark without further flags: measure and publish."""
     out = flags(name, description).parse_args().out
     publish(name, report(), out)

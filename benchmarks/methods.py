@@ -1,6 +1,6 @@
-"""What methods cost beside the target, on pocket and the CPU: `python -m benchmarks.methods`.
+"""The cost of methods besides the target, on pocket and the CPU: `python -m benchmarks.methods`.
 
-Their own work as a share of a step, n-gram tables of a whole vocabulary, and look-ups in a datastore of 100 MB.
+It measures their work as a share of a step, n-gram tables of a whole vocabulary, and look-ups in a datastore of 100 MB.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DRAFTING = ("draft_model", "kangaroo", "eagle3", "ouroboros")  # their own work 
 
 
 def steps_of(engine: Engine, method: str) -> list[Step]:
-    """Decode questions of every kind, and return the steps after each prompt's own."""
+    """Decode questions of every kind, and return the steps after each prompt's."""
     steps: list[Step] = []
     for task in read_tasks(suite(embedded.TARGET))[::EVERY]:
         prompt = as_prompt(engine, [("user", task.turns[0])])
@@ -39,7 +39,7 @@ def steps_of(engine: Engine, method: str) -> list[Step]:
 
 
 def share(steps: Sequence[Step]) -> float:
-    """Return the share of the steps' time that the method itself took, to propose and to observe."""
+    """Return the share of the steps' time in the method itself, which proposes and observes."""
     return sum(step.timing.draft_ms for step in steps) / sum(step.timing.total_ms for step in steps)
 
 
@@ -53,7 +53,7 @@ def own_work(engine: Engine) -> str:
 
 
 def tables_seconds() -> float:
-    """Time the building of n-gram tables for a model that has none."""
+    """Time building n-gram tables for a model without any."""
     from decoding.parts.tables import load_tables
 
     engine = load(embedded.TARGET, device="cpu")
@@ -64,7 +64,7 @@ def tables_seconds() -> float:
 
 
 def look_ups() -> list[list[str]]:
-    """Build a datastore of generated text, and time what a step spends in it."""
+    """Build a datastore of generated text, and time a step's look-ups in it."""
     with tempfile.TemporaryDirectory() as folder:
         text, store = Path(folder) / "text.jsonl", Path(folder) / "store.safetensors"
         write_store(text, 7, TEXT_BYTES)

@@ -1,9 +1,8 @@
-"""The page in a headless browser that draws in software: `make bench-page`.
+"""The page in a headless browser that renders in software: `make bench-page`.
 
-A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said. Watched
-runs are timed on several servers, each between two runs from the command line, and once more with the browser kept off
-the engine's cores, which gives the page's share of what they lose; in brackets what the middle half of their rounds
-lies between.
+A server runs on loopback, and a browser on the same cores; figures are medians unless noted. Watched runs are timed on
+several servers, each between two runs from the command line, and again with the browser kept off the engine's cores,
+which shows the page's share of their loss; the middle half of the rounds is in brackets.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def long_run() -> Trace:
     """Decode with Lookahead (15, 5, 15), for longer than the page is measured."""
     run = load("pocket", device="cpu").decode(
         PROMPT, "lookahead", max_new_tokens=TOKENS, end_tokens=(), record="full"
-    )  # after the end of its answer a model knows little, and few guesses hold
+    )  # after the end of its answer a model is unsure, and few guesses are accepted
     for _ in run:
         pass
     assert len(run.trace.steps) >= STEPS, "the run is too short to be measured"
@@ -44,14 +43,14 @@ def long_run() -> Trace:
 
 
 def stream_bytes(trace: Trace) -> int:
-    """Count what the page is sent for the first steps, the details that it asks for apart."""
+    """Count the bytes sent to the page for the first steps, and separately for the details that it requests."""
     play = Play(trace.header)
     lines = [play.begin(trace.texts), *(play.step(step) for step in trace.steps[:STEPS]), play.end(trace.summary)]
     return sum(len(line.encode()) for line in lines)
 
 
 def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
-    """Return seconds from a visitor's arrival to the opening race's text, and to the stage if they step on at once."""
+    """Return the seconds from a visitor's arrival to the opening race's text, and to the stage if they step at once."""
     seconds = []
     for _ in range(VISITS):
         page = open_page(chromium, server, height=800)
@@ -65,7 +64,7 @@ def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
 
 
 def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> dict[str, float]:
-    """Show a long run with text, stage and these views: play it, scrub it, and seek steps at random."""
+    """Show a long run with text, stage and `views`: play it, scrub it, and seek random steps."""
     page = open_page(chromium, server, height=2400 if views else 720)
     page.wait_for_function(SHOWN)
     page.set_input_files(".app-bar input[type=file]", trace)
@@ -97,7 +96,7 @@ def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> 
 
 
 def usage(devtools: Any) -> dict[str, float]:
-    """Measure what the page holds after everything that can go has gone."""
+    """Measure the page's memory after a garbage collection."""
     devtools.send("Performance.enable")
     for _ in range(3):
         devtools.send("HeapProfiler.collectGarbage")

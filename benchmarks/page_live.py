@@ -1,4 +1,4 @@
-"""Runs that are watched on the page, each between two of the same from the command line."""
+"""Runs watched on the page, each between two equal runs from the command line."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ LIVE = ("lookahead", "autoregressive")
 
 
 def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[float, float]]:
-    """Return for each round the milliseconds from Run to the first step, and tokens/s in the command line's.
+    """Return for each round the milliseconds from Run to the first step, and tokens/s relative to the command line's.
 
-    A machine's speed drifts: a watched run is compared with the mean of the runs before and after it.
+    A machine's speed drifts, so a watched run is compared with the mean of the runs before and after it.
     """
     page = run_page(chromium, server, method=method, length=200, prompt=SUM)
     measured, before = [], alone(method)
@@ -54,7 +54,7 @@ def run_page(chromium: Any, server: Page, **settings: str | int) -> Any:
 
 
 def first_steps(chromium: Any, method: str) -> float:
-    """Return the median milliseconds from the press of Run to the first step of SmolLM2, which is loaded."""
+    """Return the median milliseconds from pressing Run to the first step of SmolLM2, which is already loaded."""
     with served("--model", SMOLLM2.name) as server:
         page = run_page(chromium, server, model=SMOLLM2.name, method=method, length=48, prompt=PRIME)
         firsts = [float(page.evaluate("bench.live()")[0]) for _ in range(ROUNDS)]
@@ -63,9 +63,9 @@ def first_steps(chromium: Any, method: str) -> float:
 
 
 def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
-    """Measure `lived` over some servers: by method the median of the first steps, and the `shares` of speed.
+    """Measure `lived` over some servers: by method, the median of the first steps and the `shares` of speed.
 
-    `apart` keeps the browser off the engine's cores; half as many rounds are enough for that.
+    `apart` keeps the browser off the engine's cores, with half as many rounds.
     """
     cores = sorted(os.sched_getaffinity(0)) if apart else []
     engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
@@ -83,14 +83,14 @@ def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
 
 
 def shares(ratios: Sequence[float]) -> str:
-    """Write the median, and what half of the rounds lie between."""
+    """Write the median, and the interval of the middle half of the rounds."""
     low, middle, high = (f"{100 * ratio:.0f}" for ratio in statistics.quantiles(ratios, n=4))
     return f"{middle}% ({low} to {high})"
 
 
 @contextlib.contextmanager
 def limited_to(cores: list[int]) -> Iterator[None]:
-    """Keep what is started in the block on these cores, if any are named."""
+    """Limit processes that are started in the block to these cores, if any are named."""
     if not cores:
         yield
         return
@@ -103,7 +103,7 @@ def limited_to(cores: list[int]) -> Iterator[None]:
 
 
 def alone(method: str) -> float:
-    """Measure tokens/s of the same run from the command line, on as many threads as the page decodes with."""
+    """Measure tokens/s of the same run from the command line, with as many threads as the page uses."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
     command = ["run", "--method", method, "--prompt", SUM, "--max-new-tokens", "200", "--record", "full", "--json"]
     printed = subprocess.run(

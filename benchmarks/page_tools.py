@@ -1,4 +1,4 @@
-"""How the page is opened and driven from inside the browser while it is measured."""
+"""Opens the page, and drives it from inside the browser while it is measured."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TOOLS = f"""() => {{
 
 
 def open_page(chromium: Any, server: Page, *, height: int) -> Any:
-    """Open the page as a visitor with an empty cache."""
+    """Open the page with an empty cache."""
     page = chromium.new_context(viewport={"width": 1280, "height": height}).new_page()
     page.set_default_timeout(120_000)
     page.goto(server.address, wait_until="commit")

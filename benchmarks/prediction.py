@@ -1,8 +1,8 @@
 """Predicts each method's speed-up from c(T), and measures it: `python -m benchmarks.prediction --model smollm2`.
 
-c(T) is measured with wrong guesses, in turn with the questions: on a shared machine wide passes get slower or faster by
-a third within minutes, narrow ones do not. What a step reads, writes and drafts is taken from every other question of a
-kind; the speed-up that follows is compared with the one measured on the questions between them.
+c(T) is measured with wrong guesses, in turn with the questions: on a shared machine the speed of wide passes varies by
+a third within minutes, that of narrow ones does not. Every other question of a kind gives the rows, tokens and drafting
+of a step; the speed-up predicted from them is compared with the one measured on the remaining questions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Answers:
         self._engine, self._tokens, self._params = engine, tokens, tuned_params(engine, methods)
 
     def add(self, task: Task) -> None:
-        """Answer one more."""
+        """Answer one more question."""
         prompt = as_prompt(self._engine, [("user", task.turns[0])])
         for method, steps in self.steps.items():
             params = self._params.get(method, {})
@@ -67,7 +67,7 @@ class Passes:
         self._times.add(sample)
 
     def curve(self) -> PassCurve:
-        """Return c(T) by all rounds."""
+        """Return c(T) over all rounds."""
         return PassCurve(self._model, CONTEXT, ROWS, tuple(map(self._times.milliseconds, self._trees)), ())
 
 
@@ -81,7 +81,7 @@ def _layers(engine: Engine, method: str) -> float:
 
 
 def report(model: str, questions: int, tokens: int) -> str:
-    """Predict and measure every method that the model has what it needs for."""
+    """Predict and measure every method that the model can run."""
     engine = load(model, device="cpu")
     methods = [name for name in METHODS if engine.lacks(name) is None]
     for name in methods:

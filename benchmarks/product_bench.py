@@ -1,4 +1,4 @@
-"""What the benchmarks of products measure on, and what they have measured."""
+"""The device and the results of the benchmarks of products."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Multiplication = tuple[int, int, int, Any, bool, tuple[str, ...]]  # rows, outpu
 
 @dataclass
 class Bench:
-    """What is measured on, and what has been."""
+    """The device of a benchmark, its time limit, and its results so far."""
 
     device: torch.device
     end: float
@@ -30,7 +30,7 @@ class Bench:
     records: list[dict[str, Any]] = field(default_factory=list)
 
     def say(self, line: str) -> None:
-        """Print a line, and keep it for the file."""
+        """Print a line, and collect it for the file."""
         print(line, flush=True)
         self.lines.append(line)
 
@@ -40,20 +40,20 @@ class Bench:
 
     @property
     def over(self) -> bool:
-        """Whether no time is left."""
+        """Return True if the time is up."""
         return time.monotonic() > self.end
 
     def time(self, calls: Sequence[Callable[[], Any]]) -> float:
-        """Return the seconds of one call, all of them captured in one graph."""
+        """Return the seconds of one call, with all calls captured in one graph."""
         return timed(lambda call: call(), [(call,) for call in calls], self.device, len(calls)) / 1e6
 
     def random(self, *size: int) -> torch.Tensor:
-        """Draw random numbers of bfloat16; a weight's are small, so that sums are about one."""
+        """Draw random bfloat16 numbers; those of a weight are small, so that sums are about one."""
         scale = size[-1] ** -0.5 if len(size) == 3 else 1.0
         return torch.empty(size, dtype=torch.bfloat16, device=self.device).normal_(0.0, scale)
 
     def compile(self, tasks: Sequence[Multiplication]) -> None:
-        """Compile everything at once."""
+        """Compile the kernels of all tasks at once."""
         if self.device.type == "cpu":
             return
         chosen = list({task[2:]: task for task in tasks}.values())
@@ -65,7 +65,7 @@ class Bench:
 
 
 def launch(task: Multiplication) -> None:
-    """Multiply without data."""
+    """Launch a product on tensors without data."""
     from decoding.gpu.products import Extras, product
 
     rows, outputs, inputs, by, eight, names = task

@@ -1,8 +1,8 @@
-"""What a full record costs beside decoding: `python -m benchmarks.record`.
+"""The cost of a full record besides decoding: `python -m benchmarks.record`.
 
-Every prompt is decoded twice, once with a light record and once with a full one, in turn, and compared by processor
-time on one thread, of which another process that has the core takes none. What `evaluate` adds, a full record's trace
-and rows, is measured after each pair.
+Every prompt is decoded twice in turn, with a light and with a full record, and compared by processor time on one
+thread, which other processes on the core do not affect. The work that `evaluate` adds, a full record's trace and rows,
+is measured after each pair.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOKENS, WARM_UP = 64, 8
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A model's prompts, of which each n-th is taken, and the methods that decode them."""
+    """Every n-th of a model's prompts, and the methods that decode them."""
 
     suite: Path
     every: int
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class RecordingCosts:
-    """Processor seconds of one method, a number a prompt."""
+    """Processor seconds of one method, one number per prompt."""
 
     light: list[float] = field(default_factory=list)
     full: list[float] = field(default_factory=list)
@@ -64,21 +64,21 @@ class RecordingCosts:
 
 
 def spent(work: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of some work, and the processor seconds that it took."""
+    """Do some work; return its result and its processor seconds."""
     begin = time.process_time()
     result = work()
     return result, time.process_time() - begin
 
 
 def decoded(engine: Engine, ids: Sequence[int], method: str, level: str, tokens: int = TOKENS) -> tuple[float, Run]:
-    """Decode, and return the processor seconds with the run."""
+    """Decode; return the processor seconds and the run."""
     run = engine.decode(list(ids), method, max_new_tokens=tokens, record=level, memory={})
     _, seconds = spent(lambda: [*run])
     return seconds, run
 
 
 def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> RecordingCosts:
-    """Measure light and full runs in turn; which comes first changes from prompt to prompt."""
+    """Measure light and full runs in turn, alternating which comes first."""
     for level in LEVELS:
         tables_of(decoded(engine, prompts[0], method, level, WARM_UP)[1].trace)
     method_costs = RecordingCosts()
@@ -96,7 +96,7 @@ def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Reco
 
 
 def report(model: str, measured: Workload) -> str:
-    """Measure a row a method, and one for all of them together."""
+    """Measure a row per method, and one for all of them together."""
     engine = load(model, device="cpu")
     tasks = read_tasks(measured.suite)[:: measured.every]
     prompts = [engine.encode(as_prompt(engine, [("user", task.turns[0])])) for task in tasks]
@@ -114,7 +114,7 @@ def report(model: str, measured: Workload) -> str:
 
 
 def main() -> None:
-    """Print a table a model, and write them to a file where one is named."""
+    """Print a table per model, and write them to a file if one is named."""
     parser = flags("record", __doc__)
     parser.add_argument("--models", default=",".join(MODELS), help="pocket, smollm2 or both")
     parser.add_argument("--methods", help="only these methods")

@@ -1,9 +1,9 @@
-"""Compares what `tune` finds with a full grid of the same settings: `python -m benchmarks.tuning`.
+"""Compares the choice of `tune` with a full grid of the same settings: `python -m benchmarks.tuning`.
 
 Every candidate decodes every prompt in turn. Then tune's choice, the grid's best and autoregressive decoding decode
-them all again, in turn: the fastest of many in a single measurement is partly the luckiest. The last column says how
-much slower tune's advice (its choice, or not to speculate) is than the grid's best or autoregressive decoding,
-whichever is faster.
+them all again, in turn: the fastest of many in a single measurement is partly the luckiest. The last column is how much
+slower tune's advice (its choice, or not to speculate) is than the faster of the grid's best and autoregressive
+decoding.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def speeds(
     tokens: int,
     times: int = 1,
 ) -> list[float]:
-    """Let methods with their settings decode every prompt in turn; returns their tokens per second."""
+    """Decode every prompt with each method and its settings in turn; return their tokens per second."""
     entries = [method_entry(engine, *each) for each in settings]
     for _ in range(times):
         for entry in entries:
@@ -71,7 +71,7 @@ def row(engine: Engine, method: str, ids: Sequence[list[int]], tokens: int) -> l
 
 
 def report(model: str, prompts: int, tokens: int) -> str:
-    """Compare all methods that the model has what it needs for."""
+    """Compare all methods that the model can run."""
     engine = load(model, device="cpu")
     tasks = spread(read_tasks(suite(SUITES[model])), prompts)
     ids = [list(engine.encode(as_prompt(engine, [("user", task.turns[0])]))) for task in tasks]

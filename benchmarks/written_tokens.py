@@ -1,7 +1,7 @@
-"""Count what steps write by the size of their trees, which no machine changes: assets/costs/tokens/METHOD.json.
+"""Count the tokens per step by the size of trees, on every machine the same: assets/costs/tokens/METHOD.json.
 
-`python -m benchmarks.written_tokens`; the Cost tab divides it by what passes over such trees cost. N-Grammys' trees are
-k chains of w guesses; Medusa's are grown from the accuracies of its heads, guess by guess.
+`python -m benchmarks.written_tokens`; the Cost tab divides them by the cost of passes over such trees. N-Grammys' trees
+are k chains of w guesses; Medusa's are grown from the accuracies of its heads, guess by guess.
 """
 
 from __future__ import annotations

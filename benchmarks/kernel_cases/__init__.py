@@ -37,7 +37,7 @@ KernelInputs = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel, what it is compared with, and how its inputs are made."""
+    """A kernel, the functions that it is compared with, and the function that makes its inputs."""
 
     name: str
     make: Callable[[LayerSizes, int, torch.device, torch.dtype], KernelInputs]  # of so many rows, on the device
@@ -53,11 +53,11 @@ class Case:
 
     @property
     def overlapping(self) -> Case:
-        """Return the case of the same kernel that overlaps."""
+        """Return the case of the same kernel with overlapping launches."""
         name, ours = f"{self.name}, overlapping", partial(self.ours, overlap=True)
         return replace(self, name=name, ours=ours, capability=90, overlaps=True)
 
 
 def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Round to a dtype, and go on in float64."""
+    """Round to a dtype, and return float64."""
     return x.to(dtype).double()

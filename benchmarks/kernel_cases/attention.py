@@ -38,14 +38,14 @@ def ours(
     plan: AttentionPlan | None = None,
     overlap: bool = False,
 ) -> torch.Tensor:
-    """Run one kernel, and the one that puts its shares together."""
+    """Run our kernel, and the one that combines its shares."""
     key, value = data.transpose(1, 2).unsqueeze(1)
     return tree_attention(query, key, value, first, seen, plan, overlap)
 
 
 @cache
 def two_parts(device: torch.device, dtype: torch.dtype, size: int) -> kernels.Kernels:
-    """Choose what runs without our kernel and without further packages."""
+    """Choose the kernels that run without ours and without further packages."""
     name = "plain" if device.type == "cpu" else "sdpa" if dtype == torch.float32 else "torch-flash"
     with mock.patch.dict(os.environ, {kernels.VARIABLE: name}):
         return kernels.choose(device, dtype, size)
@@ -99,7 +99,7 @@ def reference(
 
 
 def exact(query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: torch.Tensor, _: int) -> torch.Tensor:
-    """Compute in float64, from the numbers as they are given."""
+    """Compute in float64, from the inputs as they are."""
     key, value = data.double().transpose(1, 2).unsqueeze(1)
     return reference(query.double(), key, value, first, seen)
 

@@ -1,4 +1,4 @@
-"""Measure products with the plans that the engine takes; benchmarks.gpu_products tries others."""
+"""Measure products with the engine's plans; benchmarks.gpu_products tries others."""
 
 from __future__ import annotations
 
