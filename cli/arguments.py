@@ -62,7 +62,7 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def load_engine(arguments: argparse.Namespace, model: str | None = None, *, download: bool = True) -> Engine:
-    """Load the engine that the flags ask for."""
+    """Load the engine that the flags describe."""
     name = clean(model or arguments.model)
     threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
     set_threads(threads)
@@ -86,7 +86,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
 
 
 def device_of(arguments: argparse.Namespace) -> str:
-    """Return the device that the flags name, or the usual one."""
+    """Return the device that the flags name, or the default one."""
     return clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -97,7 +97,7 @@ def set_threads(threads: str | None) -> None:
 
 
 def names_in(text: str) -> list[str]:
-    """Parse names with commas between them."""
+    """Parse comma-separated names."""
     return [name.strip() for name in clean(text).split(",") if name.strip()]
 
 
@@ -144,12 +144,12 @@ def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:
 
 
 def clean(text: str) -> str:
-    """Return a text that UTF-8 can hold: bytes that were no text arrive from the shell as lone surrogates."""
+    """Return a text valid in UTF-8: invalid bytes arrive from the shell as lone surrogates."""
     return text.encode(errors="replace").decode()
 
 
 def check_place(flag: str, path: str) -> None:
-    """Raise ParamError where no file can be written: asked before the work, not after it."""
+    """Raise ParamError if no file can be written there; call it before the work, not after it."""
     if Path(path).is_dir():
         raise ParamError(f"{flag} must name a file, and {clean(path)[:200]!r} is a folder: add a name to it")
     if not Path(path).parent.is_dir():
@@ -178,7 +178,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def read_ids(text: str) -> list[int]:
-    """Parse token ids with commas between them."""
+    """Parse comma-separated token ids."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

@@ -105,7 +105,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Task, ...]:
-    """Read the tasks of the file or suite of that name, or those that belong to the model."""
+    """Read the tasks of the file or suite of that name, by default those of the model."""
     if file is not None:
         return spread(read_tasks(find_tasks(clean(file))), limit)
     if model == "toy":
@@ -151,7 +151,7 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
 
 
 def _memory(document: dict[str, JSON]) -> str:
-    """Say what share of the memory's bandwidth autoregressive decoding uses, which bounds it."""
+    """Return a line on the share of the memory's bandwidth that autoregressive decoding uses, which bounds it."""
     fastest, each = max(document["bandwidth"]), document["pass_bytes"]
     speed = f"memory is read at {fastest / 1e9:.0f} GB/s; a token reads {each / 1e9:.2f} GB of weights"
     if may_be_cached(each, document["cache"]):
@@ -194,7 +194,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def number(value: float | None, form: str) -> str:
-    """Format a number for a table; a dash where there is none."""
+    """Format a number for a table; a dash for None."""
     return "-" if value is None else format(value, form)
 
 

@@ -1,4 +1,4 @@
-"""`cost`: measures what decoding costs on this machine, by rows, contexts and methods."""
+"""`cost`: measures the costs of decoding on this machine, by rows, contexts and methods."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _read_costs(path: Path, engine: Engine) -> dict[str, Any]:
-    """Return what a file holds of this machine's costs; nothing where there is no such file yet."""
+    """Return this machine's costs from a file; nothing if there is no file yet."""
     if not path.exists():
         return {}
     try:
@@ -97,7 +97,7 @@ def _read_costs(path: Path, engine: Engine) -> dict[str, Any]:
 
 
 def _add_to(path: Path, engine: Engine, report: dict[str, JSON]) -> None:
-    """Write the measurement into a file in which other models of the same machine may be."""
+    """Add the measurement to a file, which may hold other models on the same machine."""
     costs = _read_costs(path, engine)
     document: dict[str, JSON] = {**machine_facts(engine), "date": report["date"]}
     for part in ("shapes", "trees", "prefill", "methods"):

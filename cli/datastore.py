@@ -1,4 +1,4 @@
-"""`datastore`: prepare texts for methods that retrieve their guesses."""
+"""`datastore`: prepares texts for methods that retrieve their guesses."""
 
 from __future__ import annotations
 

@@ -40,11 +40,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run every method and draw what it did."""
+    """Run every method and draw its text and steps."""
     paint = Paint.for_stream(sys.stdout)
     name = best_model()
     note, text = _PROMPTS[name]
-    with ProgressBar() as progress:  # without compiled code, texts of methods may part at near-ties in bfloat16
+    with ProgressBar() as progress:  # without compiled code, texts of methods may diverge at near-ties in bfloat16
         engine = load(name, device="cpu", dtype=None if library() else "float32", progress=progress)
     print(paint.fit(paint.bold("Specscope") + " · every method writes the same text, in fewer steps"))
     model = f"model:  {engine.model.card.name}, {note}"
@@ -69,7 +69,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _head(paint: Paint, name: str, result: Result, slowest: int) -> str:
-    """Format a method's line of numbers; the bar is as long as its steps are many."""
+    """Format a method's line of numbers; the bar is as long as the number of its steps."""
     summary = result.summary
     bar = "█" * max(1, round((paint.width - 54) * summary.steps / slowest))
     numbers = f"{summary.steps:3} steps {summary.mean_acceptance_length:6.2f} tokens/step"

@@ -64,7 +64,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Evaluate and report; exit code 1 where every run failed."""
+    """Evaluate and report; exit code 1 if every run failed."""
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     out, model = clean(arguments.out), clean(arguments.model)
@@ -96,7 +96,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _answers(arguments: argparse.Namespace, flags: Mapping[str, Any]) -> Answers:
-    """Choose what runs the questions."""
+    """Choose the engine or server that runs the questions."""
     from analysis.evaluate.evaluation import in_this_process
 
     if arguments.ray is None:

@@ -1,4 +1,4 @@
-"""`import`: makes a run folder of other engines' records; a name that Python takes for itself, hence the underscore."""
+"""`import`: makes a run folder of other engines' records; `import` is a keyword of Python, hence the underscore."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Trace]:
-    """Read the traces among the files, which the page plays, by the numbers of their runs in the folder."""
+    """Read those files that are traces, which the page plays, by the numbers of their runs in the folder."""
     traces, number = {}, 0
     for file, part in zip(files, parts, strict=True):
         if part.summary["format"] == "trace":
@@ -108,7 +108,7 @@ def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Tr
 
 
 def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:
-    """Add the paths of the traces to the runs."""
+    """Return the runs with the paths of their traces."""
     import pyarrow as pa
 
     places = [_place(number) if number in traces else None for number in range(len(runs))]
@@ -123,7 +123,7 @@ def _place(number: int) -> str:
 
 
 def _restored(arguments: argparse.Namespace, imported: Imported) -> Imported:
-    """Draft the guesses of the records again, with the engine of the flags."""
+    """Draft the records' guesses again, with the engine of the flags."""
     from analysis.restoring.restore import restore
 
     named = {model for model in imported.runs["model"].to_pylist() if model}

@@ -1,4 +1,4 @@
-"""`landscape`: what every method's first step would have accepted at every position of a text."""
+"""`landscape`: measures what every method's first step would have accepted at every position of a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .recorded import engine_of
 
 HELP = "show how many guesses of each method the target would accept at every position of a text"
 EXAMPLE = 'python -m decoding landscape --prompt "Who wrote Hamlet?" --write 40 --methods prompt_lookup,medusa'
-_MOST = 9  # accepted guesses that a digit can say
+_MOST = 9  # most accepted guesses in a digit
 _SHADES = ("", "24", "31", "37", "43", "42", "41", "40", "46", "118")  # of 256 colours, by the digit
 
 
@@ -61,7 +61,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence[int], int]:
-    """Return the engine, the text, and the first position that is measured."""
+    """Return the engine, the text, and the first position to measure."""
     if arguments.origin is not None:
         if written:
             raise ParamError("--write answers a prompt: leave it out with --from")

@@ -1,4 +1,4 @@
-"""`metrics`: reports what a run folder shows about its drafters, and how it differs from another folder."""
+"""`metrics`: reports metrics of the drafters in a run folder, and how they differ from another folder's."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def _keys(text: str | None, available: list[str]) -> list[str]:
 
 
 def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:
-    """Return what the flags choose of a folder, by method and setting."""
+    """Return the runs that the flags select in a folder, by method and setting."""
     from analysis.metrics import Selection
     from analysis.store.folder import read_folder
 
-    whole = Selection.from_folder(read_folder(clean(path)))
+    recorded = Selection.from_folder(read_folder(clean(path)))
     method, setting, category = (
         None if text is None else clean(text) for text in (arguments.method, arguments.setting, arguments.category)
     )
-    part = whole.where(method=method, setting=setting, category=category)
+    part = recorded.where(method=method, setting=setting, category=category)
     if not len(part.runs):
         raise ParamError("the folder has no run that these flags choose: leave some out")
     if len(part.methods) > _MOST_METHODS:
@@ -93,7 +93,7 @@ def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:
 
 
 def _pairs(now: dict[Named, Selection], before: dict[Named, Selection]) -> dict[Named, Selection]:
-    """Pair each method and setting with that of the other folder: the same, or the only other one that guesses."""
+    """Pair each method and setting with one of the other folder: the same, or the only other one that guesses."""
     guessing, other = ([each for each in side if each[0] != _BASELINE] for side in (now, before))
     same = {named: before[named] for named in guessing if named in before}
     if not same and len(guessing) == len(other) == 1:

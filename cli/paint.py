@@ -33,7 +33,7 @@ _ASCII = str.maketrans("│─█▏·…⏎␣×←", "|-#|..$_x<")
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """What a terminal can show."""
+    """The styles and letters that a terminal can show."""
 
     colours: bool = False
     styles: bool = False
@@ -42,7 +42,7 @@ class Paint:
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Paint:
-        """Return what `stream` can show. NO_COLOR disables colours only, FORCE_COLOR enables all in pipes."""
+        """Return the paint for `stream`. NO_COLOR disables colours only, FORCE_COLOR enables all in pipes."""
         forced = bool(os.environ.get("FORCE_COLOR"))
         styles = forced or (stream.isatty() and os.environ.get("TERM") != "dumb")
         colours = styles and not os.environ.get("NO_COLOR")

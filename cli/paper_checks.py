@@ -1,4 +1,4 @@
-"""`paper-checks`: what the papers found, put to the test on an embedded model."""
+"""`paper-checks`: tests the papers' findings on an embedded model."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _conditions(engine: Engine, tasks: list[Task], flags: list[str]) -> dict[str, JSON]:
-    """Return what must be the same where paper checks are resumed."""
+    """Return the conditions that must be equal to resume paper checks."""
     header = engine.decode((0,), max_new_tokens=1).header
     draft = engine.draft.card.hash if engine.draft else None
     questions = hashlib.sha256(repr(tasks).encode()).hexdigest()[:16]
@@ -101,7 +101,7 @@ def _conditions(engine: Engine, tasks: list[Task], flags: list[str]) -> dict[str
 
 
 def _flags(arguments: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Return the flags of these names as they are typed, without the paths of folders."""
+    """Return the flags of these names as typed, without the paths of folders."""
     flags: list[str] = []
     for name in names:
         value = getattr(arguments, name)
@@ -135,14 +135,14 @@ def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
 
 
 def _one_bench(tasks: list[Task]) -> list[Task]:
-    """Rename MT-bench's kinds to one, as Spec-Bench and the papers count them, where a file holds all of them."""
+    """Rename MT-bench's kinds to one, as Spec-Bench and the papers count them, if a file holds all of them."""
     if not {task.category for task in tasks} >= _MT_BENCH:
         return tasks
     return [replace(task, category="mt_bench") if task.category in _MT_BENCH else task for task in tasks]
 
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: ProgressBar) -> dict[str, Variant]:
-    """Load the engines that ablations need: those that the flags name, and stores of the embedded family's text."""
+    """Load the engines that ablations need: those of the flags, and datastores of the embedded family's text."""
     from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
 
     variants: dict[str, Variant] = {}

@@ -1,4 +1,4 @@
-"""`prepare`: fetches, converts and computes now what the first run of a model would otherwise wait for."""
+"""`prepare`: fetches, converts and computes in advance all that a model's first run would wait for."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _WIDTH = 24
 
 
 class ProgressBar:
-    """Call it with a phase and the share of it that is done; as a context manager it removes the bar at the end."""
+    """A bar that is called with a phase and the share of it that is done; the context manager removes it at the end."""
 
     def __init__(self) -> None:
         self._begin, self._lock, self._closed = time.monotonic(), threading.Lock(), False
@@ -29,16 +29,16 @@ class ProgressBar:
         done = round(_WIDTH * min(max(share, 0.0), 1.0))
         with self._lock:
             self._line = f"{what} [{'#' * done}{'.' * (_WIDTH - done)}] {100 * share:3.0f}%"
-            left = self._begin + _PATIENCE - time.monotonic()
-            if left <= 0:
+            delay = self._begin + _PATIENCE - time.monotonic()
+            if delay <= 0:
                 self._draw()
             elif self._timer is None and not self._closed:
-                self._timer = threading.Timer(left, self._wake)
+                self._timer = threading.Timer(delay, self._wake)
                 self._timer.daemon = True  # a bar is no reason to keep the program alive
                 self._timer.start()
 
     def close(self) -> None:
-        """Take the bar away for good; later calls draw nothing."""
+        """Remove the bar for good; later calls draw nothing."""
         with self._lock:
             self._closed = True
             if self._timer is not None:
@@ -71,7 +71,7 @@ class ProgressBar:
 
 @contextmanager
 def resumable(where: str) -> Iterator[ProgressBar]:
-    """Show a bar during work that can be stopped, and say `where` the same command resumes it."""
+    """Show a bar during work that can be stopped, and tell the user `where` the same command resumes it."""
     try:
         with ProgressBar() as progress:
             yield progress

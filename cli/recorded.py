@@ -1,4 +1,4 @@
-"""Loads the model that a trace names, for commands that go on from a recorded run."""
+"""Loads the model that a trace names, for commands that continue a recorded run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arguments import load_engine
 
 
 def engine_of(arguments: argparse.Namespace, trace: Trace) -> Engine:
-    """Load the engine of a trace, with the dtype of its run; `--model` and `--dtype` override what it names."""
+    """Load the engine of a trace, with the dtype of its run; `--model` and `--dtype` override them."""
     named = trace.header.model.name
     if not arguments.model and named not in ("toy", SMOLLM2, *FOLDERS) and not _is_folder(named):
         # A trace may come from anybody: what it names must not make this machine fetch anything.
@@ -39,7 +39,7 @@ def engine_of(arguments: argparse.Namespace, trace: Trace) -> Engine:
 
 
 def _dtype(named: str) -> str:
-    """Return the dtype of the run: with another one, near ties could fall differently and look like violations."""
+    """Return the dtype of the run: with another one, near-ties could fall differently and look like violations."""
     try:
         find_precision(named, torch.device("cpu"))
     except ModelError:

@@ -38,7 +38,7 @@ def summary_lines(paint: Paint, header: Header, steps: list[Step], summary: Summ
 
 
 def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
-    """Put the result of rescoring into words."""
+    """Format the result of rescoring as a sentence."""
     claim = "the target's first choice" if greedy else "possible under the target's distribution"
     if verdict.violations:
         return paint(f"{verdict.violations} of {verdict.checked} tokens are not {claim}", "1", "166")
@@ -47,7 +47,7 @@ def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
 
 
 def _histogram(paint: Paint, counts: tuple[int, ...]) -> list[str]:
-    """Draw how many steps accepted how many guesses, as bars; the longest runs of acceptance share one."""
+    """Draw the histogram of accepted guesses per step as bars; the largest counts share the last one."""
     bars = [(str(accepted), count) for accepted, count in enumerate(counts[:_MOST_BARS])]
     if len(counts) > _MOST_BARS:
         bars.append((f"{_MOST_BARS}+", sum(counts[_MOST_BARS:])))
@@ -61,7 +61,7 @@ def _histogram(paint: Paint, counts: tuple[int, ...]) -> list[str]:
 
 
 def _time(paint: Paint, summary: Summary) -> list[str]:
-    """Format where the time went."""
+    """Format the times of the phases."""
     timing = summary.timing
     parts = {
         "draft": timing.draft_ms,

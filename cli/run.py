@@ -95,7 +95,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run and report, as one of several ranks where that is asked for."""
+    """Run and report, as one of several ranks if the flags say so."""
     if not arguments.parallel:
         return _run(arguments, None)
     ranks = Ranks.join(arguments.device)
@@ -217,7 +217,7 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
 
 
 def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
-    """Return what starts the run of a prompt, and its engine."""
+    """Return a function that starts the run of a prompt, and its engine."""
     if given := [flag for flag in _BRANCH if getattr(arguments, flag) is not None]:
         raise ParamError(f"--{given[0].replace('_', '-')} is for a recorded run: name its file with --from")
     arguments.model = arguments.model or best_model()
@@ -229,7 +229,7 @@ def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callab
 
 
 def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[ProgressBar], Run], Engine]:
-    """Return the same for a branch of a recorded run."""
+    """Return a function that starts a branch of a recorded run, and its engine."""
     if given := [flag for flag in _OF_THE_RUN if getattr(arguments, flag)]:
         raise ParamError(f"--{given[0].replace('_', '-')} is given by the run that --from names: leave it out")
     if arguments.step is None:

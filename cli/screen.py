@@ -1,4 +1,4 @@
-"""What `run` shows on a terminal while a text is written, and after it."""
+"""The output of `run` on a terminal, while a text is written and afterwards."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _token() -> str:
 
 
 def _upload(form: Form, out: Path, to: str, token: str) -> str:
-    """Create the Space if it is missing, and make it hold what the folder holds; returns its address."""
+    """Create the Space if it is missing, and make its content that of the folder; returns its address."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=token)

@@ -1,4 +1,4 @@
-"""Writes the text of a run while it is decoded, each token with the kind of guess that it was."""
+"""Writes the text of a run while it is decoded, each token with the kind of its guess."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Piece:
 
 
 def origins(step: Step) -> list[str]:
-    """Return for every emitted token the kind of guess it was, or "" where the target wrote it itself."""
+    """Return the kind of guess of every emitted token, or "" if the target wrote it itself."""
     kinds = [kind_of(step.sources[node]) for node in step.path[1:]]
     unknown = ["guess"] * (step.accepted - len(kinds))  # of a step that was recorded without its tree
     return [*kinds, *unknown, ""][: len(step.emitted)]
@@ -62,7 +62,7 @@ class Stream:
         self._written = 0
 
     def add(self, pieces: Sequence[Piece]) -> None:
-        """Take the pieces of a step."""
+        """Add the pieces of a step."""
         self._waiting.extend(pieces)
         text = "".join(piece.text for piece in self._waiting)
         if any(stop in text for stop in self._stops):
@@ -74,7 +74,7 @@ class Stream:
             self._put(piece)
 
     def finish(self, text: str) -> None:
-        """Write what is left, up to the end of the run's final text."""
+        """Write the remaining pieces, up to the end of the run's final text."""
         for piece in self._waiting:
             room = max(0, len(text) - self._written)
             self._put(Piece(piece.text[:room], piece.kind))

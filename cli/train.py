@@ -1,4 +1,4 @@
-"""`train`: make the embedded family anew, or what methods need beside a model."""
+"""`train`: trains the embedded family, or the parts that methods need beside a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Train what was asked for."""
+    """Train what the flags select."""
     train: Callable[[argparse.Namespace], int] = arguments.train
     return train(arguments)
 
@@ -77,7 +77,7 @@ def _train_family(arguments: argparse.Namespace) -> int:
 
 
 def _train_smollm2(arguments: argparse.Namespace) -> int:
-    """Make the parts with a progress bar, from where an earlier call has stopped."""
+    """Make the parts with a progress bar, from where an earlier call stopped."""
     from lab.smollm2.plans import PLANS
     from lab.smollm2.stages import make_parts
 
@@ -92,10 +92,10 @@ def _train(
     plans: Mapping[str, _Plan],
     train: Callable[[Path, _Plan, int, str, ProgressBar], Mapping[str, JSON]],
 ) -> Path:
-    """Check the flags and train; where it is."""
+    """Check the flags and train; return the folder."""
     import transformers
 
-    transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
+    transformers.logging.disable_progress_bar()  # its bars for single files would break ours
 
     plan = plans[choice("--plan", arguments.plan, plans)]
     if Path(arguments.out).is_file():

@@ -1,4 +1,4 @@
-"""`train medusa`, `kangaroo`, `eagle3`, `drafter`: what methods need beside a model, for any of the Llama family."""
+"""`train medusa`, `kangaroo`, `eagle3`, `drafter`: parts of methods, for any model of the Llama family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lab.training.runs import TrainingJob
 
 CHECKPOINT = "from the last checkpoint"
-# Where the embedded family's language is learnt, its short rows and small layers ask for other numbers.
+# The embedded family's language has short rows and its models small layers, which train best with other numbers.
 _USUAL = {
     "lines": "8",
     "length": "2048",
@@ -123,7 +123,7 @@ def train_drafter(arguments: argparse.Namespace) -> int:
 
 
 def _job(arguments: argparse.Namespace) -> TrainingJob:
-    """Return the settings that all trainings have."""
+    """Return the settings shared by all trainings."""
     from lab.training.distill import Answering
     from lab.training.runs import TrainingJob
 
@@ -166,13 +166,13 @@ def _job(arguments: argparse.Namespace) -> TrainingJob:
 
 
 def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str, JSON]]) -> int:
-    """Train with a bar, and print what came of it."""
+    """Train with a bar, and print the results."""
     import transformers
 
     from lab.training.memory import memory_advice
 
     transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
+    transformers.logging.disable_progress_bar()  # its bars for single files would break ours
     set_threads(arguments.threads)
     with resumable(CHECKPOINT) as progress, memory_advice("for this training"):
         measured = train(progress)
@@ -188,7 +188,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[ProgressBar], dict[str,
 
 
 def _usual(arguments: argparse.Namespace, name: str) -> str:
-    """Return a flag's value, or what is usual for the data."""
+    """Return a flag's value, or the usual one for the data."""
     given: str | None = getattr(arguments, name.split("-")[0])
     language = arguments.data == "language" or (arguments.data is None and arguments.model == TARGET)
     return given or (_FOR_LANGUAGE if language else _USUAL)[name]
@@ -198,7 +198,7 @@ def _rate(arguments: argparse.Namespace, what: str) -> float:
     return real("--rate", _usual(arguments, f"rate-{what}"), 0.0, 1.0)
 
 
-# What `train` makes beside a model: its name, help, the flags of an example, its flags, and its training.
+# The parts that `train` makes: name, help, the flags of an example, the function of its flags, and its training.
 TRAININGS = (
     (
         "medusa",

@@ -38,25 +38,25 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Search, measure and report."""
-    asked = [whole("--measure", size, 1, _SIZES[-1]) for size in names_in(arguments.measure)]
+    sizes = [whole("--measure", size, 1, _SIZES[-1]) for size in names_in(arguments.measure)]
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     engine = load_engine(arguments)
     if missing := engine.lacks("medusa"):
         raise ParamError(f"tree-search needs {missing}")
-    tasks = read_questions(arguments.tasks, arguments.model, limit) if asked else ()
+    tasks = read_questions(arguments.tasks, arguments.model, limit) if sizes else ()
     rows: list[dict[str, JSON]] = []
     with ProgressBar() as progress:
         heads: Guesser = engine.part("medusa")
         if heads.accuracies is None:
             raise ParamError("these heads come without accuracies: train them with `train medusa`, which measures them")
-        for size in sorted({*_SIZES, *asked}):
+        for size in sorted({*_SIZES, *sizes}):
             tree = grow(heads.accuracies, size)
             row = {"guesses": len(tree.parents) - 1, "depth": max(tree.depths), "paths": tree.text}
             rows.append(
                 row | {"expected": expected_length(tree, heads.accuracies), "measured": None, "step_cost": None}
             )
-            if size in asked:
+            if size in sizes:
                 params = {"medusa": {"size": size}}
                 report = bench(engine, tasks, ["medusa"], params=params, max_new_tokens=budget, progress=progress)
                 measured = report["rows"][1]

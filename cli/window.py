@@ -16,7 +16,7 @@ _ASCII_HALVES = {(0, 0): " ", (1, 0): "'", (0, 1): ".", (1, 1): ":"}
 
 
 def window_and_mask(paint: Paint, step: Step, codec: Codec) -> str:
-    """Draw both, with a line on how to read each."""
+    """Draw the window and the mask, each with a line on how to read it."""
     title = f"One step of lookahead (step {step.index}): it fed {len(step.tokens)} tokens in one pass."
     return "\n".join([paint.bold(title), *_grid(paint, step, codec), "", *_mask(paint, step)])
 
@@ -33,9 +33,9 @@ def _grid(paint: Paint, step: Step, codec: Codec) -> list[str]:
         lines.append(f"  {name:10}" + "".join(paint(_cell(codec, token), colour=colour) for token in cells))
     for guess in step.panel["guesses"]:
         marked = [paint(_cell(codec, token), colour=_POOL) for token in guess[:room]]
-        taken = [*guess[: step.accepted]] == [*step.emitted[: step.accepted]] and step.accepted > 0
+        accepted = [*guess[: step.accepted]] == [*step.emitted[: step.accepted]] and step.accepted > 0
         text = "".join(marked)
-        lines.append(f"  {'guess':10}{text}" + (paint.bold("← accepted") if taken else ""))
+        lines.append(f"  {'guess':10}{text}" + (paint.bold("← accepted") if accepted else ""))
     return lines
 
 
@@ -45,7 +45,7 @@ def _cell(codec: Codec, token: int) -> str:
 
 
 def _mask(paint: Paint, step: Step) -> list[str]:
-    """Draw the ancestor closure, two rows of it to a line of the terminal."""
+    """Draw the ancestor closure, two rows of it per line of the terminal."""
     seen = closure(step.parents).astype(int)
     halves = _HALVES if paint.unicode else _ASCII_HALVES
     size = min(len(seen), paint.width - 4)
