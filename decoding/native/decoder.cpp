@@ -1,5 +1,5 @@
-// A few rows through the layers of a Llama in one call. Whatever rows stand beside it, a row's numbers are the same: each
-// output is one sum in one order, and attention goes through the positions of the text and not the slots of the cache.
+// A few rows through the layers of a Llama in one call. A row's numbers do not depend on the other rows: each output is
+// one sum in one order, and attention follows the positions of the text, not the slots of the cache.
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,11 +12,11 @@
 #include "vectors.h"
 
 static const int LANES = 16;
-static const int BLOCK = 32;   // outputs whose weights lie side by side
-static const int AHEAD = 4096;  // bytes: a weight comes from memory, and is asked for before it is needed
-static const int TOKENS_AHEAD = 32;  // the same, for a key or a value
+static const int BLOCK = 32;   // outputs whose weights are interleaved
+static const int AHEAD = 4096;  // bytes by which weights are prefetched from memory
+static const int TOKENS_AHEAD = 32;  // the same for keys and values, in tokens
 static const int LEAST_QUERIES = 4, MOST_QUERIES = 48;  // that a member takes at once
-// Whose sums are all in registers: rows of a product, queries of an attention and vectors of values for each of them.
+// How many sums fit into registers: rows of a product, queries of an attention, and vectors of values for each query.
 #ifdef __AVX512F__
 static const int MOST_ROWS = 14, MOST_TOGETHER = 6, VALUES = 4;
 #else
@@ -41,18 +41,18 @@ struct Step {
   const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
   const void *cos, *sin;  // (places, head_dim)
   void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
-  const void* beside;     // (rows, hidden) that attention reads, normed, in front of the normed input, or null
+  const void* beside;     // (rows, hidden) that attention reads, normed, before the normed input, or null
   void* tapped;           // (rows, taps, hidden): a copy of what enters some layers
   const int32_t* taps;    // these layers, which ascend
   int32_t tap_count;
-  const void *entry_norm, *beside_norm;  // of what goes in, or null, and of what stands beside it
+  const void *entry_norm, *beside_norm;  // of the input, or null, and of `beside`
   const void* final_norm;
-  void* final;            // (rows, hidden) what comes out behind the final norm, or null
+  void* final;            // (rows, hidden) the output of the final norm, or null
 };
 
 // ---- products ----
 
-// The sums of R rows and one block of outputs. A weight is read once for all of the rows, in the order in which it lies.
+// The sums of R rows and one block of outputs. A weight is read once for all rows, in the order of memory.
 template <class T, int R>
 static inline void block(const T* x, int row_stride, int inputs, const T* weight, Vector sums[R][2]) {
   const int step = Width<T>::step;
@@ -117,7 +117,7 @@ template <class T> static inline Vector with_bias(Vector sum, const Product& p, 
 
 template <class T, class Then>
 static void shared_product(Team& team, const T* x, int row_stride, int rows, const Product& p, Then then) {
-  // Several pieces for each member: one that another process holds up must not hold up the others for long.
+  // Several pieces per member: one that another process delays must not delay the others for long.
   int blocks = (p.outputs + BLOCK - 1) / BLOCK, size = std::max(1, blocks / (team.size() * 6));
   team.share((blocks + size - 1) / size, [&](int i) {
     multiply(x, row_stride, rows, p, i * size, std::min(blocks, (i + 1) * size), then);
@@ -157,13 +157,13 @@ template <class T> struct Attention {
   }
 
   struct Query {
-    int row, head, start, stop;  // the positions that it sees: from `start` to `stop`
+    int row, head, start, stop;  // it sees the positions from `start` to `stop`
     float *scores, *sums, total;
     const T* numbers;
   };
 
-  // Sixteen neighbouring positions of a row's text as columns; zeros for those in front of `start` and from `stop` on,
-  // whose slots may hold anything.
+  // Sixteen adjacent positions of a row's text as columns; zeros for those before `start` and from `stop` on, whose
+  // slots may hold anything.
   void read_keys(int first, int start, int stop, int kv, const int32_t* path, T* columns) const {
     static const uint32_t nothing[8] = {};
     const T* places[LANES];
@@ -284,7 +284,7 @@ template <class T> struct Attention {
 
   const int32_t* path(const Query& q) const { return step.paths + (size_t)q.row * step.width; }
 
-  // The positions, from the first on, that lie in the same slots for all of these queries.
+  // Counts the first positions that are in the same slots for all of these queries.
   int common(const Query* queries, int count) const {
     const int32_t* first = path(queries[0]);
     int shared = step.depths[queries[0].row] + 1;
@@ -296,8 +296,8 @@ template <class T> struct Attention {
     return step.length + shared;
   }
 
-  // Goes through every query's positions in their order: first the text that all have in common, in whole blocks, then,
-  // row by row, what stands behind it on the path to the row. `use(queries, count, from, stop, path)`.
+  // Visits every query's positions in order: first the text that all have in common, in whole blocks, then, row by row,
+  // the rest of the path to the row. Calls `use(queries, count, from, stop, path)`.
   template <class Use> void stretches(Query* queries, int count, Use use) const {
     const int shared = common(queries, count) / LANES * LANES;
     if (shared) use(queries, count, 0, shared, path(queries[0]));
@@ -310,7 +310,7 @@ template <class T> struct Attention {
 
 // ---- a layer ----
 
-// Queries and keys are normed where the model does that, and rotated; keys and values go into the cache.
+// Norms queries and keys if the model does, rotates them, and writes keys and values to the cache.
 template <class T> static void rotate_and_write(const Step& step, const Layer& layer, T* row, int number) {
   const int size = step.head_dim, half = size / 2, keys = step.heads, values = keys + step.kv_heads;
   const size_t place = (size_t)(step.length + step.depths[number]);
@@ -339,7 +339,7 @@ template <class T> struct Buffers {
   std::vector<float> scores;
 };
 
-// What the steps of a process work with, one step after the other.
+// The threads and memory that the steps of a process use, one step after the other.
 struct Workers {
   Team team;
   std::mutex one_at_a_time;
@@ -349,7 +349,7 @@ struct Workers {
   Buffers<bf16>& buffers(bf16) { return halves; }
 };
 
-// Never deleted, as its threads live as long as the process. A forked process has none of them and begins anew.
+// Never deleted, as its threads live as long as the process. A forked process has none of them and makes new ones.
 static Workers* workers = [] {
   pthread_atfork(nullptr, nullptr, [] { workers = new Workers; });
   return new Workers;
@@ -359,11 +359,11 @@ template <class T> struct Forward {
   const Step& step;
   Team& team;
   Buffers<T>& own;
-  T* x;  // (rows, hidden): what goes in, and what comes out
+  T* x;  // (rows, hidden): the input, overwritten by the output
   const int rows = step.rows, hidden = step.hidden, queries = rows * (step.heads / step.kv_heads);
   const int width = (step.heads + 2 * step.kv_heads) * step.head_dim;
-  // Queries of one kv head that a member takes at once. Every piece reads its keys and values anew, so there are no more
-  // of them than give all members the same or nearly the same work.
+  // Queries of one kv head that a member takes at once. Every piece reads its keys and values again, so there are only
+  // as many pieces as give all members nearly the same work.
   const int each = std::min(MOST_QUERIES, std::max(LEAST_QUERIES, (queries + parts() - 1) / parts()));
 
   int parts() const {
@@ -380,7 +380,7 @@ template <class T> struct Forward {
     own.scores.resize(step.threads * Attention<T>{step, {}, nullptr, nullptr}.memory_for(each));
   }
 
-  // Copies what enters this layer to where it is asked for, if it is.
+  // Copies the input of this layer to `tapped`, if the layer is tapped.
   void copy_tapped(int layer) {
     for (int at = 0; at < step.tap_count; at++) {
       if (step.taps[at] != layer) continue;
@@ -390,7 +390,7 @@ template <class T> struct Forward {
     }
   }
 
-  // Norms every row into its place in `to`, where that is asked for.
+  // Norms every row into its place in `to`, if there is a norm.
   void norm_all_rows(const void* weight, T* to) {
     if (!weight || !to) return;
     team.share(rows, [&](int r) {
@@ -398,7 +398,7 @@ template <class T> struct Forward {
     });
   }
 
-  // What a product reads: the normed rows, behind what stands beside them.
+  // The input of a product: the normed rows, after those of `beside`.
   void norm_rows(const void* weight, const T* beside = nullptr) {
     const size_t row_width = (size_t)hidden * (beside ? 2 : 1);
     team.share(rows, [&](int r) {
@@ -443,7 +443,7 @@ template <class T> struct Forward {
     shared_product(team, own.normed.data(), hidden, rows, layer.gate_up, [&](int row, int output, Vector sum) {
       if (output < 2 * inner) store(both + (size_t)row * 2 * inner + output, with_bias<T>(sum, layer.gate_up, output));
     });
-    // Gate and up become what goes down, in the place of the gates.
+    // Overwrites the gates with the input of the down projection.
     team.share(rows, [&](int r) {
       T *gate = both + (size_t)r * 2 * inner, *up = gate + inner;
       for (int i = 0; i < inner; i += LANES) {
@@ -456,7 +456,7 @@ template <class T> struct Forward {
   }
 };
 
-// 0, or 1 where there is no memory for it.
+// Returns 0, or 1 if there is no memory for it.
 template <class T> static int forward(const Step& step, const Layer* layers, int count, T* x) {
   std::lock_guard<std::mutex> lock(workers->one_at_a_time);
   Forward<T> work{step, workers->team, workers->buffers(T()), x};
@@ -505,7 +505,7 @@ template <class T> static int gather(const T* table, int count, int size, const 
   return 0;
 }
 
-// ---- what a row of logits says ----
+// ---- summaries of rows of logits ----
 
 static inline float number(const float* x) { return *x; }
 static inline float number(const bf16* x) {
@@ -515,7 +515,7 @@ static inline float number(const bf16* x) {
   return wide;
 }
 
-// The largest numbers of a row, found so far, in their order; of equal ones the lowest id comes first.
+// The largest numbers of a row so far, in descending order; of equal ones the lowest id comes first.
 struct Best {
   int count, found;
   int64_t* ids;
@@ -533,7 +533,7 @@ struct Best {
   }
 };
 
-// False where a number of the row is none.
+// Returns false if a number of the row is NaN.
 template <class T> static bool find_best(const T* x, int size, Best best) {
   int i = 0;
   for (; i < size && (i < best.count || size - i < LANES); i++) {
@@ -556,7 +556,7 @@ struct Sums {
   float total, moment;
 };
 
-// Of each number's distance from the largest, times `scale`: the sum of e to its power, and of that times the distance.
+// With d = (x - largest) * scale over a row: the sums of exp(d) and of exp(d) * d.
 template <class T> static Sums sums_of(const T* x, int size, float largest, float scale) {
   const int stretch = 64 * LANES;  // short sums of sums lose less
   const float least = -104.0f;  // its power is 0, and so is 0 times it, unlike 0 times minus infinity
@@ -588,7 +588,7 @@ template <class T> static Sums sums_of(const T* x, int size, float largest, floa
   return found;
 }
 
-// 0, or 1 where a number is none. Without `totals` only the largest numbers are looked for.
+// Returns 0, or 1 if a number is NaN. Without `totals` it only finds the largest numbers.
 template <class T>
 static int summarize(const T* x, int rows, int size, int count, float scale, int64_t* ids, float* values,
                      float* totals, float* moments, int threads) {
@@ -611,7 +611,7 @@ static int summarize(const T* x, int rows, int size, int count, float scale, int
   return spoilt;
 }
 
-// Every row as a distribution: e to the distances from its largest number, over their sum. 1 where a number is none.
+// The softmax of every row. Returns 1 if a number is NaN, else 0.
 template <class T> static int softmax(const T* x, int rows, int size, float* out, int threads) {
   std::lock_guard<std::mutex> lock(workers->one_at_a_time);
   Team& team = workers->team;
@@ -653,7 +653,7 @@ template <class T> struct Nodes {
 
 static double six_decimals(double x) { return nearbyint(x * 1e6) / 1e6; }
 
-// Of every row the probabilities of its largest scores and the entropy; then those of tokens behind their parents.
+// The probabilities of every row's largest scores, and its entropy; then those of tokens after their parents.
 template <class T>
 static int describe(const Nodes<T>& nodes, const int64_t* parents, const int64_t* tokens, int pairs, double* out) {
   for (int r = 0; r < nodes.rows; r++)
@@ -666,7 +666,7 @@ static int describe(const Nodes<T>& nodes, const int64_t* parents, const int64_t
   return 0;
 }
 
-// The sum over all tokens of the smaller one of two probabilities, that of a row of scores and q.
+// The sum of min(p, q) over all tokens, where p is the distribution of a row of scores.
 template <class T> static float overlap(const Nodes<T>& nodes, int64_t row, const float* q) {
   const T* x = nodes.x + row * nodes.size;
   const float most = nodes.largest(row), share = 1.0f / nodes.totals[row];
@@ -686,8 +686,8 @@ template <class T> static float overlap(const Nodes<T>& nodes, int64_t row, cons
   return std::min(found, 1.0f);
 }
 
-// Distributions q, each behind a node: of each its likeliest tokens, their probabilities in q and at the node, and how
-// far the two overlap; then the probabilities of single tokens in one of them. 1 where a number of q is none.
+// Compares distributions q, each after a node: the likeliest tokens, their probabilities in q and at the node, and the
+// overlap; then the probabilities of single tokens in one of them. Returns 1 if a number of q is NaN, else 0.
 template <class T>
 static int compare(const Nodes<T>& nodes, const float* const* q, const int64_t* behind, int rows,
                    const int64_t* places, const int64_t* tokens, int pairs, int64_t* ids, double* out, int threads) {

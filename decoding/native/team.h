@@ -1,7 +1,7 @@
-// A team of threads that work through a step together, phase by phase, each taking the next piece that nobody has.
+// A team of threads that work through a step together, phase by phase, each taking the next free piece.
 //
-// A phase is over when its pieces are done, whoever did them. Nobody waits for a member that another process keeps from
-// its core: it joins in wherever the others are when it comes, and if it comes too late, not at all.
+// A phase is over when its pieces are done, whichever members did them. No member waits for one whose core another
+// process occupies: that one joins the others' current phase when it can run, and if that is too late, it does nothing.
 #pragma once
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ static inline void pause_a_moment() { __builtin_ia32_pause(); }
 
 class Team {
  public:
-  // Runs `work(member)` on up to so many members, the calling thread the first of them; returns when all is done. One
-  // call at a time.
+  // Runs `work(member)` on up to `size` members, the first of which is the calling thread; returns when all is done.
+  // One call at a time.
   void run(int size, const std::function<void(int)>& work) {
     while ((int)members_.size() < size - 1) {
       int number = (int)members_.size() + 1;
@@ -35,7 +35,7 @@ class Team {
     work(0);
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      work_ = nullptr;  // who comes now is too late
+      work_ = nullptr;  // members that wake up now are too late
     }
     wait_until([this] { return inside_.load() == 0; });
   }
@@ -64,7 +64,7 @@ class Team {
   int size() const { return size_; }
 
  private:
-  // Most waits are over sooner than a thread falls asleep or wakes.
+  // Most waits are shorter than the time a thread takes to fall asleep or wake.
   template <class Over> static bool soon(Over over) {
     for (int i = 0; i < 4000; i++) {
       if (over()) return true;
@@ -76,7 +76,7 @@ class Team {
   template <class Over> void wait_until(Over over) {
     if (soon(over)) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    sleepers_++;  // before it looks again: whoever ends the wait looks for sleepers afterwards
+    sleepers_++;  // before checking again: the thread that ends the wait checks for sleepers afterwards
     ended_.wait(lock, over);
     sleepers_--;
   }
@@ -109,10 +109,10 @@ class Team {
   std::mutex mutex_;
   std::condition_variable called_, ended_;
   std::vector<std::thread> members_;
-  const std::function<void(int)>* work_ = nullptr;  // of the call that is going on
+  const std::function<void(int)>* work_ = nullptr;  // of the current call
   std::atomic<long> call_{0};
   int size_ = 1;
-  std::atomic<uint64_t> next_{0};  // the phase that the first member is in, and its next piece
+  std::atomic<uint64_t> next_{0};  // the current phase, and its next piece
   std::atomic<int> done_{0};       // pieces of that phase
   std::atomic<int> inside_{0}, sleepers_{0};
   static inline thread_local uint32_t own_phase_ = 0;

@@ -1,5 +1,5 @@
-// Sixteen floats at a time, on AVX-512 or on AVX2, and the rounding of bfloat16. Every operation is written out, so that
-// a number comes out the same wherever in the code, and beside how many others, it is computed.
+// Sixteen floats at a time, on AVX-512 or AVX2, and the rounding of bfloat16. Every operation is written out, so that a
+// result does not depend on where in the code, and with how many others, it is computed.
 #pragma once
 #include <immintrin.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static inline Vector dot(Pairs a, Pairs b, Vector c) {
                           _mm512_castsi512_ps(_mm512_and_si512(b.v, high)), even)};
 #endif
 }
-// Eight columns, of sixteen 32-bit units, from sixteen lines of eight.
+// Transposes sixteen lines of eight 32-bit units into eight columns of sixteen.
 static inline void transpose(const void* const* lines, void* columns) {
   // Two lines side by side, so that quarters of them end up in their order.
   __m512 a[8], b[8];
@@ -156,7 +156,7 @@ static inline float lane_max(Vector a) {
   for (int i = 1; i < 16; i++) most = lanes[i] > most ? lanes[i] : most;
   return most;
 }
-// As a number of type T would be stored and read again.
+// Rounds as if a number were stored as type T and read again.
 template <class T> static inline Vector rounded(Vector a);
 template <> inline Vector rounded<float>(Vector a) { return a; }
 template <> inline Vector rounded<bf16>(Vector a) {
@@ -164,7 +164,7 @@ template <> inline Vector rounded<bf16>(Vector a) {
   store(kept, a);
   return load(kept);
 }
-// e to the x, to within two units of the last place; 0 far below.
+// e to the x, to within two units in the last place; 0 far below.
 static inline Vector exponential(Vector x) {
   x = larger(smaller(x, all(88.0f)), all(-104.0f));
   Vector n = nearest(mul(x, all(1.44269504f)));
