@@ -49,7 +49,7 @@ class Prompts:
     def __init__(self, vocabulary: int, tokens: int) -> None:
         self._ids = torch.randint(0, vocabulary, (tokens + 4096,)).tolist()
         self._lengths: Iterator[int] = count(tokens, APART)
-        self.same = self._ids[:tokens]  # for who compiles anew for every length
+        self.same = self._ids[:tokens]  # for a peer that compiles for every new length
 
     def next(self) -> list[int]:
         """Return the next prompt; its end differs from that of the others too."""

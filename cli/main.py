@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments, unknown = parser.parse_known_args(argv)
-            if unknown:  # told by the command's own parser, whose --help lists what it takes
+            if unknown:  # refused by the command's parser, whose --help lists its arguments
                 getattr(arguments, "parser", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
         except SystemExit as stop:  # --help
             return int(stop.code or 0)

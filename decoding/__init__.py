@@ -1,7 +1,7 @@
 """Specscope's engine: token ids in, steps out. This module has all that a script, a notebook or a new method needs.
 
 from decoding import load
-engine = load()  # SmolLM2 where it is installed, else pocket
+engine = load()  # SmolLM2 if it is installed, else pocket
 for step in engine.decode("Once upon", method="lookahead"): ...
 """
 

@@ -148,7 +148,7 @@ def sampled(draft: Draft, answers: TargetAnswers, draws: Draws, tested: dict[int
             if tested[guess] * q < p:  # with probability min(1, p/q)
                 return draft.tokens[guess]
             remainder.reject(guess)
-        return remainder.draw()  # from the residual, or from p where nothing was rejected
+        return remainder.draw()  # from the residual, or from p if nothing was rejected
 
     return choose
 
@@ -227,7 +227,7 @@ class _Distribution:
         return float(self._p[token]), float(self._q(guess)[token])
 
     def reject(self, guess: int) -> None:
-        self._p = residual(self._p, self._q(guess).to(self._p.device))  # a drafter may work on a device of its own
+        self._p = residual(self._p, self._q(guess).to(self._p.device))  # a drafter's device may be another one
 
     def draw(self) -> int:
         return draw(self._p, self._uniform())

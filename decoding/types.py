@@ -19,7 +19,7 @@ SCHEMA = 1  # version of the trace format; raised whenever a reader of the old o
 # Marks a field that older records of this version lack. Its default means that the value was not recorded.
 LATER = {"later": True}
 
-# A token id in a method's panel. The type tells which display texts a record needs.
+# A token id in a method's panel. By this type a record finds the display texts that it needs.
 Token = Annotated[int, "token"]
 JSON = Any  # null, bool, int, float, str, list or dict with str keys; checked where it enters
 
@@ -100,7 +100,7 @@ class Node(NamedTuple):
     accepted: bool
     choice: int | None  # the target's most likely next token here
     p: float | None  # the target's probability of this token, given its parent
-    q: float | None  # the drafter's probability of this token, where it was sampled from a distribution
+    q: float | None  # the drafter's probability of this token, if it was sampled from a distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Step:
     q: tuple[float | None, ...] = ()
     top: tuple[tuple[tuple[int, float], ...], ...] = ()  # the target's best (token, probability) at every node
     panel: Mapping[str, JSON] = field(default_factory=dict)  # the step as the method saw it: window, pool changes, ...
-    # The drafter's best (token, the drafter's probability, the target's) at every node; empty where it had none.
+    # The drafter's best (token, the drafter's probability, the target's) at every node; empty if it had none.
     draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
     # One number about p and q at every node; at temperature 0 about the unscaled distributions of the models.
     entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # of p, in nats
@@ -230,7 +230,7 @@ class Header:
     window: int | None = None  # the largest sliding window; None if some layer sees the whole text
     lossless: bool = True  # whether the text has the target's distribution; not with typical acceptance
     slots: int = 0  # of the rolling cache that the run needs; 0 if no slot is used twice
-    # Memory bandwidth measured before the run, in bytes per second; None where a cache may hold the weights.
+    # Memory bandwidth measured before the run, in bytes per second; None if a cache may hold the weights.
     bandwidth: float | None = field(default=None, metadata=LATER)
     cache: int | None = field(default=None, metadata=LATER)  # bytes of the devices' last-level caches; None for a table
     processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, also where a GPU computes

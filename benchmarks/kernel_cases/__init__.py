@@ -28,7 +28,7 @@ SHAPES = (
     LayerSizes("7B", 4096, 14_336, 32, 8, 128),
 )
 TINY = (LayerSizes("tiny", 64, 96, 4, 2, 16),)  # to rehearse on a CPU
-ODD = LayerSizes("odd", 200, 328, 4, 4, 80)  # sizes that fill no block, each query head with keys of its own
+ODD = LayerSizes("odd", 200, 328, 4, 4, 80)  # sizes that fill no block, without shared key/value heads
 ROWS = (1, 8, 64)
 
 KernelOutputs = torch.Tensor | tuple[torch.Tensor, ...]
@@ -40,7 +40,7 @@ class Case:
     """A kernel, the functions that it is compared with, and the function that makes its inputs."""
 
     name: str
-    make: Callable[[LayerSizes, int, torch.device, torch.dtype], KernelInputs]  # of so many rows, on the device
+    make: Callable[[LayerSizes, int, torch.device, torch.dtype], KernelInputs]  # of that many rows, on the device
     ours: Callable[..., KernelOutputs]
     torch: Callable[..., KernelOutputs]  # what runs without the kernel, timed beside it
     exact: Callable[..., KernelOutputs]  # in float64, on the inputs themselves: it rounds where the kernel should

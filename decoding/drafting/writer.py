@@ -59,7 +59,7 @@ class Writer(ABC):
         self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
         self.interrupted, self.detailed = context.interrupted, context.detailed
         self.vocabulary: DraftVocabulary | None = None  # the tokens that its logits are over; None: all
-        self.device, self.queues = device, waits(device)  # where the host would wait for every token, work is queued
+        self.device, self.queues = device, waits(device)  # if the host would wait for every token, work is queued
 
     @property
     @abstractmethod

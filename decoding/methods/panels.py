@@ -193,8 +193,8 @@ class OuroborosPanel(TypedDict, total=False):
 
     passes: list[int]  # tokens that each pass of the drafter wrote
     suffixes: list[list[Token]]  # phrases after the draft
-    refined: list[list[Token]]  # what became of them
-    inspired: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, what became of them
+    refined: list[list[Token]]  # the same phrases after refinement
+    inspired: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens after it, the outcome
     pool: OuroborosPool
     counts: OuroborosCounts
 

@@ -14,9 +14,9 @@ import torch
 from .memory import release_memory
 
 _CACHES = Path("/sys/devices/system/cpu")
-_USUAL_CACHE = 2**25  # bytes, where the system does not say
+_USUAL_CACHE = 2**25  # bytes, if the system does not report them
 _LEAST, _MOST = 2**26, 2**29  # bytes to read; on a GPU the most, so that starting a kernel costs little beside it
-_CACHES_FULL = 4  # read so many times the cache, so that nearly all of it comes from memory
+_CACHES_FULL = 4  # read this many times the cache's size, so that nearly all of it comes from memory
 _READS = 3
 
 

@@ -30,7 +30,7 @@ def fetching(*tensors: torch.Tensor, decimals: int | None = None) -> Callable[[]
     if flat.device.type != "cuda":
         lists = _lists(flat.cpu(), parts)
         return lambda: lists
-    # A copy into unpinned memory waits inside of torch, where it looks like a wait by mistake.
+    # A copy into unpinned memory would wait inside of torch, where it looks like an unintended wait.
     host = torch.empty(flat.shape, dtype=flat.dtype, pin_memory=True)
     host.copy_(flat, non_blocking=True)
     copied = torch.cuda.current_stream(flat.device).record_event()

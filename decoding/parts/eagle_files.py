@@ -32,7 +32,7 @@ class StoredEagle(NamedTuple):
 
     config: EagleConfig
     taps: tuple[int, ...]
-    weights: NamedWeights  # by our names; `ids` where there is a draft vocabulary
+    weights: NamedWeights  # by our names; `ids` if there is a draft vocabulary
     about: str
 
 

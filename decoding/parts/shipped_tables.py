@@ -12,7 +12,7 @@ from .tables import LENGTH, NgramTables, make_sense, shapes_of
 
 _VERSION = "1"
 _IDS = (torch.uint16, torch.int32)
-_SMALL = 2**16  # tokens that two bytes tell apart
+_SMALL = 2**16  # most tokens whose ids fit into two bytes
 
 
 def write_tables(path: Path, tables: NgramTables) -> None:

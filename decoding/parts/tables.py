@@ -104,7 +104,7 @@ def build(
         first = range(group, vocabulary, groups)  # from all over the vocabulary: one of them may well come next
         tokens, size = [*first], len(first)
         while True:
-            # Nodes without a parent see the stored tokens and themselves: each begins a branch of its own.
+            # Nodes without a parent see the stored tokens and themselves: each begins a new branch.
             parents = tuple(max(-1, node - size) for node in range(len(tokens)))
             logits = session.read(tokens, parents, skip=len(tokens) - size).logits
             best = bigram.add(tokens[-size:], logits)

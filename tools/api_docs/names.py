@@ -95,7 +95,7 @@ def _rows(kind: type) -> Iterator[tuple[str, ...]]:
 
 
 def _default(value: ast.expr) -> str:
-    """Write a default as in the code; of `field(...)` only what it gives."""
+    """Write a default as in the code; for `field(...)` only its value."""
     if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("field"):
         given = {keyword.arg: keyword.value for keyword in value.keywords}
         if "default" in given:

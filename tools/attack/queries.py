@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from .attack import Attack
 
-_LATEST = 25.0  # seconds until an answer: eight to wait for others, under six of its own, and a process to start
+_LATEST = 25.0  # seconds until an answer: eight waiting for others, under six of computing, and a process to start
 _LATE = 504
 
 
