@@ -37,6 +37,7 @@ from .controls import (
     without_surrogates,
 )
 from .examples import EXAMPLES
+from .left_out import left_out, unknown_fields
 from .models.catalog import choose
 from .models.entry import CatalogEntry
 from .presets import preset_name, presets
@@ -47,8 +48,6 @@ SCREENS = ("run", "race", "debug", "cost", "learn")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
-_LISTED = 3  # names of fields in a sentence
-_ELSEWHERE = ("__", "utm_")  # begin the fields of Gradio and of those who count visits
 _TEXTS = {"reference": "reference", "prompt": "prompt", "raw": "prompt", "chat": "conversation"}  # fields of any length
 _Value = TypeVar("_Value")
 
@@ -104,7 +103,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
         try:
             return check(given[key]) if key in given else default
         except ParamError as error:
-            state.problems.append(_left_out([key], error))
+            state.problems.append(left_out([key], error))
             return default
 
     state.screen = take("screen", _one_of(SCREENS), "run")
@@ -126,13 +125,12 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
         if chosen := take(f"preset.{name}", _one_of(tuple(presets(find_method(name)))), ""):
             state.presets[name] = chosen
     _take_settings(given, state)
-    if unknown := [key for key in given if not _is_known(key)]:
-        state.problems.append(_left_out(unknown, "this page has no such settings"))
+    state.problems += unknown_fields(given, _is_known)
     return state
 
 
 def write(order: Order, example: str | None = None) -> str:
-    """Write the query of a run, without texts that are too long for an address (see `left_out`)."""
+    """Write the query of a run, without texts that are too long for an address (see `missing_texts`)."""
     changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
     fields: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
     fields |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
@@ -161,7 +159,7 @@ def _too_long(name: str, value: object) -> bool:
     return name in _TEXTS and len(urlencode({name: value})) > LIMITS.address_text_bytes
 
 
-def left_out(order: Order, example: str | None = None) -> str:
+def missing_texts(order: Order, example: str | None = None) -> str:
     """Name the texts of an order that its address leaves out; "" if it has all of them."""
     texts = ({"reference": order.reference} if order.reference else {}) | _prompt_field(order, example)
     return " and the ".join(_TEXTS[name] for name, value in texts.items() if _too_long(name, value))
@@ -181,21 +179,9 @@ def _default(order: Order, name: str) -> JSON:
     return order.method.Params().to_json()[name]
 
 
-def _left_out(keys: Sequence[str], why: object) -> str:
-    """Say which fields were left out and why. Their names, too, are as strangers wrote them."""
-    more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
-    were = "was" if len(keys) == 1 else "were"
-    return f"{', '.join(map(shown, keys[:_LISTED]))}{more} in the address {were} left out: {why}"
-
-
 def _is_known(key: str) -> bool:
     kind, dot, name = key.partition(".")
-    return (
-        key in _FIELDS
-        or key.startswith(_ELSEWHERE)
-        or bool(dot)
-        and (kind == "p" or kind == "preset" and name in METHODS)
-    )
+    return key in _FIELDS or bool(dot) and (kind == "p" or kind == "preset" and name in METHODS)
 
 
 def _take_settings(given: Mapping[str, str], state: PageState) -> None:
@@ -211,7 +197,7 @@ def _take_settings(given: Mapping[str, str], state: PageState) -> None:
 
         state.params = _fitting(params, setting, state.problems)
     elif params and "method" not in given:
-        state.problems.append(_left_out([*params], "name the method in the address, too"))
+        state.problems.append(left_out([*params], "name the method in the address, too"))
     sampling = {key: given[key] for key in Sampling().to_json() if key in given}
     state.sampling = _fitting(sampling, _sampling, state.problems)
 
@@ -235,7 +221,7 @@ def _fitting(
         try:
             parsed(fit | {key: value})
         except ParamError as error:
-            problems.append(_left_out([key], error))
+            problems.append(left_out([key], error))
         else:
             fit[key] = value
     return parsed(fit)

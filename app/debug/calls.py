@@ -67,7 +67,7 @@ class DebugCalls:
                 alone = replace(state, against="", against_method="", against_setting="")
                 return self._view_of(alone), as_sentence(gone)
             except TraceError:
-                return self._view_of(DebugState()), as_sentence(gone)
+                return self._view_of(DebugState(problems=state.problems)), as_sentence(gone)
 
     def _view_of(self, state: DebugState) -> DebugView:
         folder = self._folders.get(state.folder)

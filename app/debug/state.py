@@ -16,6 +16,7 @@ from analysis.store.allowed import check_text
 from analysis.store.query import Filter
 from decoding.errors import ParamError
 
+from ..left_out import left_out, unknown_fields
 from ..server.limits import LIMITS
 from ..store.trace_store import ID
 from .cards import CARDS
@@ -23,6 +24,7 @@ from .cards import CARDS
 EVERY = "*"  # in the place of a method: all of them
 COMPARED, QUESTIONS = "compared", "questions"  # charts beside the metrics: how two selections differ, and questions do
 _FILTER = "f."
+_FIELDS = frozenset(("screen", "folder", "sql", "against", "b.method", "b.setting", "chart"))
 _MOST_FIELDS = 64
 _Value = TypeVar("_Value")
 
@@ -56,9 +58,10 @@ class DebugState:
             try:
                 return check(given[key]) if key in given else default
             except ParamError as error:  # a filter's names it, and was rather typed into the form
-                problems.append(str(error) if key.startswith(_FILTER) else f"{key[:40]} in the address: {error}")
+                problems.append(str(error) if key.startswith(_FILTER) else left_out([key], error))
                 return default
 
+        problems += unknown_fields(given, lambda key: key in _FIELDS or key.startswith(_FILTER))
         filters, every = dict[str, Any](), given.get("f.method") == EVERY
         for key in given:
             name = key.removeprefix(_FILTER)

@@ -121,7 +121,7 @@ class RaceForm:
             given = parse_values(form, self.inputs)
             orders, chosen = self.orders(given), given[self.prompt.example]
             example = chosen if isinstance(chosen, str) else None
-            return Race(orders, address.write_race(orders, example), address.left_out(orders[0], example))
+            return Race(orders, address.write_race(orders, example), address.missing_texts(orders[0], example))
 
         yield from start_job(self.app_state, race, request)
 

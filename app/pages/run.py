@@ -90,7 +90,7 @@ class RunJobs:
 
     def _live_run(self, chosen: Order, example: str | None, fresh: bool, beside: bool = False) -> Job:
         """Return the live run of an order that began with an example."""
-        query, lacks = address.write(chosen, example), address.left_out(chosen, example)
+        query, lacks = address.write(chosen, example), address.missing_texts(chosen, example)
         return LiveRun(chosen, query, fresh, beside, left_out=lacks)
 
     def examine(self, method: str) -> Callable[[object, gr.Request], Iterator[str]]:

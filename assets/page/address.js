@@ -1,10 +1,15 @@
 // The page's address: where it wants to be, and where the visitor is.
+import { PHASES } from "../player/stream/fates.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
 /** @import { Place } from "../player/types.d.ts" */
 
 const MOST = 4095; // of a step or node: the server refuses larger ones
 const PLACE = /** @type {const} */ (["step", "phase", "view", "node"]);
+const VIEW = /^[a-z_]{1,24}$/;
+export const MOST_PROBLEMS = 3; // of an address that are shown: the others mostly follow from the first
+const LISTED = 3; // names of fields in a sentence
+const ELSEWHERE = ["__", "utm_"]; // begin the fields of Gradio and of those who count visits
 
 export const asked = () => new URLSearchParams(location.search);
 
@@ -20,6 +25,44 @@ export const placeIn = (query) => {
     step: number("step"), phase: query.get("phase") ?? undefined,
     view: query.get("view") ?? undefined, node: number("node"),
   };
+};
+
+/**
+ * Say which fields of an address were left out and why, as app/left_out.py does on the server.
+ * @param {string[]} names
+ * @param {string} why
+ */
+export const leftOut = (names, why) => {
+  const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : "";
+  const listed = names.slice(0, LISTED).map((name) => `'${name.slice(0, 40)}'`).join(", ");
+  return `${listed}${more} in the address ${names.length === 1 ? "was" : "were"} left out: ${why}.`;
+};
+
+/**
+ * Return a sentence on the fields of an address that a tab does not know, or none.
+ * @param {URLSearchParams} query
+ * @param {readonly string[]} known
+ */
+export const unknownFields = (query, known) => {
+  const unknown = [...new Set(query.keys())]
+    .filter((name) => !["screen", ...known].includes(name) && !ELSEWHERE.some((begin) => name.startsWith(begin)));
+  return unknown.length ? [leftOut(unknown, "this page has no such settings")] : [];
+};
+
+/**
+ * Return a sentence on each field of a place that cannot be read, where no server reads it.
+ * @param {URLSearchParams} query
+ */
+export const misspelt = (query) => {
+  /** @param {string} name @param {(text: string) => boolean} fits @param {string} why */
+  const unless = (name, fits, why) => (query.has(name) && !fits(query.get(name) ?? "") ? [leftOut([name], why)] : []);
+  const number = (/** @type {string} */ text) => /^\d{1,6}$/.test(text) && Number(text) <= MOST;
+  const range = `it must be a whole number from 0 to ${MOST}`;
+  return [
+    ...unless("step", number, range), ...unless("node", number, range),
+    ...unless("phase", (text) => PHASES.includes(/** @type {any} */ (text)), `choose one of ${PHASES.join(", ")}`),
+    ...unless("view", (text) => VIEW.test(text), "a view's name consists of up to 24 lower-case letters"),
+  ];
 };
 
 /**
@@ -39,7 +82,7 @@ export const lacking = (query, record, hasView) => {
     const lacks = typeof number === "number" && number <= MOST && count !== undefined && !record.spot(k, number);
     return lacks ? [`${named} in the address was left out: the last node of step ${k} is ${count - 1}.`] : [];
   };
-  const misnamed = /^[a-z_]{1,24}$/.test(view) && !hasView(view);
+  const misnamed = VIEW.test(view) && !hasView(view);
   return [
     ...missing(`Step ${step}`, step),
     ...(step !== undefined && step > record.last ? [] : missing(`Node ${node}`, step, node)),

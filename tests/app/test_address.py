@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.address import Fork, PageState, left_out, parse, write, write_race
+from app.address import Fork, PageState, missing_texts, parse, write, write_race
 from app.controls import Order, order, runnable
 from app.examples import EXAMPLES
 from app.presets import preset, presets
@@ -119,7 +119,7 @@ def test_an_address_that_is_written_can_be_read(prompt: object, lacks: str) -> N
     state = read(query)
     assert len(query) < 2_500 and state.problems == []
     assert (state.run, state.length, state.method, state.params) == ("x" * 22, 7, "lookahead", made.params.to_json())
-    assert state.prompt == (None if lacks else made.prompt) and left_out(made) == lacks
+    assert state.prompt == (None if lacks else made.prompt) and missing_texts(made) == lacks
 
 
 @pytest.mark.parametrize("phase", STEP_PHASES)

@@ -66,8 +66,9 @@ def test_without_an_address_the_sample_is_shown(calls: Calls) -> None:
 
 def test_an_address_of_a_folder_that_is_gone_opens_another(calls: Calls) -> None:
     """A link to dropped files showed a sentence alone, without a menu to choose from."""
-    opened = calls("open", f"folder=gone&against={calls.first}&f.accepted=2")
+    opened = calls("open", f"folder=gone&against={calls.first}&f.accepted=2&foo=1")
     assert opened["folder"] == "pocket" and opened["chosen"] and "no longer has this run folder" in opened["notice"]
+    assert "'foo' in the address was left out" in opened["notice"]
     opened = calls("open", f"folder={calls.first}&against=gone&f.method=*&f.accepted=2")
     assert opened["folder"] == calls.first and opened["filters"]["accepted"] == 2 and not opened["against"]
     assert "no longer has this run folder" in opened["notice"] and "against=" not in opened["address"]

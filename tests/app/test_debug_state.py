@@ -47,6 +47,15 @@ def test_what_is_invalid_is_left_out_with_a_sentence(query: str) -> None:
     assert state.problems and state == DebugState(problems=state.problems)
 
 
+def test_what_no_field_is_called_is_named_too() -> None:
+    state = DebugState.parse("?screen=debug&folder=pocket&foo=1&__theme=dark&chart=nothing")
+    assert state.folder == "pocket"
+    assert [problem.partition(":")[0] for problem in state.problems] == [
+        "'foo' in the address was left out",
+        "'chart' in the address was left out",
+    ]
+
+
 @pytest.mark.parametrize("query", [None, 3, [], {}, b"folder=x"])
 def test_what_is_no_text_is_ignored(query: object) -> None:
     assert DebugState.parse(query).problems

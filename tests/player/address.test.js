@@ -1,7 +1,7 @@
 // What an address names that its run does not have.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lacking } from "../../assets/page/address.js";
+import { lacking, misspelt, unknownFields } from "../../assets/page/address.js";
 
 const record = {
   last: 12, nodes: (k) => (k === 7 ? null : { count: 11 }), spot: (k, node) => (node <= 11 ? { step: k, node } : null),
@@ -26,4 +26,18 @@ test("a step, a node, a view and a branch that a run lacks are named once each",
 
 test("what is misspelt is left to the server, which says so", () => {
   assert.deepEqual(said("step=9999&node=x&view=<b>&branch=1x1"), []);
+});
+
+test("a tab without a server to read its address says what is misspelt in it", () => {
+  const names = (query) => misspelt(new URLSearchParams(query)).map((sentence) => sentence.split("'")[1]);
+  assert.deepEqual(names("step=3&node=0&phase=accept&view=mask&lesson=x"), []);
+  assert.deepEqual(names("step=9999&node=-1&phase=later&view=<b>"), ["step", "node", "phase", "view"]);
+});
+
+test("fields that a tab does not know are named, as many as a sentence may hold", () => {
+  const named = (query) => unknownFields(new URLSearchParams(query), ["lesson"]);
+  assert.deepEqual(named("screen=learn&lesson=x&__theme=dark&utm_source=3"), []);
+  assert.deepEqual(named("foo=1&foo=2"), ["'foo' in the address was left out: this page has no such settings."]);
+  assert.deepEqual(named("a=1&b=2&c=3&d=4"),
+    ["'a', 'b', 'c' and 1 more in the address were left out: this page has no such settings."]);
 });

@@ -198,7 +198,9 @@ test("a hostile address gets sentences and the page's own values", () => {
   const { choices, problems } = asked(hostile);
   assert.deepEqual(choices, { ...asked("").choices, with: [] });
   assert.equal(problems.length, 13);
-  for (const sentence of problems) assert.match(sentence, /^[A-Z][^<>]*\.$/);
+  for (const sentence of problems) assert.match(sentence, /^'[^<>]* in the address (was|were) left out: [^<>]*\.$/);
+  assert.deepEqual(asked("screen=cost&__theme=dark&utm_source=x&foo=1&draft=2&bar=").problems,
+    ["'foo', 'bar' in the address were left out: this page has no such settings."]);
   assert.equal(asked("draft=999").choices.draft, 4);
   assert.equal(asked("draft=17").problems.length, 1);
   assert.equal(asked("accept=1.00").choices.accept, 1);

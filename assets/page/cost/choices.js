@@ -1,4 +1,5 @@
 // The page's choices and its address. An address is untrusted: what cannot be followed is told in a sentence.
+import { leftOut, unknownFields } from "../address.js";
 import { MOST_DRAFT } from "./drafting.js";
 import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
 
@@ -7,6 +8,7 @@ import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
 export const WINDOW_RUNS = "windows"; // Lookahead with six windows, among groups of recorded runs
 export const OPEN = "open"; // the run in the Run tab, among groups of recorded runs
 export const FOLDER = "folder"; // the run folder in the Debug tab, among them
+const UNMEASURED = "this page has no such measurement";
 export const MOST_CURVES = 4; // that are compared at once: as many as marks that can be told apart
 
 /** @type {Omit<Choices, "curve" | "with" | "runs">} */
@@ -56,30 +58,32 @@ export const choicesIn = (query, curves, groups) => {
   const choices = { ...DEFAULTS, ...firstCurves(curves), runs: groups[0]?.id ?? OPEN };
   const curve = query.get("curve");
   if (curve !== null && known.has(curve)) choices.curve = curve;
-  else if (curve !== null) problems.push("The address names a measurement that this page does not have: here is another one.");
+  else if (curve !== null) problems.push(leftOut([curve], UNMEASURED));
   if (query.has("with")) {
     const asked = (query.get("with") ?? "").split(",").filter(Boolean);
     const found = [...new Set(asked)].filter((id) => known.has(id) && id !== choices.curve);
     choices.with = found.slice(0, MOST_CURVES - 1);
-    if (asked.some((id) => !known.has(id))) problems.push("The address compares with a measurement that this page does not have.");
-    if (found.length > choices.with.length) problems.push(`At most ${MOST_CURVES} measurements are compared at once.`);
+    const lacking = asked.filter((id) => !known.has(id)), beyond = found.slice(MOST_CURVES - 1);
+    if (lacking.length) problems.push(leftOut(lacking, UNMEASURED));
+    if (beyond.length) problems.push(leftOut(beyond, `at most ${MOST_CURVES} measurements are shown at once`));
   } else choices.with = choices.with.filter((/** @type {string} */ id) => id !== choices.curve);
   for (const [name, { low, high, step, words }] of Object.entries(SPANS)) {
     const given = query.get(name);
     if (given === null) continue;
     const value = /^\d{1,3}(\.\d{1,4})?$/.test(given) ? Math.round(Number(given) / step) * step : NaN;
     if (value >= low && value <= high) choices[name] = Number(value.toFixed(2));
-    else problems.push(`The address gives ${words} as a number that is not from ${low} to ${high}: it is ${choices[name]} here.`);
+    else problems.push(leftOut([name], `${words} must be a number from ${low} to ${high}`));
   }
   for (const [name, values] of Object.entries(LISTS)) {
     const given = query.get(name);
     const value = values.find((each) => String(each) === given);
     if (value !== undefined) choices[name] = value;
-    else if (given !== null) problems.push(`The address names no ${name} of this page: it is ${choices[name]} here.`);
+    else if (given !== null) problems.push(leftOut([name], `choose one of ${values.join(", ")}`));
   }
   const runs = query.get("runs");
   if (runs === OPEN || runs === FOLDER || groups.some(({ id }) => id === runs)) choices.runs = runs;
-  else if (runs !== null) problems.push("The address names recorded runs that this page does not have: here are others.");
+  else if (runs !== null) problems.push(leftOut(["runs"], "this page has no such recorded runs"));
+  problems.push(...unknownFields(query, Object.keys(choices)));
   return { choices, problems };
 };
 

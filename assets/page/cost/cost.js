@@ -2,7 +2,7 @@
 import { copyLink } from "../../player/controls/save.js";
 import { el, write } from "../../player/dom/elements.js";
 import { modelName } from "../../player/text/words.js";
-import { addressOf, asked, write as writeAddress } from "../address.js";
+import { MOST_PROBLEMS, addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
 import { showInPlayer, untilSeen } from "../show_in_player.js";
 import { shown } from "../shown.js";
@@ -146,7 +146,7 @@ export class Cost {
     const { choices, problems } = choicesIn(query, this.curves, this.groups);
     this.choices = choices;
     this.last = "";
-    this.say(problems.slice(0, 3).join(" "));
+    this.say(problems.slice(0, MOST_PROBLEMS).join(" "));
     await untilSeen(this.root);
     this.draw();
     if (this.scrolled) scrollTo({ top: this.scrolled });

@@ -3,7 +3,7 @@
 import { el, show } from "../../player/dom/elements.js";
 import { listenToKeys } from "../../player/controls/keys.js";
 import { Player } from "../../player/player.js";
-import { addressOf, asked, placeIn, write } from "../address.js";
+import { MOST_PROBLEMS, addressOf, asked, lacking, leftOut, misspelt, placeIn, unknownFields, write } from "../address.js";
 import { answerOf, runSource } from "../answers.js";
 import { lessonShown } from "../lesson_first.js";
 import { shown } from "../shown.js";
@@ -19,6 +19,7 @@ import { Words } from "./words.js";
 /** @import { LearnIo, Lesson, Show } from "./types.d.ts" */
 
 const OPEN = new Set(["accept", "commit"]); // phases that show what becomes of a step
+const FIELDS = ["lesson", "at", "bare", "step", "phase", "view", "node"]; // of an address
 const OFF_STAGE = new Set(["cache", "timeline"]); // views of what no stage draws
 
 export class Learn {
@@ -96,18 +97,24 @@ export class Learn {
     const query = asked();
     if (query.get("screen") !== "learn") return;
     document.body.classList.toggle("app-bare", query.get("bare") === "1");
-    const id = query.get("lesson");
-    if (!id) {
+    const id = query.get("lesson"), problems = unknownFields(query, FIELDS);
+    if (!id || !this.lessons.some((each) => each.id === id)) {
       this.leave();
+      if (id) problems.push(leftOut(["lesson"], "this page has no such lesson"));
+      this.say(problems.slice(0, MOST_PROBLEMS).join(" "));
       return;
     }
     const lesson = await this.load(id);
     if (!lesson || asked().get("lesson") !== id) return;
-    const at = Math.max(lesson.screens.findIndex(({ anchor }) => anchor === query.get("at")), 0);
-    if (this.lesson === lesson && this.at === at && !this.wandered && !query.has("step")) return; // left for another tab
+    const at = lesson.screens.findIndex(({ anchor }) => anchor === query.get("at"));
+    if (at < 0 && query.has("at")) problems.push(leftOut(["at"], "this lesson has no such screen"));
+    const shownAlready = this.lesson === lesson && this.at === Math.max(at, 0); // the reader left for another tab
+    if (shownAlready && !this.wandered && !query.has("step") && !problems.length) return;
     this.lesson = lesson;
-    await this.enter(at);
+    await this.enter(Math.max(at, 0));
+    problems.push(...misspelt(query), ...lacking(query, this.player.record, (view) => this.player.cards.buttons.has(view)));
     if (query.has("step")) this.player.goto(placeIn(query));
+    this.say(problems.slice(0, MOST_PROBLEMS).join(" "));
   }
 
   /** @param {string} id */

@@ -199,14 +199,24 @@ WRONG = ["lesson=nothing", "lesson=../../etc", "lesson=verify&at=nothing", "less
 
 @slow  # some seconds in a browser
 @pytest.mark.parametrize("query", choose(WRONG, WRONG[1:3]))
-def test_a_wrong_address_shows_a_sentence_or_the_beginning(new_page: NewPage, served: Served, query: str) -> None:
+def test_a_wrong_address_shows_a_sentence_and_the_beginning(new_page: NewPage, served: Served, query: str) -> None:
     page = new_page()
     page.goto(f"{served.address}?screen=learn&{query}")
     if "verify" in query:
         page.wait_for_selector("text=A machine that only copies")
+        page.wait_for_selector(".app-learn-notice:has-text(\"'at' in the address was left out\")")
     else:
         page.wait_for_selector(".app-learn-lessons")
-        assert "There is no lesson" in page.inner_text(".app-learn-notice")
+        assert "'lesson' in the address was left out" in page.inner_text(".app-learn-notice")
+
+
+@slow  # some seconds in a browser
+def test_what_a_lesson_does_not_have_is_told_once_it_is_shown(new_page: NewPage, served: Served) -> None:
+    page = enter(new_page(), served, "lesson=verify&at=predict&foo=1&step=9999&view=nosuch")
+    page.wait_for_selector(".app-learn-notice:visible")
+    said = page.inner_text(".app-learn-notice")
+    assert all(f"'{name}' in the address was left out" in said for name in ("foo", "step")), said
+    assert "View nosuch in the address was left out" in said
 
 
 @slow  # some seconds in a browser
