@@ -76,13 +76,12 @@ def speedup(selection: Selection) -> MetricResult:
     sentence = f"{priced.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
-    sentence += f"; if a step cost no more than an autoregressive one, {priced.tokens:.2f} tokens per step after the "
-    sentence += f"first would give {priced.free:.2f} times"
-    sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
-    reasons = _reasons(pair.drafting, priced)
-    if not reasons and priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
-        reasons = ["too few guesses are accepted"]
-    sentence += f": {listed(reasons)}." if reasons else "."
+    sentence += "." if pair.paired else ", beside autoregressive runs on other questions."
+    sentence += _reasons(pair.drafting, priced)
+    sentence += (
+        f" If a step cost no more than an autoregressive one, {priced.tokens:.2f} tokens per step after the first "
+        f"would give {priced.free:.2f} times."
+    )
     interval, columns, where = (low, high), ("speed-up", "times", "low", "high"), [LATER] * len(rows)
     slowest += [TOTAL] * (len(rows) - len(slowest))
     return result(
@@ -142,25 +141,29 @@ def _of_a_guess(selection: Selection, priced: Costs) -> tuple[float, float, floa
     return float(np.minimum(accepted, drafted).sum() / judged), cost, float(drafted[drafted > 0].mean())
 
 
-def _reasons(selection: Selection, priced: Costs) -> list[str]:
-    """Name what costs most, the greatest first."""
-    if not priced.split:
-        return []
-    draft = f"the draft costs {priced.draft:.2f} of a target step"
+def _reasons(selection: Selection, priced: Costs) -> str:
+    """Say what costs most, then the rest, then which draft length would be best; "" if nothing is notable."""
+    rows = "" if np.isnan(priced.rows) else f" of {priced.rows:.0f} rows"
+    parts = {
+        f"the draft, {priced.draft:.2f} of a target step": priced.draft,
+        f"verification{rows}, {priced.passes:.1f} passes": priced.verification,
+        f"the time outside passes, {percent(priced.outside_share)} of a step": priced.outside,
+    }
+    largest, *others = [text for text in sorted(parts, key=lambda each: -parts[each]) if parts[text] >= _NOTABLE] or [
+        ""
+    ]
+    if not largest or not priced.split:
+        few = priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0
+        return " Too few guesses are accepted." if few else ""
+    said = f" The largest cost is {largest}." + (f" Next: {listed(others)}." if others else "")
+    if priced.draft < _NOTABLE:
+        return said
     try:
         rate, cost, _ = _of_a_guess(selection, priced)
-        best = max(range(_LONGEST + 1), key=lambda gamma: expected_tokens(gamma, rate) / (1 + cost * gamma))
-        advice = f"the best gamma is {best}" if best else "guessing does not pay"
-        draft += f" (at acceptance {rate:.2f} {advice})"
     except UnknownError:
-        pass
-    rows = "" if np.isnan(priced.rows) else f" of {priced.rows:.0f} rows"
-    sentences = {
-        draft: priced.draft,
-        f"verification{rows} costs {priced.passes:.1f} passes": priced.verification,
-        f"the time outside passes is {percent(priced.outside_share)}": priced.outside,
-    }
-    return [text for text, cost in sorted(sentences.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
+        return said
+    best = max(range(_LONGEST + 1), key=lambda gamma: expected_tokens(gamma, rate) / (1 + cost * gamma))
+    return f"{said} At acceptance {rate:.2f}, {f'the best gamma is {best}' if best else 'guessing does not pay'}."
 
 
 def _spec_bench(pair: Pair) -> list[JSON] | None:

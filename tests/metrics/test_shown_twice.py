@@ -121,4 +121,4 @@ def test_times_and_speed_are_one_number(folder: str, method: str | None) -> None
         best = int(results["best_gamma"]["value"])
         assert f"the best gamma is {best}" in results["best_gamma"]["sentence"]
         if "best gamma" in results["speedup"]["sentence"]:
-            assert f"the best gamma is {best})" in results["speedup"]["sentence"]
+            assert f"the best gamma is {best}." in results["speedup"]["sentence"]

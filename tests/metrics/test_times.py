@@ -48,9 +48,10 @@ def test_expected_and_measured_speed() -> None:
     assert speedup["value"] == pytest.approx(2 / 1.62)
     assert [row[1] for row in speedup["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])
     assert speedup["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
-    assert "the draft costs 0.42 of a target step (at acceptance 0.67" in speedup["sentence"]
-    assert "verification of 16 rows costs 1.1 passes" in speedup["sentence"]
-    assert "the time outside passes is 19%" in speedup["sentence"]
+    assert "The largest cost is the draft, 0.42 of a target step. Next: " in speedup["sentence"]
+    assert "verification of 16 rows, 1.1 passes" in speedup["sentence"]
+    assert "the time outside passes, 19% of a step" in speedup["sentence"]
+    assert "At acceptance 0.67, " in speedup["sentence"]
 
 
 def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "") -> Selection:
@@ -144,7 +145,7 @@ def test_a_tree_has_no_gamma() -> None:
 def test_a_free_drafter_that_is_never_right() -> None:
     steps = [timed(0, 0, 0, 0, 98, 2), timed(1, 0, 4, 0, 8, 2), timed(2, 0, 4, 0, 8, 2)]
     speedup = measure("speedup", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
-    assert speedup["value"] == 1.0 and "too few guesses are accepted" in speedup["sentence"]
+    assert speedup["value"] == 1.0 and "Too few guesses are accepted" in speedup["sentence"]
 
 
 def test_without_a_baseline_there_is_a_reason() -> None:

@@ -178,15 +178,16 @@ export class Debug {
     this.count.replaceChildren(words, ...list);
   }
 
-  // One sentence above all charts: what differs between two selections, or what one of them comes to.
+  // Above all charts: what differs between two selections, or what one of them comes to, the main thing first.
   async conclude() {
     const { asks } = this;
     const key = this.opened.against ? COMPARED.key : "speedup";
     const answer = await this.server.debug_chart([this.address, key]).catch(() => null);
     const [result] = answer?.results ?? [];
     if (asks !== this.asks || !result) return;
-    write(this.says, result.reason ? "" : result.sentence);
-    this.says.hidden = !this.says.textContent;
+    const [, first = "", rest = ""] = /^(.*?[.])(?= |$)(.*)$/s.exec(result.sentence) ?? [];
+    this.says.replaceChildren(el("strong", {}, first), rest);
+    this.says.hidden = Boolean(result.reason) || !first;
   }
 
   /** @param {Behind} behind */
