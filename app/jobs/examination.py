@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analysis.doctor import KINDS
-from analysis.prompts.tasks import ENGLISH, read_tasks, sample, suite
-from decoding.embedded import FOLDERS, PARTS, TARGET, drafter_of
+from decoding.embedded import PARTS, drafter_of
 from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.methods import METHODS
 from viz.stream import play as player
@@ -20,6 +19,7 @@ from ..controls import runnable
 from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from .doctor_chart import figures
+from .measured_prompts import SEED, measured_prompts
 from .reported import reported
 from .runner import StartedJob
 from .streaming import Lines, page_line
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
 
 _log = logging.getLogger(__name__)
-_SEED = 0  # of the choice of prompts, as on the command line: a drafter that is examined again has the same numbers
 FLAGS = {method: flag for flag, method in KINDS.items()}
 
 
@@ -75,13 +74,12 @@ def _examined(
         raise ModelError(
             f"the drafter of {entry.name} cannot be examined on this server now: choose another method or model"
         ) from None
-    tasks = read_tasks(suite(TARGET if entry.model in FOLDERS else ENGLISH))
-    chosen = sample(tasks, LIMITS.examination_prompts, _SEED)
+    chosen = measured_prompts(entry, LIMITS.examination_prompts)
     writing = write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers())
     texts = yield from reported(writing, started, "examining", _late())
     if texts is None:
         return None
-    return (yield from reported(examine(examined, texts, entry.name, _SEED, begun), started, "examining", _late()))
+    return (yield from reported(examine(examined, texts, entry.name, SEED, begun), started, "examining", _late()))
 
 
 def _late() -> str:

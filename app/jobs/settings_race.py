@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.candidates import CANDIDATES
-from analysis.prompts.tasks import ENGLISH, read_tasks, sample, suite
-from decoding.embedded import FOLDERS, TARGET
 from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.types import JSON
@@ -21,6 +18,7 @@ from .. import address
 from ..controls import Order
 from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
+from .measured_prompts import measured_prompts
 from .reported import reported
 from .run_from_order import prompt_of
 from .runner import StartedJob
@@ -66,8 +64,7 @@ class SettingsRace:
         from analysis.tuning import tuning
 
         engine, method = started.engine, self.order.method.name
-        tasks = read_tasks(suite(TARGET if self.entry.model in FOLDERS else ENGLISH))
-        others = sample(tasks, LIMITS.tuning_prompts, random.randrange(2**31))
+        others = measured_prompts(self.entry, LIMITS.tuning_prompts)
         ids = prompt_of(engine, self.order)
         prompts = [ids, *(as_prompt(engine, [("user", each.turns[0])]) for each in others)]
         tokens = max(2, min(LIMITS.tuning_tokens, self.entry.max_new_tokens, engine.model.card.context - len(ids)))
@@ -103,7 +100,7 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
     else:
         won = f"Do not speculate with {label} here: at its fastest, with {settings}, it decodes {gain}, {numbers}."
     prompts, others = report["compared"], report["disturbed_runs"]
-    where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')}"
+    where = "your prompt" if prompts == 1 else f"your prompt and {count(prompts - 1, 'other')} (the same at each press)"
     faster = f"it was faster on {report['faster_on']} of {prompts}" if prompts > 1 else ""
     close = ", but the difference is too close to call" if report["too_close"] else ""
     unsure = (
@@ -111,7 +108,8 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
     )
     raced, settings = len(report["rows"]), report["candidates"]
     some = f" {raced} of {settings} settings were raced, as many as the time allows." if raced < settings else ""
-    return f"{unsure}{won} Measured without sampling on {where}{faster and f'; {faster}'}{close}.{some}"
+    on = f"{where}, up to {report['max_new_tokens']} tokens each"
+    return f"{unsure}{won} Measured without sampling on {on}{faster and f'; {faster}'}{close}.{some}"
 
 
 def _spelt(order: Order, params: dict[str, JSON]) -> str:

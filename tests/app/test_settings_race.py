@@ -64,12 +64,28 @@ def test_what_wins_is_told_and_can_be_taken_over(jobs: JobRunner, monkeypatch: p
     monkeypatch.setattr(tuning, "timed_run", slowed)
     report = last_line(jobs, race())["report"]
     assert report["speculate"] is pays and ("Do not speculate" in report["verdict"]) is not pays
-    assert "on your prompt and 1 other" in report["verdict"]
+    assert "on your prompt and 1 other (the same at each press), up to 8 tokens each" in report["verdict"]
     state = address.parse(dict(parse_qsl(report["address"])), CATALOG)
     assert (state.method, state.problems) == ("jacobi" if pays else "autoregressive", [])
     if pays:
         assert state.params["n"] in (2, 5)
     assert len(report["rows"]) == 2 and len(jobs.queue) == 0 and jobs.active == 0
+
+
+def test_settings_that_are_raced_again_answer_the_same_prompts(
+    jobs: JobRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each press drew other prompts beside the visitor's, so that two presses told of different texts."""
+    raced, tuned = list[Any](), tuning.tuning
+
+    def noted(engine: Any, method: str, prompts: Any, *given: Any) -> Any:
+        raced.append(prompts)
+        return tuned(engine, method, prompts, *given)
+
+    monkeypatch.setattr(tuning, "tuning", noted)
+    for _ in range(2):
+        last_line(jobs, race())
+    assert raced[0] == raced[1] and len(raced[0]) == 2
 
 
 @pytest.mark.parametrize("close", [True, False])
