@@ -82,8 +82,8 @@ export class Viewer {
     return [
       el("button", { type: "button", class: "app-button", id: "run-again", title: "Run these settings now",
         onclick: () => this.again() }, "Run live"),
-      el("button", { type: "button", class: "app-button app-compare", title: "Change one setting and compare",
-        onclick: () => this.compare() }, "Compare"),
+      el("button", { type: "button", class: "app-button app-change", title: "Run it beside this one with a setting changed",
+        onclick: () => this.change() }, "Change a setting"),
     ];
   }
 
@@ -101,7 +101,7 @@ export class Viewer {
     if (this.facts.run) this.io.branch(`run=${this.facts.run}&${query}`);
   }
 
-  compare() {
+  change() {
     this.fold.choose(false);
     sayAtRun("Change one setting, then press Run beside: both runs are shown in step.");
   }

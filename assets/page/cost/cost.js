@@ -205,7 +205,7 @@ export class Cost {
     fillWith(this.model, ours.map(({ model }) => [model, modelName(model)]), curve.model);
     fillWith(this.context, ours.filter(({ model }) => model === curve.model).map(({ context }) =>
       [String(context), `${context.toLocaleString("en")} tokens`]), String(curve.context));
-    write(this.withSummary, `Compared with ${choices.with.length || "nothing"} (choose up to ${MOST_CURVES - 1})`);
+    write(this.withSummary, `Other measurements shown: ${choices.with.length || "none"} (choose up to ${MOST_CURVES - 1})`);
     const others = curves.filter(({ id }) => id !== curve.id);
     if (this.with.childElementCount !== others.length || this.with.dataset.curve !== curve.id) {
       this.with.dataset.curve = curve.id;

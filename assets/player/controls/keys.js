@@ -17,7 +17,7 @@ const KEYS = [
   ["i", "facts of the step"],
   ["f", "full screen"],
   ["/", "find a token; Enter and Shift Enter go on and back"],
-  ["c", "compare in a race"],
+  ["c", "put into a race"],
   ["Esc", "release the pinned token, leave the full screen"],
   ["?", "these keys, and what the words of the page mean"],
 ];

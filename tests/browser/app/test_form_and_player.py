@@ -87,7 +87,7 @@ def test_one_setting_is_changed_and_two_players_go_in_step(
     page = served.open(new_page(width=width, height=900))
     open_trace(page, trace)
     has(page, WINDOW, "6")
-    page.click(".app-compare")
+    page.click(".app-change")
     page.fill(WINDOW, "3")
     page.click("#run-beside")
     second = "SpecscopeApp.shown.viewer.second.beside.player"
