@@ -55,6 +55,17 @@ def race(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
     return shown
 
 
+def test_two_lanes_of_one_method_are_told_apart_by_their_settings(race: Callable[..., Shown]) -> None:
+    """Both were called Lookahead, in their heads and in the results."""
+    one = timed(record("lookahead"), 40)
+    other = replace(one, header=replace(one.header, params={**one.header.params, "W": 9}))
+    shown = race([one, other], width=390)
+    shown.run("player.change({ time: player.length })")
+    names = [f"Lookahead (W {width})" for width in (one.header.params["W"], 9)]
+    assert shown.page.locator(".ss-lane h2").all_inner_texts() == names
+    assert all(shown.page.locator(f".ss-table >> text={name}").count() for name in names)
+
+
 def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
     """At any time a lane shows the tokens of the steps that had ended by then; the first to end is told first."""
     fast, slow = timed(record("lookahead"), 40), timed(record("autoregressive"), 50)

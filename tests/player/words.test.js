@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { about } from "../../assets/player/text/status.js";
+import { about, ownSettings } from "../../assets/player/text/status.js";
 import { compact, finishWords, milliseconds, modelName, ordinal, plural, probability } from "../../assets/player/text/words.js";
 
 test("numbers in words", () => {
@@ -26,4 +26,13 @@ test("a run's settings are called as on the form, those of an unknown method by 
     prompt_length: 3 };
   assert.equal(about({}, header), "Longest suffix (n) 5, toString 2 · Temperature 0.5 · 3 prompt tokens");
   assert.equal(about({}, { ...header, labels: undefined, sampling: {} }), "max_ngram 5, toString 2 · greedy · 3 prompt tokens");
+});
+
+test("runs of one method are told apart by the settings in which they differ, as short as these can be", () => {
+  const labels = { W: "Window size (W)", N: "N-gram size (N)", drop: "Drop" };
+  const run = (params, method = "lookahead") => ({ method, params, labels });
+  const [one, other] = [run({ W: 4, N: 5, drop: "late" }), run({ W: 7, N: 5, drop: "early" })];
+  assert.deepEqual([one, other].map((header) => ownSettings(header, [one, other, run({ N: 3 }, "jacobi")])),
+    ["W 4, Drop late", "W 7, Drop early"]);
+  assert.equal(ownSettings(one, [one, run({}, "jacobi")]), "");
 });

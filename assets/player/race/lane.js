@@ -2,6 +2,7 @@
 import { el, write } from "../dom/elements.js";
 import { RunRecord } from "../stream/record.js";
 import { joinTokens, tokenSpan } from "../text/tokens.js";
+import { ownSettings } from "../text/status.js";
 import { finishWords, ordinal, plural } from "../text/words.js";
 import { durationWords } from "./pace.js";
 
@@ -42,7 +43,10 @@ export class Lane {
   }
 
   get label() {
-    return this.record.play?.header.label ?? this.race.labels[this.number] ?? `Lane ${this.number + 1}`;
+    const { play } = this.record;
+    if (!play) return this.race.labels[this.number] ?? `Lane ${this.number + 1}`;
+    const settings = ownSettings(play.header, this.race.running.map(({ record }) => record.head.header));
+    return settings ? `${play.header.label} (${settings})` : play.header.label;
   }
 
   // Whether the run came to its own end: one that was cut short wrote only a beginning, and won nothing by it.

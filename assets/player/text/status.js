@@ -166,6 +166,20 @@ export const sentence = (step, { step: k, phase, withheld }) => {
 export const settingName = ({ labels }, name) => (labels && Object.hasOwn(labels, name) ? labels[name] : name);
 
 /**
+ * Return the settings in which a run differs from other runs of its method, as "W 4, N 5"; empty if in none.
+ * @param {Header} header
+ * @param {Header[]} others of any method
+ */
+export const ownSettings = (header, others) => {
+  const alike = others.filter(({ method }) => method === header.method);
+  /** @param {string} name as short as it can be */
+  const symbol = (name) => /\(([^()]+)\)$/.exec(settingName(header, name))?.[1] ?? settingName(header, name);
+  return Object.entries(header.params ?? {})
+    .filter(([name, value]) => alike.some(({ params }) => params?.[name] !== value))
+    .map(([name, value]) => `${symbol(name)} ${value}`).join(", ");
+};
+
+/**
  * Return what made a run, and how it ended.
  * @param {RunRecord} record
  * @param {Header} header
