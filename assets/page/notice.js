@@ -4,11 +4,15 @@ import { el, write } from "../player/dom/elements.js";
 /** @typedef {{ label: string, act: () => void }} Offer what can be done about a sentence, by a button beside it */
 
 export class Notice {
-  constructor() {
+  /** @param {() => void} closed where the focus goes when a visitor closes it */
+  constructor(closed) {
     this.words = el("span", {});
     this.offer = el("button", { type: "button", class: "app-button app-offer", hidden: true });
     this.node = el("div", { class: "app-notice", role: "alert", hidden: true }, this.words, this.offer,
-      el("button", { type: "button", class: "app-close", "aria-label": "Close", onclick: () => this.say("") }));
+      el("button", { type: "button", class: "app-close", "aria-label": "Close", onclick: () => {
+        this.say("");
+        closed();
+      } }));
     this.place = el("div", { class: "app-notice-place" }, this.node);
   }
 

@@ -59,6 +59,7 @@ export class SecondRun {
   close() {
     this.leave();
     this.viewer.address.put(this.viewer.player.place());
+    this.viewer.player.root.focus({ preventScroll: true }); // the button that had it is gone
   }
 
   leave() {

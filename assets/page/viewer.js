@@ -36,7 +36,7 @@ export class Viewer {
     /** @type {RunFacts} */
     this.facts = {};
     this.gone = new AbortController();
-    this.notice = new Notice();
+    this.notice = new Notice(() => this.player.root.focus({ preventScroll: true }));
     this.address = new ViewerAddress(this);
     this.second = new SecondRun(this);
     this.files = new RunFiles(this);

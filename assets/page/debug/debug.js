@@ -47,7 +47,10 @@ export class Debug {
     this.filters = new FilterForm((fields) => this.go(fields));
     this.sentence = el("span", { role: "alert" });
     this.notice = el("div", { class: "app-debug-notice", hidden: true }, this.sentence,
-      button("close", "Close", () => this.say("")));
+      button("close", "Close", () => {
+        this.say("");
+        this.root.querySelector("select")?.focus(); // the button that had it is gone
+      }));
     this.says = el("p", { class: "ss-verdict", hidden: true });
     this.count = el("p", { class: "app-debug-count", "aria-live": "polite" }, "Opening a run folder");
     this.table = el("div", { class: "app-debug-answer" });

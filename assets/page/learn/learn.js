@@ -138,7 +138,9 @@ export class Learn {
     const lesson = await this.load(id);
     if (!lesson) return;
     this.lesson = lesson;
-    await this.enter(at, true);
+    const entered = this.enter(at, true);
+    this.toTop();
+    await entered;
   }
 
   /** Show the list of lessons. */
@@ -177,8 +179,7 @@ export class Learn {
     if (!lesson) return;
     if (lesson.screens[at + direction]) {
       this.enter(at + direction, true);
-      this.root.focus({ preventScroll: true });
-      scrollTo(0, 0);
+      this.toTop();
     } else if (direction > 0) this.finish();
   }
 
@@ -196,6 +197,12 @@ export class Learn {
   finish() {
     this.leave();
     write(this.address(), true);
+    this.toTop();
+  }
+
+  // Where what is shown now begins: the button that was pressed is gone.
+  toTop() {
+    this.root.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
 

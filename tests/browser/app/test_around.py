@@ -318,3 +318,32 @@ def test_the_file_menu_closes_when_it_is_left(new_page: NewPage, served: Served)
     page.keyboard.press("Enter")
     page.keyboard.press("Shift+Tab")
     assert menu.get_attribute("open") is None
+
+
+@pytest.mark.slow  # some seconds in a browser
+def test_keys_go_on_where_a_button_that_was_pressed_is_gone(new_page: NewPage, served: Served) -> None:
+    """The focus fell back to the page's beginning, and the player's keys did nothing."""
+    page = served.open(new_page(), "?run=nosuch")
+    page.focus(".app-notice .app-close")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement === SpecscopeApp.shown.viewer.player.root")
+    page.goto(f"{served.address}?screen=learn")
+    for button in (".app-learn-lesson >> nth=5", ".app-learn-all"):
+        page.focus(button)
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.activeElement === SpecscopeApp.shown.learn.root && scrollY === 0")
+    page.goto(f"{served.address}?screen=debug&foo=1")
+    page.wait_for_selector(".app-debug-notice button")
+    page.focus(".app-debug-notice button")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.closest('.ss-debug select') !== null")
+
+
+@pytest.mark.slow  # some seconds in a browser
+def test_a_box_that_has_the_focus_is_outlined(new_page: NewPage, served: Served) -> None:
+    """Of a method's box in the form of a race nothing but the colour of a thin line changed."""
+    page = served.open(new_page(), "?screen=race&length=9")
+    page.focus("#race-methods input >> nth=1")
+    page.keyboard.press("Tab")
+    outlines = "[...document.querySelectorAll('#race-methods label')].map((box) => getComputedStyle(box).outlineStyle)"
+    assert page.evaluate(outlines).count("solid") == 1

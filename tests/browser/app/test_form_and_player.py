@@ -117,6 +117,7 @@ def test_one_setting_is_changed_and_two_players_go_in_step(
     page.click(".app-beside-close")
     page.wait_for_selector(".app-beside", state="detached")
     assert page.locator(".app-back").is_visible()
+    assert page.evaluate(f"document.activeElement === {PLAYER}.root")  # the keys go on there
 
 
 @pytest.mark.slow  # some seconds in a browser
