@@ -128,14 +128,15 @@ export class Beside {
  * @param {RunRecord} one
  * @param {RunRecord} other
  */
-const verdict = (one, other) => {
+export const verdict = (one, other) => {
   if (!one.play || !other.play) return "";
   const changed = changes(one.head.header, other.head.header).join(", ") || "The same settings";
   if (!one.end || !other.end) return changed;
   const [before, after] = [one, other].map(({ steps }) => steps.length);
   const first = firstDifference(written(one), written(other));
   const text = first < 0 ? "the same text" : `another text from token ${first + 1} on`;
-  return `${changed}: ${after} steps instead of ${before}, ${text}.`;
+  const steps = after === before ? `${after} steps as before` : `${after} steps instead of ${before}`;
+  return `${changed}: ${steps}, ${text}.`;
 };
 
 /**

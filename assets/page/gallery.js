@@ -34,7 +34,7 @@ export const gallery = (recordings, open) => {
 
 /** @param {RecordedRun} recording */
 const pace = ({ tokens_per_step: tokens, speedup }) =>
-  `${tokens.toFixed(2)} tokens per step${speedup ? `, speedup ${speedup.toFixed(2)}×` : ""}`;
+  `${tokens.toFixed(2)} tokens per step${speedup ? `, speed-up ${speedup.toFixed(2)}×` : ""}`;
 
 /**
  * @template T

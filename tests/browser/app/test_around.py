@@ -347,3 +347,14 @@ def test_a_box_that_has_the_focus_is_outlined(new_page: NewPage, served: Served)
     page.keyboard.press("Tab")
     outlines = "[...document.querySelectorAll('#race-methods label')].map((box) => getComputedStyle(box).outlineStyle)"
     assert page.evaluate(outlines).count("solid") == 1
+
+
+@pytest.mark.slow  # some seconds in a browser
+def test_on_a_phone_the_tools_are_on_one_line_and_keys_are_not_broken(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(width=390, height=844), "?run=lookahead-defaults", form=False)
+    tools = page.locator("#run .app-tools .app-button:visible")
+    tops = tools.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().top)")
+    assert len(tops) > 3 and len(set(tops)) == 1
+    page.click("[aria-label^='Keys and words']")
+    heights = page.evaluate("[...document.querySelectorAll('dialog[open] kbd')].map((key) => key.offsetHeight)")
+    assert len(heights) > 9 and set(heights) == {18}
