@@ -149,21 +149,19 @@ def _reasons(selection: Selection, priced: Costs) -> str:
         f"verification{rows}, {priced.passes:.1f} passes": priced.verification,
         f"the time outside passes, {percent(priced.outside_share)} of a step": priced.outside,
     }
-    largest, *others = [text for text in sorted(parts, key=lambda each: -parts[each]) if parts[text] >= _NOTABLE] or [
-        ""
-    ]
-    if not largest or not priced.split:
+    notable = [text for text in sorted(parts, key=lambda each: -parts[each]) if parts[text] >= _NOTABLE]
+    if not notable or not priced.split:
         few = priced.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0
         return " Too few guesses are accepted." if few else ""
-    said = f" The largest cost is {largest}." + (f" Next: {listed(others)}." if others else "")
+    sentences = f" The largest cost is {notable[0]}." + (f" Next: {listed(notable[1:])}." if notable[1:] else "")
     if priced.draft < _NOTABLE:
-        return said
+        return sentences
     try:
         rate, cost, _ = _of_a_guess(selection, priced)
     except UnknownError:
-        return said
+        return sentences
     best = max(range(_LONGEST + 1), key=lambda gamma: expected_tokens(gamma, rate) / (1 + cost * gamma))
-    return f"{said} At acceptance {rate:.2f}, {f'the best gamma is {best}' if best else 'guessing does not pay'}."
+    return f"{sentences} At acceptance {rate:.2f}, {f'the best gamma is {best}' if best else 'guessing does not pay'}."
 
 
 def _spec_bench(pair: Pair) -> list[JSON] | None:
