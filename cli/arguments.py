@@ -36,7 +36,7 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
     """Add the flags that choose a model and its device; "best" becomes the name of a model when it is parsed."""
     group = parser.add_argument_group("model")
     shown = "the model of the trace" if model is None else _BEST if model == BEST else model
-    group.add_argument("--model", default=model, type=named_model, metavar="NAME", help=f"{_MODELS} (default: {shown})")
+    group.add_argument("--model", default=model, type=_model, metavar="NAME", help=f"{_MODELS} (default: {shown})")
     group.add_argument(
         "--draft", metavar="NAME", help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)"
     )
@@ -54,6 +54,13 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -
         "--dtype", help="float32, bfloat16, float16, or int8 for the weights (default: depends on model and device)"
     )
     group.add_argument("--threads", metavar="N", help="CPU threads")
+
+
+def _model(name: str) -> str:
+    """Check that a model is named at all: commands take an empty name for none, and then the default."""
+    if not name.strip():
+        raise argparse.ArgumentTypeError("name a model, or leave the flag out for the default")
+    return named_model(name)
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:

@@ -51,6 +51,8 @@ NONSENSE = [
     (["run", "--prefill-chunk", "4097"], "--prefill-chunk must be from 1 to 4096"),
     (["run", "--threads", "0"], "--threads must be from 1"),
     (["run", "--device", "abacus"], "leave device and dtype out"),
+    (["run", "--model", "", "--prompt", "a"], "--model: name a model"),
+    (["landscape", "--model", " ", "--prompt", "a"], "--model: name a model"),
     (["run", "--model", "/no/such/folder", "--prompt", "a"], "not a folder"),
     (["run", "--model", "\udcff", "--prompt", "a"], "not a folder"),
     (["run", "--model", "/no/such/folder"], "give a prompt"),
