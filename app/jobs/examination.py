@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from analysis.doctor import KINDS
 from decoding.embedded import PARTS, drafter_of
-from decoding.errors import ModelError, ParamError, UnfitError
+from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.methods import METHODS
 from viz.stream import play as player
 from viz.stream.lines import line
 
 from ..controls import runnable
 from ..models.entry import CatalogEntry
+from ..models.model_pool import without_places
 from ..server.limits import LIMITS
 from .doctor_chart import figures
 from .measured_prompts import SEED, measured_prompts
@@ -27,7 +29,6 @@ from .streaming import Lines, page_line
 if TYPE_CHECKING:
     from analysis.doctor.examine import ExaminationReport
     from analysis.doctor.probes import Examined
-    from decoding.engine import Engine
 
 _log = logging.getLogger(__name__)
 FLAGS = {method: flag for flag, method in KINDS.items()}
@@ -48,32 +49,41 @@ class Examination:
     def seconds(self) -> float:
         return LIMITS.examination_seconds
 
+    @property
+    def spare(self) -> CatalogEntry | None:
+        """The target alone, which is loaded where the drafters that its owner named keep the model from loading."""
+        return self.entry.without_drafters() if FLAGS[self.method] in self.entry.drafters else None
+
     def opening(self, started: StartedJob) -> str:
         return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
 
     def lines(self, started: StartedJob) -> Lines:
         """Yield what is tried, then the report."""
-        report = yield from _examined(started.engine, self.entry, self.method, started)
-        yield player.fault("The examination was stopped.") if report is None else line("done", report=_shown(report))
+        report = yield from _examined(self.entry, self.method, started)
+        stopped = player.fault("The examination was stopped.")
+        yield stopped if report is None else line("done", report=_shown(self.entry, report))
 
 
-def _examined(
-    engine: Engine, entry: CatalogEntry, method: str, started: StartedJob
-) -> Generator[str, None, ExaminationReport | None]:
+def _examined(entry: CatalogEntry, method: str, started: StartedJob) -> Generator[str, None, ExaminationReport | None]:
     """Examine the drafter; returns None if the job was cancelled."""
     from analysis.doctor.examine import examine, refused
     from analysis.doctor.texts import write_texts
 
-    begun = time.perf_counter()
+    begun, engine = time.perf_counter(), started.engine
     try:
-        examined = _open(engine, entry, method)
-    except UnfitError as error:
-        return refused(method, entry.name, entry.name, error)
-    except ModelError as error:  # its message names folders of the host
+        open_drafter = _find(started, entry, method)
+    except ModelMissingError:
+        raise
+    except ModelError as error:  # a drafter that is not there has no fault; the message names folders of the host
         _log.warning("%s cannot be examined: %s", entry.name, error)
         raise ModelError(
             f"the drafter of {entry.name} cannot be examined on this server now: choose another method or model"
         ) from None
+    try:
+        examined = open_drafter()
+    except ModelError as error:
+        _log.warning("%s is refused: %s", entry.name, error)
+        return refused(method, entry.name, entry.name, error)
     chosen = measured_prompts(entry, LIMITS.examination_prompts)
     writing = write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers())
     texts = yield from reported(writing, started, "examining", _late())
@@ -89,19 +99,37 @@ def _late() -> str:
     )
 
 
-def _open(engine: Engine, entry: CatalogEntry, method: str) -> Examined:
-    """Open the drafter that the model's engine was loaded with."""
+def _find(started: StartedJob, entry: CatalogEntry, method: str) -> Callable[[], Examined]:
+    """Find the drafter of an entry, and return what opens it. Raises ModelError if there is none."""
     from analysis.doctor.drafters import open_draft, open_drafter
+    from decoding.parts.named import find_part
 
-    if method == "draft_model":
-        revision = f"@{entry.draft_revision}" if entry.draft_revision else ""
-        return open_draft(engine, f"{entry.draft}{revision}" if entry.draft else drafter_of(entry.model) or "")
-    part = FLAGS[method]
-    folder = entry.part_places.get(part) or str(PARTS[entry.model][part])
-    return open_drafter(engine, part, folder, lambda what, share: None, download=False, loaded=entry.model)
+    kind, engine = FLAGS[method], started.engine
+    opened = partial(open_drafter, engine, progress=_unreported, download=False, loaded=entry.model)
+    if kind != "draft":
+        place = find_part(kind, entry.drafters.get(kind) or str(PARTS[entry.model][kind]), _unreported, download=False)
+        return partial(opened, kind, place)
+    if started.on_spare and entry.draft:
+        return partial(opened, kind, entry.find_draft(_unreported))
+    revision = f"@{entry.draft_revision}" if entry.draft_revision else ""
+    name = f"{entry.draft}{revision}" if entry.draft else drafter_of(entry.model) or ""
+    return partial(open_draft, engine, name)
 
 
-def _shown(report: ExaminationReport) -> dict[str, Any]:
-    """Write the report as the page shows it: with charts, and without the name of a folder."""
-    plain = report.to_json()
+def _unreported(what: str, share: float) -> None:
+    """Report no progress: what is opened is on this machine."""
+
+
+def _shown(entry: CatalogEntry, report: ExaminationReport) -> dict[str, Any]:
+    """Write the report as the page shows it: with charts, and without the names of the host's folders."""
+    plain: dict[str, Any] = _public(entry, report.to_json())
     return plain | {"drafter": report.drafter.rpartition(" ")[2], "charts": figures(report)}
+
+
+def _public(entry: CatalogEntry, value: Any) -> Any:
+    """Take the names of folders out of every text of a report."""
+    if isinstance(value, dict):
+        return {name: _public(entry, each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_public(entry, each) for each in value]
+    return without_places(entry, value) if isinstance(value, str) else value

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from decoding.errors import SpecscopeError
+from decoding.errors import ModelError, SpecscopeError
 from viz.stream import play as player
 
 from ..models.entry import CatalogEntry
@@ -79,6 +79,7 @@ class StartedJob:
     cancel: threading.Event = field(default_factory=threading.Event)
     until: float = math.inf  # by the monotonic clock
     engine: Engine = field(init=False)  # from the job's turn on
+    on_spare: bool = False  # whether it is the engine of the job's `spare`, since that of its `entry` cannot be loaded
 
     @property
     def left(self) -> float:
@@ -205,7 +206,14 @@ class JobRunner:
             waited = round(time.monotonic() - begun, 3)
             facts = {"event": "turn", "job": type(job).__name__, "model": job.entry.name, "waited": waited}
             _log.info("a job had its turn after %.1f seconds", waited, extra={"facts": facts})
-            engine = yield from started.wait_for(used.enter_context(self.models.use(job.entry)))
+            try:
+                engine = yield from started.wait_for(used.enter_context(self.models.use(job.entry)))
+            except ModelError:
+                spare: CatalogEntry | None = getattr(job, "spare", None)  # only an examination has one
+                if spare is None:
+                    raise
+                engine = yield from started.wait_for(used.enter_context(self.models.use(spare)))
+                started.on_spare = True
         if engine is None:
             raise UnbegunError
         started.engine, started.until = engine, time.monotonic() + job.seconds

@@ -117,6 +117,21 @@ class CatalogEntry:
         self._name(engine)
         return engine
 
+    @property
+    def drafters(self) -> Mapping[str, str]:
+        """The places that its owner named for drafters and other parts, by "draft" and the parts' names."""
+        return {**self.part_places, **({} if self.draft is None else {"draft": self.draft})}
+
+    def without_drafters(self) -> CatalogEntry:
+        """Return the target alone, under another name, since both may be in memory."""
+        name = f"{self.name} without drafters"
+        return replace(self, name=name, draft=None, draft_revision=None, part_places={})
+
+    def find_draft(self, report: ProgressCallback) -> str:
+        """Return the folder or file of the draft model that the entry names. Raises ModelError if it is not there."""
+        assert self.draft is not None
+        return self._place(self.draft, self.draft_revision, report)
+
     def codec(self) -> Codec:
         """Load the tokenizer alone. Raises ModelError unless its files are on this machine."""
         from decoding.loader import find_codec

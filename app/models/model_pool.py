@@ -16,13 +16,14 @@ from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
 from ..server.machine import machine_memory
 from .catalog import ROOM
-from .entry import CatalogEntry
+from .entry import CatalogEntry, hub_id_of
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
 
-_QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
+_QUOTED_PATH = re.compile(r"(['\"])~?/(?:(?:(?!\1).)*/)?((?:(?!\1)[^/])*)/?\1")
 _PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
+_FOLDER = "its folder"  # in the place of a path
 _WAIT = 0.25  # seconds between two looks at models in use
 _log = logging.getLogger(__name__)
 
@@ -201,3 +202,12 @@ def _weight_budget() -> float:
 def without_paths(sentence: str) -> str:
     """Return a sentence with every path cut to its last part, so that visitors see none of this machine's folders."""
     return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
+
+
+def without_places(entry: CatalogEntry, sentence: str) -> str:
+    """Return a sentence with no path in it, nor any place that a catalog's entry names: not even its last part."""
+    places = [place for place in (entry.model, *entry.drafters.values()) if hub_id_of(place) is None and "/" in place]
+    for place in sorted(places, key=len, reverse=True):
+        for shown in (place, place[:200]):  # errors cut long names
+            sentence = sentence.replace(repr(shown), _FOLDER).replace(shown, _FOLDER)
+    return _PATH.sub(rf"\1{_FOLDER}", _QUOTED_PATH.sub(_FOLDER, sentence))

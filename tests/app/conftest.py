@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +16,13 @@ from app.models.entry import CatalogEntry
 from app.models.model_pool import ModelPool
 from app.state import AppState
 from app.store.trace_store import StoredRun, TraceStore, replay
+from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
 from decoding.types import Trace
 from tools.page import Page, serving
 
 TOY = CatalogEntry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}
+SECRET = "cellar-of-the-host"  # stands in the name of every folder
 KEY = "a-key-of-this-server"
 TABLES = ("texts", "strings", "values")  # lines that other lines refer to
 
@@ -53,6 +57,30 @@ def app_state(models: ModelPool) -> AppState:
     made = AppState(CATALOG, "toy")
     made.jobs.models = models
     return made
+
+
+@pytest.fixture
+def cellar(tmp_path: Path) -> Path:
+    """Make a good copy of pocket with all its parts, each under a name of the host's own."""
+    home = tmp_path / SECRET
+    shutil.copytree(FOLDERS[TARGET], home / f"{SECRET}-target")
+    shutil.copytree(FOLDERS[DRAFTER], home / f"{SECRET}-drafter")
+    for part in ("medusa", "kangaroo"):
+        shutil.copytree(PARTS[TARGET][part], home / f"{SECRET}-{part}")
+    shutil.copy(PARTS[TARGET]["datastore"], home / f"{SECRET}.safetensors.packed")
+    return home
+
+
+def entry(cellar: Path, heads: str = f"{SECRET}-medusa", **changes: Any) -> CatalogEntry:
+    places = {"medusa": heads, "kangaroo": f"{SECRET}-kangaroo", "datastore": f"{SECRET}.safetensors.packed"}
+    got = {
+        "model": str(cellar / f"{SECRET}-target"),
+        "draft": str(cellar / f"{SECRET}-drafter"),
+        "part_places": {part: str(cellar / place) for part, place in places.items()},
+        "device": "cpu",
+        "dtype": "float32",
+    }
+    return CatalogEntry("ours", **(got | changes))
 
 
 @pytest.fixture(scope="session")

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.jobs import examination
 from app.jobs.examination import Examination
-from app.jobs.runner import JobRunner
+from app.jobs.runner import JobKey, JobRunner, StartedJob
 from app.models.catalog import EMBEDDED, POCKET
 from app.models.entry import CatalogEntry
-from app.models.model_pool import ModelPool
+from app.models.model_pool import ModelPool, without_places
 from app.server.limits import LIMITS
 from app.store.trace_store import TraceStore
 from decoding import load
 from decoding.embedded import FOLDERS, PARTS, TARGET
 from decoding.errors import ParamError
 
-from .conftest import TOY, lines
+from .conftest import SECRET, TOY, entry, lines
+from .test_paths import other_tokens
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,10 @@ def test_a_name_of_the_catalog_does_not_make_the_drafter_another_models() -> Non
     entry = CatalogEntry("My model", str(target), part_places={"eagle": str(place)})
     engine = load(TARGET, device="cpu")
     engine.model.card = replace(engine.model.card, name=entry.name)  # as the page does after loading
-    named = examination._open(engine, entry, "eagle3").checks()[0]
+    jobs = JobRunner(ModelPool({}), TraceStore())
+    started = StartedJob(jobs, JobKey("tab", Examination), "")
+    started.engine = engine
+    named = examination._find(started, entry, "eagle3")().checks()[0]
     assert (named.name, named.fine) == ("verifier", True), named.sentence
 
 
@@ -98,3 +105,70 @@ def test_an_examination_has_a_time_limit(doctor_jobs: JobRunner, monkeypatch: py
 def test_what_has_no_drafter_is_refused(model: CatalogEntry, method: str) -> None:
     with pytest.raises(ParamError, match="no drafter"):
         Examination(model, method)
+
+
+def edited(name: str, **entries: Any) -> Callable[[Path], object]:
+    """Change entries of a JSON file."""
+    return lambda folder: (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()) | entries))
+
+
+REFUSED: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "config is no JSON": ("draft_model", lambda drafter: (drafter / "config.json").write_text("{"), "is no JSON from"),
+    "weights that are no draft model's": ("draft_model", edited("config.json", hidden_size=64), "has shape"),
+    "heads without weights": ("medusa", lambda heads: [path.unlink() for path in heads.glob("*.safe*")], "holds no"),
+    "an adapter of no layer": ("kangaroo", edited("config.json", exit_layer=0), "exit_layer must be"),
+    "an adapter of a path": ("kangaroo", edited("config.json", exit_layer="/etc/secrets/key"), "exit_layer must be"),
+}
+
+
+@pytest.mark.parametrize(("method", "change", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_drafter_that_is_refused_is_reported_with_the_reason(
+    cellar: Path, method: str, change: Callable[[Path], object], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The reason was in the log of the host alone, although examining such drafters is what a doctor is for."""
+    kind = {"draft_model": "drafter"}.get(method, method)
+    change(cellar / f"{SECRET}-{kind}")
+    ours = entry(cellar)
+    jobs = JobRunner(ModelPool({"ours": ours}), TraceStore())
+    got = examined(jobs, ours, method)
+    [fault] = got[-1]["report"]["faults"]
+    assert said in fault["sentence"] and got[-1]["report"]["condition"] == "faulty"
+    assert SECRET not in str(got) and str(cellar.parent) not in str(got) and "/etc" not in str(got)
+    assert "ours is refused" in caplog.text
+
+
+def test_a_drafter_with_other_tokens_is_examined_without_the_engine_that_refuses_it(cellar: Path) -> None:
+    """As on the command line, which loads the model without the drafter."""
+    other_tokens(cellar / f"{SECRET}-drafter" / "tokenizer.json")
+    ours = entry(cellar)
+    got = examined(JobRunner(ModelPool({"ours": ours}), TraceStore()), ours, "draft_model")
+    report = got[-1]["report"]
+    assert "tokenizer" in [fault["flag"] for fault in report["faults"]] and report["tokens_per_step_given"] > 1
+    assert SECRET not in str(got) and report["model"] == "ours"
+
+
+def test_a_drafter_that_is_not_there_has_no_fault(cellar: Path) -> None:
+    ours = entry(cellar, draft=str(cellar / "gone"))
+    [*_, last] = examined(JobRunner(ModelPool({"ours": ours}), TraceStore()), ours, "draft_model")
+    assert last["sentence"].startswith("The drafter of ours cannot be examined on this server now")
+
+
+def test_a_target_that_cannot_be_loaded_is_not_the_drafters_fault(cellar: Path) -> None:
+    (cellar / f"{SECRET}-target" / "config.json").write_text("{")
+    ours = entry(cellar)
+    [*_, last] = examined(JobRunner(ModelPool({"ours": ours}), TraceStore()), ours, "draft_model")
+    assert last["kind"] == "fault" and "cannot be loaded on this server now" in last["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("config.json in '/home/host/models/ours' is no JSON", "config.json in its folder is no JSON"),
+        ('"/home/o\'host/ours" holds pickled heads only', "its folder holds pickled heads only"),
+        ("'rel/ative/ours' is no folder: name org/model", "its folder is no folder: name org/model"),
+        ("with 50% of q, k and v it is 0.12 nats/token", "with 50% of q, k and v it is 0.12 nats/token"),
+    ],
+)
+def test_no_part_of_a_place_is_shown(sentence: str, shown: str) -> None:
+    ours = CatalogEntry("ours", "/home/host/models/ours", draft="rel/ative/ours")
+    assert without_places(ours, sentence) == shown

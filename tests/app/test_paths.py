@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shutil
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -21,39 +20,14 @@ from app.models.entry import CatalogEntry
 from app.state import AppState
 from app.store.trace_store import StoredRun
 from decoding import load
-from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
+from decoding.embedded import DRAFTER, TARGET
 from decoding.errors import ModelError, ParamError
 from tests.tiers import choose, sampled, slow
 
-from .conftest import lines
+from .conftest import SECRET, entry, lines
 
-SECRET = "cellar-of-the-host"  # stands in the name of every folder
 FORMS = ("trace", "html", "perfetto", "csv", "vllm")
 PROMPT = "What is the dish of Ablow?"
-
-
-@pytest.fixture
-def cellar(tmp_path: Path) -> Path:
-    """Make a good copy of pocket with all its parts, each under a name of the host's own."""
-    home = tmp_path / SECRET
-    shutil.copytree(FOLDERS[TARGET], home / f"{SECRET}-target")
-    shutil.copytree(FOLDERS[DRAFTER], home / f"{SECRET}-drafter")
-    for part in ("medusa", "kangaroo"):
-        shutil.copytree(PARTS[TARGET][part], home / f"{SECRET}-{part}")
-    shutil.copy(PARTS[TARGET]["datastore"], home / f"{SECRET}.safetensors.packed")
-    return home
-
-
-def entry(cellar: Path, heads: str = f"{SECRET}-medusa", **changes: Any) -> CatalogEntry:
-    places = {"medusa": heads, "kangaroo": f"{SECRET}-kangaroo", "datastore": f"{SECRET}.safetensors.packed"}
-    got = {
-        "model": str(cellar / f"{SECRET}-target"),
-        "draft": str(cellar / f"{SECRET}-drafter"),
-        "part_places": {part: str(cellar / place) for part, place in places.items()},
-        "device": "cpu",
-        "dtype": "float32",
-    }
-    return CatalogEntry("ours", **(got | changes))
 
 
 def ran(app_state: AppState, method: str) -> str:
