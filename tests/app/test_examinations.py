@@ -112,10 +112,15 @@ def edited(name: str, **entries: Any) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()) | entries))
 
 
+def without_weights(folder: Path) -> None:
+    for path in folder.glob("*.safetensors*"):
+        path.unlink()
+
+
 REFUSED: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "config is no JSON": ("draft_model", lambda drafter: (drafter / "config.json").write_text("{"), "is no JSON from"),
     "weights that are no draft model's": ("draft_model", edited("config.json", hidden_size=64), "has shape"),
-    "heads without weights": ("medusa", lambda heads: [path.unlink() for path in heads.glob("*.safe*")], "holds no"),
+    "heads without weights": ("medusa", without_weights, "holds no"),
     "an adapter of no layer": ("kangaroo", edited("config.json", exit_layer=0), "exit_layer must be"),
     "an adapter of a path": ("kangaroo", edited("config.json", exit_layer="/etc/secrets/key"), "exit_layer must be"),
 }
