@@ -18,12 +18,7 @@ from ..params import shown
 from .adapter import Adapter
 from .adapter_config import AdapterConfig
 from .draft_vocabulary import read_vocabulary
-from .part_files import NamedWeights, digest_of, misfit_of, save_part
-
-
-def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeights) -> None:
-    """Write an adapter's folder."""
-    save_part(Path(folder), "adapter.safetensors", weights, config.to_json())
+from .part_files import NamedWeights, digest_of, misfit_of
 
 
 def load_adapter(folder: str, model: AnyDecoder) -> Adapter:

@@ -31,12 +31,11 @@ from ..ranking import ranked
 from ..types import JSON
 from .draft_vocabulary import read_vocabulary
 from .medusa_tree import Accuracies
-from .part_files import save_part
 
 if TYPE_CHECKING:
     from ..model.transformers_model import AnyModel
 
-_FILE, _OTHER_FILE = "medusa_lm_head.safetensors", "model.safetensors"
+FILE, _OTHER_FILE = "medusa_lm_head.safetensors", "model.safetensors"
 _PREFIX = "medusa_head."  # of heads that were saved together with their model
 _NAME = re.compile(r"(0|[1-9][0-9]?)\.(0|[1-9][0-9]?)\.(linear\.weight|linear\.bias|weight)")
 _BLOCK = ("linear.weight", "linear.bias")  # the tensors of one residual block
@@ -170,27 +169,13 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
     return Heads(weights, head, about, accuracies, drafted)
 
 
-def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:
-    """Write heads for `load_heads` and for other programs; `base` names the model that they were trained for."""
-    blocks, count = weights.weight.shape[:2]
-    tensors = {f"{head}.{blocks}.weight": weights.output[at] for at, head in enumerate(weights.with_output)}
-    for head in range(count):
-        for layer in range(blocks):
-            tensors[f"{head}.{layer}.linear.weight"] = weights.weight[layer, head]
-            tensors[f"{head}.{layer}.linear.bias"] = weights.bias[layer, head]
-    config: dict[str, JSON] = {"medusa_num_heads": count, "medusa_num_layers": blocks, "base_model_name_or_path": base}
-    if accuracies is not None:
-        config["accuracies"] = [list(row) for row in accuracies]
-    save_part(Path(folder), _FILE, tensors, config)
-
-
 def _find(folder: str) -> Path:
     """Find the file of the heads."""
     place = Path(folder)
     try:
         if not place.is_dir():
             raise ModelError(f"{folder[:200]!r} is no folder: name one with heads and their config.json")
-        for path in (stored(place / name) for name in (_FILE, _OTHER_FILE)):
+        for path in (stored(place / name) for name in (FILE, _OTHER_FILE)):
             if path.is_file():
                 if not (place / "config.json").is_file():
                     raise ModelError(f"the heads in {folder[:200]!r} have no config.json: fetch them again")
@@ -201,9 +186,9 @@ def _find(folder: str) -> Path:
     if pickles:
         raise ModelError(
             f"{folder[:200]!r} holds pickled heads only ({pickles[0][:80]}), and those can run code: "
-            f"convert them to {_FILE}"
+            f"convert them to {FILE}"
         )
-    raise ModelError(f"{folder[:200]!r} holds no {_FILE}: name a folder of Medusa heads")
+    raise ModelError(f"{folder[:200]!r} holds no {FILE}: name a folder of Medusa heads")
 
 
 def _names(path: Path, file: Any) -> dict[TensorKey, str]:

@@ -1,32 +1,16 @@
-"""Writes and hashes the folders of parts."""
+"""Checks and hashes the folders of parts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 import torch
 
 from ..types import JSON
 
 NamedWeights = Mapping[str, torch.Tensor]
-
-
-def save_part(
-    folder: Path, file: str, weights: NamedWeights, config: Mapping[str, JSON], facts: Mapping[str, str] | None = None
-) -> None:
-    """Write a part's weights and its config.json; if the process is killed before the end, the old part stays."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
-    copies = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
-    save_file(copies, folder / f"{file}.new", dict(facts) if facts else None)
-    text = json.dumps(config, allow_nan=False, indent=2) + "\n"
-    (folder / "config.json.new").write_text(text, encoding="utf-8")
-    for name in (file, "config.json"):
-        (folder / f"{name}.new").replace(folder / name)
 
 
 def misfit_of(stored: Collection[str], expected: Collection[str]) -> str | None:

@@ -8,8 +8,10 @@ import torch
 
 from decoding.model.files import read_json
 from decoding.parts.eagle_config import FLAGS, EagleConfig
-from decoding.parts.part_files import NamedWeights, save_part
+from decoding.parts.part_files import NamedWeights
 from decoding.types import JSON
+
+from .part_folder import save_part
 
 FORMAT = "0.9.0"  # of the library whose format is written
 

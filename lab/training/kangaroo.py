@@ -19,7 +19,6 @@ from torch.nn import functional
 from decoding.errors import ParamError
 from decoding.parts.adapter import forward_rows
 from decoding.parts.adapter_config import AdapterConfig
-from decoding.parts.adapter_files import save_adapter
 from decoding.types import JSON
 
 from .backbone import Backbone
@@ -27,6 +26,7 @@ from .batches import Batch
 from .drafted import DraftedTokens, DraftScores
 from .fresh_weights import fresh_weights
 from .optimizers import Group
+from .part_folder import save_adapter
 from .pieces import learn_in_pieces
 from .seeding import seeded
 

@@ -19,13 +19,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from decoding.parts.heads import HeadWeights, features, save_heads
+from decoding.parts.heads import HeadWeights, features
 from decoding.types import JSON
 
 from .backbone import Backbone, Lora
 from .batches import IGNORED, Batch
 from .measures import overlap, rank_of
 from .optimizers import Group
+from .part_folder import save_heads
 
 RANKS = 10  # per head, of which is measured how often each is right
 SCHEDULES = ("two-stage", "sine", "constant")

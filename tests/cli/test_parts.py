@@ -9,9 +9,8 @@ import pytest
 
 from decoding import load
 from decoding.model.decoder import Decoder
-from decoding.parts.adapter_files import save_adapter
-from decoding.parts.heads import save_heads
 from lab.training.eagle_folder import save_eagle
+from lab.training.part_folder import save_adapter, save_heads
 from tests import families
 from tests.test_load import save
 

@@ -19,8 +19,9 @@ from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
 from decoding.parts.adapter import Adapter, AdapterSession, forward_rows, visible
 from decoding.parts.adapter_config import ARCHITECTURES, AdapterConfig
-from decoding.parts.adapter_files import load_adapter, save_adapter
+from decoding.parts.adapter_files import load_adapter
 from decoding.tree import path_to
+from lab.training.part_folder import save_adapter
 from tests.families import needs_compiler, tiny
 from tests.model.texts import random_tree
 

@@ -17,11 +17,12 @@ from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
-from decoding.parts.adapter_files import load_adapter, save_adapter
+from decoding.parts.adapter_files import load_adapter
 from decoding.parts.draft_vocabulary import VOCABULARY_FILE, drafted_by, narrowed, read_vocabulary
-from decoding.parts.heads import Heads, HeadWeights, load_heads, save_heads
+from decoding.parts.heads import Heads, HeadWeights, load_heads
 from decoding.sampling import Sampling
 from decoding.types import JSON
+from lab.training.part_folder import save_adapter, save_heads
 from lab.training.vocabulary import write_vocabulary
 from tests.families import adapter, near, tiny
 

@@ -21,7 +21,8 @@ from decoding.methods.medusa import Medusa
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
 from decoding.parts import Parts
-from decoding.parts.heads import Heads, HeadWeights, features, load_heads, save_heads
+from decoding.parts.heads import Heads, HeadWeights, features, load_heads
+from lab.training.part_folder import save_heads
 from tests.families import needs_compiler, tiny
 
 FILE = "medusa_lm_head.safetensors"

@@ -13,8 +13,7 @@ from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.parts import Parts
 from decoding.parts.adapter_config import AdapterConfig
-from decoding.parts.adapter_files import save_adapter
-from decoding.parts.heads import HeadWeights, save_heads
+from decoding.parts.heads import HeadWeights
 from decoding.toy import toy
 from lab.papers import PAPERS
 from lab.papers.claims import CheckedClaim, ClaimOutcome, check_claims
@@ -22,6 +21,7 @@ from lab.papers.experiment import Experiment, Variant
 from lab.papers.ouroboros import _orders
 from lab.papers.page import conditions, document, page
 from lab.papers.variants import build_stores, load_adapters, load_medusa_2
+from lab.training.part_folder import save_adapter, save_heads
 from tests import toy_adapter, toy_heads
 from tests.families import machine, tiny
 from tests.toys import counted_text, engine
