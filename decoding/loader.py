@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 
     from .model.transformers_model import AnyModel
 
+_TOKENIZER_JSON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_TOKENIZER_FAULTS = {  # what the libraries say, and what it means
+    r"untagged enum (\w+)Untagged": r"its \1 is of no known kind",
+    "Token `(.*?)` out of vocabulary": r"a merge makes \1, which is not in its vocabulary",
+    r"missing field `(\w+)`|'(added_tokens)'$": r"it has no \1\2",
+    "Model missing": "it has no model",
+    r'invalid type: string "(.*?)", expected u32': r"an id is the text \1",
+    r"Special token (\w+) has to be": r"\1 must be a text",
+    r"saved `(\w+)`, should be": r"\1 must hold objects",
+}
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
 
 
@@ -199,9 +210,29 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
             folder, trust_remote_code=False, local_files_only=True
         )
     except Exception as error:  # damaged files raise errors of many kinds, some from compiled code
-        reason = " ".join(str(error).split())[:160]
-        raise ModelError(f"the tokenizer in {str(folder)!r} cannot be used ({reason}): fetch it again") from None
+        raise ModelError(_tokenizer_fault(folder, error)) from None
     return tokenizer
+
+
+def _tokenizer_fault(folder: Path, error: Exception) -> str:
+    """Say which file of a tokenizer is damaged, and how. Raises ModelError for one that is no JSON."""
+    from tokenizers import Tokenizer
+
+    from .model.files import read_json
+
+    for name in [name for name in _TOKENIZER_JSON if (folder / name).is_file()]:
+        read_json(folder / name)
+    if not (folder / (file := "tokenizer.json")).is_file():
+        return f"{str(folder)!r} has no {file}, and its other files make no tokenizer here: fetch {file}"
+    try:
+        Tokenizer.from_file(str(folder / file))
+        file = "tokenizer_config.json or a file beside it"
+    except Exception as own:  # compiled code raises nothing more exact
+        error = own
+    reason = " ".join(str(error).split())[:160]
+    for said, meant in _TOKENIZER_FAULTS.items():
+        reason = re.sub(f".*{said}.*", meant, reason)
+    return f"{file} in {str(folder)!r} is damaged ({reason}): correct it or fetch it again"
 
 
 def _end_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase | None) -> frozenset[int]:

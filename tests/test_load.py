@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from decoding import ModelError, load
+from decoding.loader import load_tokenizer
 from decoding.model.resized import Resized
 from decoding.model.table import TableModel
 from tests import families
@@ -74,6 +76,45 @@ def test_a_damaged_tokenizer_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="tokenizer") as caught:
         load(folder, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+def edit(name: str, change: Callable[[Any], Any]) -> Callable[[Path], Any]:
+    """Change the content of a JSON file."""
+
+    def damage(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
+
+    return damage
+
+
+def write(name: str, content: str) -> Callable[[Path], Any]:
+    return lambda folder: (folder / name).write_text(content)
+
+
+TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+DAMAGED: list[tuple[Callable[[Path], Any], str]] = [
+    (write(TOKENIZER, "version https://git-lfs.github.com/spec/v1"), "tokenizer.json in .* is no JSON from line 1"),
+    (write(CONFIG, "["), "tokenizer_config.json in .* is no JSON from line 1"),
+    (write(CONFIG, "[]"), "tokenizer_config.json in .* holds no JSON object"),
+    (write("added_tokens.json", "{"), "added_tokens.json in .* is no JSON"),
+    (edit(TOKENIZER, lambda held: held["model"].update(type="Other")), "tokenizer.json in .*its Model is of no known"),
+    (edit(TOKENIZER, lambda held: held.pop("model")), "tokenizer.json in .*it has no model"),
+    (edit(TOKENIZER, lambda held: held["model"]["vocab"].update(w3="6")), "tokenizer.json in .* is damaged"),
+    (edit(CONFIG, lambda held: held.update(eos_token=7)), "tokenizer_config.json or .*eos_token must be a text"),
+    (lambda folder: (folder / TOKENIZER).unlink(), "has no tokenizer.json.*fetch tokenizer.json"),
+]
+
+
+@pytest.mark.parametrize(("damage", "reason"), DAMAGED)
+def test_a_damaged_tokenizer_is_named_by_its_file(tmp_path: Path, damage: Callable[[Path], Any], reason: str) -> None:
+    """Three libraries have words of their own for each, and none names the file."""
+    save(tmp_path)
+    damage(tmp_path)
+    with pytest.raises(ModelError, match=reason) as caught:
+        load_tokenizer(tmp_path)
+    assert "untagged" not in str(caught.value) and len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("rows", [65, 67, 80])
