@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from time import perf_counter
 
 from analysis.doctor import KINDS
 from analysis.doctor.drafters import open_drafter
 from analysis.doctor.examine import ExaminationReport, examine, refused
+from analysis.doctor.names import names_in
 from analysis.doctor.texts import write_texts
 from analysis.prompts.tasks import sample
 from analysis.reporting import finish
@@ -56,13 +58,13 @@ def main(arguments: argparse.Namespace) -> int:
     with ProgressBar() as progress:
         started, model = perf_counter(), engine.model.card.name
         if kind in NAMED_PARTS:  # a drafter that is not there has no fault
-            find_part(kind, name, progress)
+            folder: str | Path = find_part(kind, name, progress)
         else:
-            find_folder(name, progress, engine.model.dtype)
+            folder = find_folder(name, progress, engine.model.dtype)
         try:
             examined = open_drafter(engine, kind, name, progress)
         except ModelError as error:
-            report = refused(KINDS[kind], model, name, error)
+            report = refused(KINDS[kind], model, name, error, names_in(kind, folder))
         else:
             texts = finish(write_texts(engine, tasks, tokens, examined.layers()), progress)
             report = finish(examine(examined, texts, model, seed, started), progress)
@@ -84,7 +86,8 @@ def report_text(paint: Paint, report: ExaminationReport) -> str:
     """Format the report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:
-        lines.append(paint.fit(f"{'ok' if check.fine else 'FAULT':6} {check.name:16} {check.sentence}"))
+        found = "FAULT" if not check.fine else "NOTE" if check.note else "ok"
+        lines.append(paint.fit(f"{found:6} {check.name:16} {check.sentence}"))
     for seen in report.evidence:
         lines.append(paint.fit(f"{'ok' if seen.fine else 'POOR':6} {seen.name:16} {seen.sentence}"))
     if report.given is not None and report.best is not None:

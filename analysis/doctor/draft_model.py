@@ -59,9 +59,10 @@ class ExaminedDraft:
         target: AnyDecoder,
         target_codec: Codec,
         read: Callable[[], Weights],  # its weights by transformers' names
+        names: Sequence[Check] = (),  # what was found in the names of its configuration
     ) -> None:
         self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
-        self._weights = read() if isinstance(draft, Decoder) else {}
+        self._names, self._weights = names, read() if isinstance(draft, Decoder) else {}
         tables = zip(("embedding", "output layer"), draft.embeddings(), strict=True)
         refuse_infinite({**dict(tables), **self._weights})
         self.about, self.depth = f"{draft.card.name} {draft.card.hash[:12]}", _DEPTH
@@ -77,6 +78,7 @@ class ExaminedDraft:
         ours, theirs = self.model.card, self._draft.card
         sentence = f"{theirs.vocabulary:,} rows for the target's {ours.vocabulary:,}"
         return [
+            *self._names,
             self._check_tokenizer(),
             self._check_marks(),
             self._check_template(),

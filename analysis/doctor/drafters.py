@@ -11,7 +11,11 @@ from decoding.model.decoder import Decoder
 from decoding.model.resized import Resized
 from decoding.model.split import SplitDecoder
 
+from .names import names_in
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
 
     from decoding.codec import Codec
@@ -70,18 +74,28 @@ def _examined_draft(draft: Model | None, codec: Codec, engine: Engine, name: str
 
     if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)
-    return ExaminedDraft(draft, codec, engine.model, engine.codec, partial(_weights, name, draft))
+    folder = find_draft(name, draft.dtype)
+    names = [] if folder is None else names_in("draft", folder)
+    return ExaminedDraft(draft, codec, engine.model, engine.codec, partial(_weights, folder, draft), names)
 
 
-def _weights(name: str, draft: AnyDecoder) -> dict[str, torch.Tensor]:
+def find_draft(name: str, dtype: torch.dtype) -> Path | None:
+    """Find the folder of a draft model; None if it is not on this machine."""
+    from decoding.model.files import find_folder
+
+    try:
+        return find_folder(name, lambda what, share: None, dtype, download=False)
+    except ModelError:
+        return None
+
+
+def _weights(folder: Path | None, draft: AnyDecoder) -> dict[str, torch.Tensor]:
     """Read the weights of a draft model's layers; none where they are quantised, too large to be held twice, or not on
     this machine.
     """
-    from decoding.model.files import TensorFiles, find_folder
+    from decoding.model.files import TensorFiles
 
-    try:
-        folder = find_folder(name, lambda what, share: None, draft.dtype, download=False)
-    except ModelError:
+    if folder is None:
         return {}
     with TensorFiles(folder) as files:
         if "int8" in draft.precision or files.bytes() > _LARGEST:

@@ -19,6 +19,7 @@ from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle, same_m
 from .eagle_guesses import EagleGuesses
 from .eagle_probes import EagleProbes, EagleWiring
 from .edits import edited
+from .names import names_in
 from .probes import UNDECIDED, Check, Probe
 from .rest import (
     check_dtype,
@@ -49,7 +50,7 @@ class ExaminedEagle:
         self.folder: Path | None = Path(folder)
         self._loaded = loaded
         self.model, self._refused = model, list[Check]()
-        self._stored = self._read(folder)
+        self._stored, self._names = self._read(folder), names_in("eagle", folder)
         self.about, self.depth, self.young = self._stored.about, _DEPTH, is_young(self._stored.weights)
         weights = dict(self._stored.weights)
         ids = weights.pop("ids", None)
@@ -99,6 +100,7 @@ class ExaminedEagle:
         return [
             *checks,
             Check("shapes", "shapes", fine=True, sentence=f"{len(weights)} weights have the sizes of config.json"),
+            *self._names,
             Check("vocabulary map", "vocabulary_map", fine=True, sentence=kept),
             Check("tapped layers", "taps", fine=True, sentence=f"{taps} of {model.shape.layers}"),
             check_norms({name: weight for name, weight in weights.items() if name not in self._unasked}),

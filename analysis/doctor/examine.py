@@ -72,7 +72,7 @@ class ExaminationReport:
         count = "One fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
         sentences = "; ".join(fault.sentence for fault in self.faults)
         if self.given is None or self.best is None:
-            return f"{count}: {sentences}. Nothing could be measured."
+            return f"{count}: {sentences}.{self.remark} Nothing could be measured."
         given, best = self.given.tokens_per_step, self.best.tokens_per_step
         looked = f"{len(self.checks)} checks of its files and {self.tried} changes of its wiring and weights"
         places = int(self.given.places.sum())
@@ -130,15 +130,15 @@ class ExaminationReport:
         }
 
 
-def refused(method: str, model: str, drafter: str, error: ModelError) -> ExaminationReport:
-    """Report on a drafter whose files cannot be used."""
+def refused(method: str, model: str, drafter: str, error: ModelError, names: Sequence[Check] = ()) -> ExaminationReport:
+    """Report on a drafter whose files cannot be used; `names` is what its configuration's names show."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
     return ExaminationReport(
         method=method,
         model=model,
         drafter=drafter,
-        checks=(check,),
+        checks=(check, *names),
         outcomes=(),
         faults=(Fault.seen(check),),
         given=None,
@@ -150,6 +150,7 @@ def refused(method: str, model: str, drafter: str, error: ModelError) -> Examina
 
 def examine(
     examined: Examined,
+        remark=_notes(names),
     texts: Sequence[Text],
     model: str,
     seed: int = 0,
@@ -211,7 +212,7 @@ def examine(
         references=shares,
         tried=rounds[0].tried,
         hint=hint,
-        remark=" ".join(f" Its guesses fit this model, although {check.sentence}." for check in other),
+        remark="".join(f" Its guesses fit this model, although {check.sentence}." for check in other) + _notes(checks),
     )
 
 
@@ -221,6 +222,10 @@ def _spares(fault: Fault) -> bool:
     If the drafter is better with such a change but still not good, the change is not the cause.
     """
     return fault.given == AS_STORED or fault.flag in ("exit_layer", "taps")
+def _notes(checks: Sequence[Check]) -> str:
+    return "".join(f" Note: {check.sentence}." for check in checks if check.note)
+
+
 
 
 class Round(NamedTuple):
@@ -282,4 +287,4 @@ def _adds_more(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, sha
 
 
 def _rows(checks: Sequence[Check]) -> list[JSON]:
-    return [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in checks]
+    return [{"name": c.name, "flag": c.flag, "fine": c.fine, "note": c.note, "sentence": c.sentence} for c in checks]

@@ -17,6 +17,7 @@ from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import StoredAdapter, read_adapter
 
 from .edits import Edit, HeadSizes, edited, layer_edits, norm_scales, shares_of
+from .names import names_in
 from .probes import Check, Probe, chains, edit_probes, probe, probe_dtype
 from .rest import check_dtype, check_eps, check_norms, check_rounding, check_spoilt, is_young
 from .rotary import rotary_changes
@@ -51,7 +52,7 @@ class ExaminedAdapter:
     def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:  # its configuration has a hash
         self.folder: Path | None = Path(folder)
         self.model, self._refused = model, list[Check]()
-        self._stored = self._read(folder)
+        self._stored, self._names = self._read(folder), names_in("kangaroo", folder)
         stored = self._stored
         self._adapter = Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
         self.drafted = None if stored.vocabulary is None else stored.vocabulary.ids
@@ -78,6 +79,7 @@ class ExaminedAdapter:
         kept = "all tokens" if stored.vocabulary is None else stored.vocabulary.about
         return [
             *(self._refused or [fits]),
+            *self._names,
             Check("shapes", "shapes", fine=True, sentence=f"{len(stored.weights)} weights have the model's sizes"),
             Check("exit layer", "exit_layer", fine=True, sentence=f"after {config.exit_layer} of {shape.layers}"),
             Check("vocabulary", "vocabulary_map", fine=True, sentence=f"drafts {kept}"),

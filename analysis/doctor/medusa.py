@@ -14,6 +14,7 @@ from decoding.model.files import read_json
 from decoding.parts.heads import HeadWeights, features, load_heads
 
 from .edits import Edit, Weights, edited, negated, shares_of, transposed
+from .names import check_names
 from .probes import Check, Probe, edit_probes, probe, word
 from .rest import check_rounding, check_verifier, refuse_infinite
 
@@ -52,7 +53,8 @@ class ExaminedHeads:
         self.drafted = None if drafted is None else drafted.ids
         output = model.embeddings()[1]
         self._output = output if drafted is None else drafted.rows(output)
-        named = read_json(Path(folder) / "config.json").get("base_model_name_or_path")
+        config = read_json(Path(folder) / "config.json")
+        self._names, named = check_names("medusa", config), config.get("base_model_name_or_path")
         self._named = named if isinstance(named, str) else ""
         self.about, self.depth = self._heads.about, self._heads.count
         self.given = MedusaWiring(tuple(range(self.depth)))
@@ -64,7 +66,9 @@ class ExaminedHeads:
         outputs = f"{len(weights.with_output)} of {self.depth} heads have their own output layer"
         return [
             check_verifier(self._named, name, self._loaded),
+            self._names,
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
+            self._check_biases(),
             self._check_blocks(),
             check_rounding(self._stacks),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
@@ -89,6 +93,12 @@ class ExaminedHeads:
         return Check(name, name, fine=True, sentence="no block is all zeros, and no two heads have the same")
 
     def layers(self) -> Sequence[int]:
+    def _check_biases(self) -> Check:
+        """Look for biases that may have been lost: trained ones are not all zeros."""
+        name, lost = "biases", not bool(self._heads.weights.bias.any())
+        sentence = "all biases are zeros: if the heads were trained with biases, these were lost"
+        return Check(name, name, fine=True, sentence=sentence if lost else "the heads have biases", note=lost)
+
         """Return the layer after the last: its input is what enters the final norm."""
         return [self.model.shape.layers]
 

@@ -31,6 +31,7 @@ class Check:
     sentence: str
     given: JSON = None  # where it is not fine
     better: JSON = None
+    note: bool = False  # whether it is worth a look although it is fine
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,11 +67,12 @@ class Examination:
 def _examined(entry: CatalogEntry, method: str, started: StartedJob) -> Generator[str, None, ExaminationReport | None]:
     """Examine the drafter; returns None if the job was cancelled."""
     from analysis.doctor.examine import examine, refused
+    from analysis.doctor.names import names_in
     from analysis.doctor.texts import write_texts
 
     begun, engine = time.perf_counter(), started.engine
     try:
-        open_drafter = _find(started, entry, method)
+        place, open_drafter = _find(started, entry, method)
     except ModelMissingError:
         raise
     except ModelError as error:  # a drafter that is not there has no fault; the message names folders of the host
@@ -83,7 +84,7 @@ def _examined(entry: CatalogEntry, method: str, started: StartedJob) -> Generato
         examined = open_drafter()
     except ModelError as error:
         _log.warning("%s is refused: %s", entry.name, error)
-        return refused(method, entry.name, entry.name, error)
+        return refused(method, entry.name, entry.name, error, names_in(FLAGS[method], place))
     chosen = measured_prompts(entry, LIMITS.examination_prompts)
     writing = write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers())
     texts = yield from reported(writing, started, "examining", _late())
@@ -99,8 +100,8 @@ def _late() -> str:
     )
 
 
-def _find(started: StartedJob, entry: CatalogEntry, method: str) -> Callable[[], Examined]:
-    """Find the drafter of an entry, and return what opens it. Raises ModelError if there is none."""
+def _find(started: StartedJob, entry: CatalogEntry, method: str) -> tuple[str, Callable[[], Examined]]:
+    """Find the drafter of an entry, and return its place and what opens it. Raises ModelError if there is none."""
     from analysis.doctor.drafters import open_draft, open_drafter
     from decoding.parts.named import find_part
 
@@ -108,12 +109,13 @@ def _find(started: StartedJob, entry: CatalogEntry, method: str) -> Callable[[],
     opened = partial(open_drafter, engine, progress=_unreported, download=False, loaded=entry.model)
     if kind != "draft":
         place = find_part(kind, entry.drafters.get(kind) or str(PARTS[entry.model][kind]), _unreported, download=False)
-        return partial(opened, kind, place)
+        return place, partial(opened, kind, place)
     if started.on_spare and entry.draft:
-        return partial(opened, kind, entry.find_draft(_unreported))
+        place = entry.find_draft(_unreported)
+        return place, partial(opened, kind, place)
     revision = f"@{entry.draft_revision}" if entry.draft_revision else ""
     name = f"{entry.draft}{revision}" if entry.draft else drafter_of(entry.model) or ""
-    return partial(open_draft, engine, name)
+    return name, partial(open_draft, engine, name)
 
 
 def _unreported(what: str, share: float) -> None:

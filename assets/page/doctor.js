@@ -25,7 +25,7 @@ const sections = (report) => [
   report.evidence.length > 0 && folded("Evidence for the drafter", table(["Evidence", "", "Found"],
     report.evidence.map(({ name, fine, sentence }) => [name, fine ? "ok" : "poor", sentence]))),
   folded("Checks of its files", table(["Check", "", "Found"],
-    report.checks.map(({ name, fine, sentence }) => [name, fine ? "ok" : "fault", sentence]))),
+    report.checks.map(({ name, fine, note, sentence }) => [name, note ? "note" : fine ? "ok" : "fault", sentence]))),
 ].filter((part) => part !== false);
 
 /** @param {Report} report */

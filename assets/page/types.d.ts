@@ -80,7 +80,7 @@ export interface Report {
   tokens_per_step_best: number | null;
   acceptance_given: number[];
   acceptance_best: number[];
-  checks: { name: string; fine: boolean; sentence: string }[];
+  checks: { name: string; fine: boolean; note: boolean; sentence: string }[];
   evidence: { name: string; fine: boolean; sentence: string }[];
   probes: { name: string; tokens_per_step: number; gain: number; interval: [low: number, high: number] }[];
   charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };

@@ -82,7 +82,7 @@ def test_a_name_of_the_catalog_does_not_make_the_drafter_another_models() -> Non
     jobs = JobRunner(ModelPool({}), TraceStore())
     started = StartedJob(jobs, JobKey("tab", Examination), "")
     started.engine = engine
-    named = examination._find(started, entry, "eagle3")().checks()[0]
+    named = examination._find(started, entry, "eagle3")[1]().checks()[0]
     assert (named.name, named.fine) == ("verifier", True), named.sentence
 
 
