@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from .probes import Examined
     from .texts import Text
 
+ADVICE = {  # what to do first where the cause of poor guesses is unknown, by the flag of what was seen
+    "first_guess": "check that it was trained for this model, and fetch its files again",
+    "later_guesses": "fetch or train again what makes the later guesses",
+    "certainty": "compare its norms and its output layer with those that were trained",
+    "parts": "fetch or train again the part that is named here",
+    "card": "examine it on prompts like those of its card, then fetch its files again",
+}
 SCALES = (0.125, 0.25, 1 / 3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 8.0)  # of logits
 STEEPNESS = "logit_scale"  # the flag of a check that names what is wrong
 _EXPLAINED = 0.5  # of the divergence that a wrong scale of the logits is the cause of
@@ -88,7 +95,7 @@ def _check_first(texts: Sequence[Text], depth: int, measured: AcceptedGuesses, s
     blind = max(wanted.values()) / wanted.total()
     first = measured.survival[0]
     best = max(shares, key=lambda name: shares[name])
-    sentence = f"the first guess is right at {first:.0%} of the positions; {best} alone at {shares[best]:.0%}"
+    sentence = f"the first guess is right at {first:.0%} of the positions, {best} alone at {shares[best]:.0%}"
     if first <= blind:
         sentence += f", and one and the same token everywhere at {blind:.0%}"
     return Check("first guess", "first_guess", fine=first > blind, sentence=sentence, given=first, better=shares[best])
@@ -182,7 +189,7 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]], young: bool) -> Check
     if useless:
         learning = young and all(change.moved <= _QUIET * change.before for _, change in useless)
         why = ", as after a short training: norms are nearly ones" if learning else ", or is damaged"
-        sentence = f"with {useless[0][0]} the drafter is as good as with 100%: that part has learnt nothing yet{why}"
+        sentence = f"with {useless[0][0]} it is as good as with 100%. That part has learnt nothing yet{why}"
         return Check("parts", "parts", fine=learning, sentence=sentence)
     tested = len(parts) // len(SHARES)
     which = f"each of {tested} parts" if tested > 1 else "the one part that was tested"

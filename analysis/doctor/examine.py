@@ -15,7 +15,7 @@ from decoding.errors import ModelError, ParamError, UnfitError
 from decoding.types import JSON
 
 from .decision import decide, undecided
-from .evidence import STEEPNESS, gather
+from .evidence import ADVICE, STEEPNESS, gather
 from .fit import AT_FIRST, FEW, FitChange, TargetFit, compare_fit
 from .measure import AcceptedGuesses, measure_wiring
 from .probes import AS_STORED, Check, Probe
@@ -80,14 +80,17 @@ class ExaminationReport:
         seen = "; ".join(each.sentence for each in self.evidence if not each.fine and each.flag != STEEPNESS)
         if self.condition == "healthy":
             parts = next(each.sentence for each in self.evidence if each.flag == "parts")
-            gains = f" It is wired right, but gains little. {parts[0].upper()}{parts[1:]}."
+            gains = f" It is wired right, but gains little. {_capital(parts)}."
             little = gains if given < _LITTLE else ""
-            first = self.evidence[0].sentence
+            first = _capital(self.evidence[0].sentence)
             found = "no change surely improves it" if self._nearly_better else "no change improves it"
-            healthy = f"Healthy: {given:.2f} tokens per step, and {found}; {first}.{self._nearly_better}{little}"
+            healthy = f"Healthy: {given:.2f} tokens per step, and {found}. {first}.{self._nearly_better}{little}"
             return f"{healthy}{self.remark} {basis}"
         if self.condition == "poor":
-            return f"Works poorly, cause unknown: {given:.2f} tokens per step; {seen}.{self.hint} {basis}"
+            poor = [each for each in self.evidence if not each.fine]
+            said = " ".join(_capital(f"{each.sentence}.") for each in poor)
+            what = f"Works poorly, cause unknown: {ADVICE[poor[0].flag]}. It writes {given:.2f} tokens per step."
+            return f"{what} {said}{self.hint}{self.remark} {basis}"
         gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
         mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
@@ -288,3 +291,7 @@ def _adds_more(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, sha
 
 def _rows(checks: Sequence[Check]) -> list[JSON]:
     return [{"name": c.name, "flag": c.flag, "fine": c.fine, "note": c.note, "sentence": c.sentence} for c in checks]
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
+
+

@@ -88,7 +88,7 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
     except UnfitError as error:  # files that contradict each other: the command reports the entry
         assert error.flag in planted.flags
         return
-    assert not report.healthy and planted.seen in report.verdict, report.verdict
+    assert not report.healthy and planted.seen.lower() in report.verdict.lower(), report.verdict
     if planted.flags:
         named = [fault for fault in report.faults if fault.flag in planted.flags]
         assert named, report.verdict
@@ -97,14 +97,14 @@ def test_a_planted_fault_is_never_called_healthy(planted: Planted, tmp_path: Pat
             assert report.best.tokens_per_step >= MENDED * well(planted.model, planted.kind), report.verdict
     else:
         assert report.condition == "poor" and report.verdict.startswith("Works poorly, cause unknown")
-        assert any(not each.fine and each.sentence in report.verdict for each in report.evidence)
+        assert any(not each.fine and each.sentence[1:] in report.verdict for each in report.evidence)
 
 
 @pytest.mark.parametrize("planted", cases(HEALTHY, 10, 5))
 def test_a_drafter_that_is_wired_right_is_healthy(planted: Planted, tmp_path: Path) -> None:
     report = examined(planted, tmp_path / "drafter")
     assert report.healthy, report.verdict
-    assert all(each.fine for each in report.evidence) and report.evidence[0].sentence in report.verdict
+    assert all(each.fine for each in report.evidence) and report.evidence[0].sentence[1:] in report.verdict
 
 
 NAMED = [Trained("medusa", 1, 30), Trained("eagle", 1, 30), Trained("eagle", 1, 80), *TRAINED]
