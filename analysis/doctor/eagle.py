@@ -25,6 +25,7 @@ from .rest import (
     check_dtype,
     check_embedding,
     check_eps,
+    check_lost,
     check_norms,
     check_rounding,
     check_spoilt,
@@ -99,8 +100,8 @@ class ExaminedEagle:
         embedding = weights.get("embed_tokens.weight")
         return [
             *checks,
-            Check("shapes", "shapes", fine=True, sentence=f"{len(weights)} weights have the sizes of config.json"),
             *self._names,
+            Check("shapes", "shapes", fine=True, sentence=f"{len(weights)} weights have the sizes of config.json"),
             Check("vocabulary map", "vocabulary_map", fine=True, sentence=kept),
             Check("tapped layers", "taps", fine=True, sentence=f"{taps} of {model.shape.layers}"),
             check_norms({name: weight for name, weight in weights.items() if name not in self._unasked}),
@@ -108,6 +109,7 @@ class ExaminedEagle:
             check_embedding(embedding, self._embeddings[0]),
             check_rows(weights.get("lm_head.weight"), self._embeddings[1], self.drafted),
             check_spoilt(weights),
+            check_lost(weights),
             check_rounding(weights),
             check_dtype(weights, model.dtype),
         ]

@@ -15,6 +15,7 @@ import torch
 Weights = Mapping[str, torch.Tensor]
 _MANY_HEADS = 12  # of more heads only neighbours are swapped
 _MOST_BLOCKS = 4  # of which every order is tried
+_FINAL = ("norm.weight", "model.norm.weight")
 DIVISORS = (2, 3, 4, 8, 16, 100)
 _SMALL = 0.6  # a norm's scales below it may have been divided
 VITAL = "vital"  # the flag of a share of something that no drafter does well without
@@ -51,7 +52,7 @@ def layer_edits(weights: Weights, layers: Sequence[str], heads: HeadSizes) -> li
     """List the changes of layers whose weights' names begin so: of all of them together, and of each where there are
     few.
     """
-    edits = [*_exchanged(weights, layers), *_rotary(weights, layers, heads)]
+    edits = [*_exchanged(weights, layers), *_rotary(weights, layers, heads), *_offsets(weights)]
     for at in layers:
         edits += [*_heads(weights, at, heads), *_norms(weights, at), *_turned(weights, at)]
     if len(layers) > 1:
@@ -116,8 +117,8 @@ def swapped(first: str, second: str, flag: str) -> Edit:
 
 
 def _exchanged(weights: Weights, layers: Sequence[str]) -> Iterator[Edit]:
-    """Swap the gate of the feed-forward part and what it gates, and keys and values."""
-    for part, one, other in (("mlp", "gate", "up"), ("self_attn", "k", "v")):
+    """Swap the gate of the feed-forward part and what it gates, keys and values, and queries and the output."""
+    for part, one, other in (("mlp", "gate", "up"), ("self_attn", "k", "v"), ("self_attn", "q", "o")):
         pairs = [(f"{at}{part}.{one}_proj.weight", f"{at}{part}.{other}_proj.weight") for at in layers]
         if not all(name in weights for pair in pairs for name in pair):
             continue
@@ -178,12 +179,25 @@ def _heads(weights: Weights, at: str, heads: HeadSizes) -> Iterator[Edit]:
 
 
 def _norms(weights: Weights, at: str) -> Iterator[Edit]:
-    """Swap norms of equal size."""
-    scales = {name: weight for name, weight in weights.items() if weight.dim() == 1 and name.startswith(at)}
+    """Swap norms of equal size: those of the layer, and the final one."""
+    own = {name: weight for name, weight in weights.items() if weight.dim() == 1}
+    scales = {name: weight for name, weight in own.items() if name.startswith(at) or name in _FINAL}
     names = [name for name, weight in scales.items() if "norm" in name and bool(weight.any())]
     for one, other in combinations(names, 2):
         if weights[one].shape == weights[other].shape and not torch.equal(weights[one], weights[other]):
             yield swapped(one, other, "norm_order")
+
+
+def _offsets(weights: Weights) -> Iterator[Edit]:
+    """Add 1 to the scales of all norms, or subtract it: some models' norms add 1 to what their files hold."""
+    names = [name for name, weight in weights.items() if weight.dim() == 1 and "norm" in name]
+    for by, verb in ((1, "add 1 to"), (-1, "subtract 1 from")):
+        yield Edit(
+            f"{by:+d} on the scales of all norms",
+            "norm_offset",
+            f"{verb} the scales of all norms: other models' norms add 1 to what their files hold",
+            lambda held, by=by: {name: held[name] + by for name in names},  # type: ignore[misc]
+        )
 
 
 def _turned(weights: Weights, at: str) -> Iterator[Edit]:

@@ -32,6 +32,8 @@ _TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
 _PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on all texts, and that are measured
 _DEEPER = {"taps", "exit_layer"}  # judged by acceptance alone: a later layer brings any drafter closer to the target
 _LITTLE = 1.5  # tokens per step
+_DAMAGE = {"weights", "blocks", "range", "rounding"}  # checks of weights that no change of their order mends
+_DOUBTFUL = {"verifier", "range"}  # checks of what need not matter: where the guesses fit, they are remarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,12 @@ def refused(method: str, model: str, drafter: str, error: ModelError, names: Seq
         best=None,
         prompts=0,
         seconds=0.0,
+        remark=_notes(names),
     )
 
 
 def examine(
     examined: Examined,
-        remark=_notes(names),
     texts: Sequence[Text],
     model: str,
     seed: int = 0,
@@ -185,7 +187,8 @@ def examine(
     wiring, best = next(((each.wiring, each.best) for each in decisions), (wiring, best))
     promised = promise(examined.folder) if examined.folder else None
     evidence = gather(examined, wiring, fit, texts, best, shares, promised)
-    if not all(each.fine for each in evidence) and any(_spares(fault) for fault in faults):
+    damaged = any(not check.fine and check.name in _DAMAGE for check in checks)
+    if (damaged or not all(each.fine for each in evidence)) and any(_spares(fault) for fault in faults):
         better = "; ".join(f"with {each.name}, {each.tokens_per_step_better:.2f} tokens per step" for each in faults)
         hint = f" Better, but still wrong: {better}."
         faults, wiring, best = [], examined.given, given
@@ -196,7 +199,7 @@ def examine(
     measured = {fault.flag for fault in faults}
     steep = [each for each in evidence if each.flag == STEEPNESS]
     fits = all(each.fine for each in evidence) and best.tokens_per_step >= _LITTLE
-    other = [check for check in checks if check.flag == "verifier" and not check.fine and fits]
+    other = [check for check in checks if check.flag in _DOUBTFUL and not check.fine and fits]
     checks = tuple(replace(check, fine=True) if check in other else check for check in checks)
     named = [*checks, *(steep if all(check.fine for check in checks if check.name == "norms") else [])]
     seen = [Fault.seen(check) for check in named if not check.fine and check.flag not in measured]
@@ -219,16 +222,16 @@ def examine(
     )
 
 
+def _notes(checks: Sequence[Check]) -> str:
+    return "".join(f" Note: {check.sentence}." for check in checks if check.note)
+
+
 def _spares(fault: Fault) -> bool:
     """Return True for a change of weight order or of layer, which may help only because it avoids damaged weights.
 
     If the drafter is better with such a change but still not good, the change is not the cause.
     """
     return fault.given == AS_STORED or fault.flag in ("exit_layer", "taps")
-def _notes(checks: Sequence[Check]) -> str:
-    return "".join(f" Note: {check.sentence}." for check in checks if check.note)
-
-
 
 
 class Round(NamedTuple):
@@ -289,9 +292,9 @@ def _adds_more(probe: Probe, given: AcceptedGuesses, other: AcceptedGuesses, sha
     return probe.flag != "exit_layer" or added(probe.other, other) > added(probe.given, given)
 
 
-def _rows(checks: Sequence[Check]) -> list[JSON]:
-    return [{"name": c.name, "flag": c.flag, "fine": c.fine, "note": c.note, "sentence": c.sentence} for c in checks]
 def _capital(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
+def _rows(checks: Sequence[Check]) -> list[JSON]:
+    return [{"name": c.name, "flag": c.flag, "fine": c.fine, "note": c.note, "sentence": c.sentence} for c in checks]

@@ -16,7 +16,7 @@ from decoding.parts.heads import HeadWeights, features, load_heads
 from .edits import Edit, Weights, edited, negated, shares_of, transposed
 from .names import check_names
 from .probes import Check, Probe, edit_probes, probe, word
-from .rest import check_rounding, check_verifier, refuse_infinite
+from .rest import check_lost, check_rounding, check_verifier, refuse_infinite
 
 if TYPE_CHECKING:
     from decoding.model.split import AnyDecoder
@@ -70,6 +70,7 @@ class ExaminedHeads:
             Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {outputs}"),
             self._check_biases(),
             self._check_blocks(),
+            check_lost(self._stacks),
             check_rounding(self._stacks),
             Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
         ]
@@ -92,13 +93,13 @@ class ExaminedHeads:
             return Check(name, name, fine=False, sentence=sentence, given="the same", better="its own")
         return Check(name, name, fine=True, sentence="no block is all zeros, and no two heads have the same")
 
-    def layers(self) -> Sequence[int]:
     def _check_biases(self) -> Check:
         """Look for biases that may have been lost: trained ones are not all zeros."""
         name, lost = "biases", not bool(self._heads.weights.bias.any())
         sentence = "all biases are zeros: if the heads were trained with biases, these were lost"
         return Check(name, name, fine=True, sentence=sentence if lost else "the heads have biases", note=lost)
 
+    def layers(self) -> Sequence[int]:
         """Return the layer after the last: its input is what enters the final norm."""
         return [self.model.shape.layers]
 

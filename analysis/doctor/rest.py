@@ -17,7 +17,9 @@ _SAME = 0.9  # a mean cosine of rows from which on they are the target's
 _ROWS = 4096  # of an embedding that are compared
 _LARGEST_EPS = 1e-3  # of norms that work
 _TRAINED, _YOUNG = 0.01, 0.06  # root mean square distances from 1 of norms' scales, at least and at most
-_EMPTY = 0.25  # of a matrix's rows: with more of zeros it is damaged
+_EMPTY, _EMPTY_ROWS = 0.25, 0.02  # of a table's rows, and of a product's: with more of zeros it is damaged
+_TABLES = ("embed_tokens", "lm_head")  # whose rows are tokens, some of which may never be met
+_ZEROS, _CLIPPED, _LEVELS = 0.3, 0.1, 16  # of a matrix's numbers, at most, and levels of what was not rounded
 _COARSE = 0.15  # an error of rounding, over the numbers' root mean square, that a drafter shows
 _SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded together
 
@@ -107,7 +109,7 @@ def check_spoilt(weights: Mapping[str, torch.Tensor]) -> Check:
         zeros = weight.flatten(1) == 0
         shares = {"rows": float(zeros.all(1).float().mean()), "columns": float(zeros.all(0).float().mean())}
         what, empty = max(shares.items(), key=lambda share: share[1])
-        if empty > _EMPTY:
+        if empty > (_EMPTY if name.startswith(_TABLES) else _EMPTY_ROWS):
             sentence = (
                 f"{name} is all zeros: untrained" if empty == 1.0 else f"{empty:.0%} of the {what} of {name} are zeros"
             )
@@ -119,6 +121,39 @@ def check_spoilt(weights: Mapping[str, torch.Tensor]) -> Check:
                 sentence = f"{one} and {other} hold the same numbers"
                 return Check("weights", other, fine=False, sentence=sentence, given=one, better="its own")
     return Check("weights", "weights", fine=True, sentence=f"{len(matrices)} matrices, none empty and no two the same")
+
+
+def check_lost(weights: Mapping[str, torch.Tensor]) -> Check:
+    """Look for numbers that were too small or too large for the format in which they were stored: zeros, or all alike.
+
+    A matrix of few levels was rounded, which `check_rounding` judges. Rows and columns of zeros are for `check_spoilt`.
+    """
+    zeros, clipped = dict[str, float](), dict[str, float]()
+    for name, weight in weights.items():
+        if weight.dim() >= 2:
+            rows = _sample(weight).abs()
+            rows = rows[rows.any(1)][:, rows.any(0)]
+            ordered = rows.sort(1).values
+            if not len(rows) or float((ordered.diff(dim=1) > 0).sum(1).float().mean()) < _LEVELS:
+                continue
+            zeros[name] = float((rows == 0).float().mean())
+            clipped[name] = float((rows == ordered[:, -1:]).float().mean())
+    for shares, most, what in (
+        (zeros, _ZEROS, "are zeros: small ones were lost, as in float16, or the drafter was pruned"),
+        (clipped, _CLIPPED, "are as large as the largest of their row: they were clipped"),
+    ):
+        if many := {name: share for name, share in shares.items() if share > most}:
+            worst = max(many, key=lambda name: many[name])
+            others = f", and many of {len(many) - 1} others," if len(many) > 1 else ""
+            sentence = f"{many[worst]:.0%} of the numbers of {worst}{others} {what}: store the weights anew in bfloat16"
+            return Check("range", "range", fine=False, sentence=sentence, given="lost", better="bfloat16")
+    return Check("range", "range", fine=True, sentence="no numbers were lost as too small or too large for a format")
+
+
+def _sample(weight: torch.Tensor) -> torch.Tensor:
+    """Return some rows of a matrix, or of a stack of them."""
+    rows = weight.flatten(0, -2).float()
+    return rows[torch.linspace(0, len(rows) - 1, min(_SAMPLED, len(rows))).long()]
 
 
 def check_rounding(weights: Mapping[str, torch.Tensor]) -> Check:
@@ -144,8 +179,7 @@ def rounding_error(weight: torch.Tensor) -> float:
     A group of numbers in one row that take few levels has been rounded: numbers as they were trained are nearly all
     different.
     """
-    rows = weight.flatten(0, -2).float()
-    rows = rows[torch.linspace(0, len(rows) - 1, min(_SAMPLED, len(rows))).long()]
+    rows = _sample(weight)
     error = 0.0
     for size in (rows.shape[1], *(group for group in _GROUPS if group < rows.shape[1] and rows.shape[1] % group == 0)):
         ordered = rows.reshape(-1, size).sort(1).values

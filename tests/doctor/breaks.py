@@ -189,6 +189,55 @@ def without(*names: str) -> Break:
     return change
 
 
+def flushed(share: float) -> Break:
+    """The smallest numbers of every matrix as zeros, as in a format that is too coarse for them."""
+
+    def change(config: Config, weights: Weights) -> None:
+        for name, weight in weights.items():
+            if weight.dim() == 2 and weight.is_floating_point():
+                sizes = weight.float().abs()
+                weights[name] = weight * (sizes >= sizes.flatten().kthvalue(int(share * weight.numel())).values)
+
+    return change
+
+
+def clipped(weight: torch.Tensor) -> torch.Tensor:
+    """No number larger than the median."""
+    most = float(weight.float().abs().median())
+    return weight.clamp(-most, most)
+
+
+def empty_rows(share: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Zeros in the first rows: with a head's share, that head is lost."""
+
+    def how(weight: torch.Tensor) -> torch.Tensor:
+        kept = weight.clone()
+        kept[: int(share * len(kept))] = 0
+        return kept
+
+    return how
+
+
+def moved_norms(by: float) -> Break:
+    """Scales of norms as some models store them, which add 1 to them, or as after adding 1 once too often."""
+
+    def change(config: Config, weights: Weights) -> None:
+        for name in [name for name, weight in weights.items() if weight.dim() == 1 and "norm" in name]:
+            weights[name] = weights[name] + by
+
+    return change
+
+
+def exchanged(one: str, other: str) -> Break:
+    """Two weights in each other's place, by their whole names."""
+    return lambda config, weights: weights.update({one: weights[other], other: weights[one]})
+
+
+def without_biases(config: Config, weights: Weights) -> None:
+    for name in [name for name in weights if name.endswith("bias")]:
+        weights[name] = torch.zeros_like(weights[name])
+
+
 def heads_in(order: Sequence[int]) -> Break:
     """Medusa heads under other numbers."""
 

@@ -28,10 +28,14 @@ from .breaks import (
     both,
     by_heads,
     cast,
+    clipped,
     dimension_first,
+    empty_rows,
     entry,
+    exchanged,
     exchanged_layers,
     first_two,
+    flushed,
     half_random,
     halves,
     heads_in,
@@ -40,6 +44,7 @@ from .breaks import (
     layer,
     mapped,
     more_heads,
+    moved_norms,
     noisy,
     on,
     on_exactly,
@@ -224,7 +229,8 @@ HEALTHY = [
 ]
 
 
-Q_PROJ = "layers.0.self_attn.q_proj.weight"
+AT = "layers.0."
+Q_PROJ = f"{AT}self_attn.q_proj.weight"
 # Chosen, as the drafters of TRAINED, after all thresholds, and examined once before these caused any change: 9 were
 # named and 4 called poor. Those with columns of zeros were called healthy, and so were two norms that took each other's
 # place, which cost no guess.
@@ -265,6 +271,18 @@ LATER = [
     Planted(P, "medusa", "another checkpoint", on(["linear"], turned)),
     Planted(P, "kangaroo", "another checkpoint", on((*QKV, "gate_proj", "up_proj"), turned)),
     Planted(P, "draft", "another checkpoint", on(["embed_tokens"], lambda w: turned(w, w.shape[1]))),
+    # Those from here on were called healthy, or mended by what only hid them.
+    Planted(P, "eagle", "a q head of zeros", on(["q_proj"], empty_rows(0.25)), (f"{Q_PROJ}",)),
+    Planted(P, "draft", "a q head of zeros", on(["q_proj"], empty_rows(1 / 6)), (f"model.{Q_PROJ}",)),
+    Planted(P, "kangaroo", "a fifth of o of zeros", on(["o_proj"], empty_rows(0.2)), ("self_attn.o_proj.weight",)),
+    Planted(P, "eagle", "four of five numbers lost", flushed(0.8), ("range",), "small ones were lost"),
+    Planted(P, "medusa", "four of five numbers lost", flushed(0.8), ("range",), "small ones were lost"),
+    Planted(P, "eagle", "feed-forward part clipped", on(["gate_proj", "up_proj"], clipped), ("range",), "clipped"),
+    Planted(P, "eagle", "norms less 1", moved_norms(-1.0), ("norm_offset",)),
+    Planted(P, "draft", "norms more 1", moved_norms(1.0), ("norm_offset",)),
+    Planted(P, "kangaroo", "norms less 1", moved_norms(-1.0), ("norm_offset",)),
+    Planted(P, "kangaroo", "q o swapped", swapped("q_proj", "o_proj"), ("q_o",)),
+    Planted(P, "eagle", "final norm swapped", exchanged("norm.weight", f"{AT}hidden_norm.weight"), ("norm_order",)),
 ]
 
 

@@ -21,14 +21,28 @@ from analysis.doctor.fit import TargetFit
 from analysis.doctor.measure import AcceptedGuesses, accepted
 from analysis.doctor.medusa import MedusaWiring
 from analysis.doctor.probes import Examined, Probe
-from analysis.doctor.rest import check_rounding
+from analysis.doctor.rest import check_lost, check_rounding, check_spoilt
 from analysis.doctor.verdict import ProbeOutcome, compare
 from cli.main import main
 from decoding.errors import UnfitError
 from decoding.types import JSON
 
 from ..tiers import choose, nightly, slow
-from .breaks import Break, base, both, entry, heads_in, layer, on, random, rounded
+from .breaks import (
+    Break,
+    base,
+    both,
+    clipped,
+    empty_rows,
+    entry,
+    flushed,
+    heads_in,
+    layer,
+    on,
+    random,
+    rounded,
+    without_biases,
+)
 from .planted import (
     FEW,
     LINEAR,
@@ -356,6 +370,53 @@ def test_every_matrix_that_is_too_coarse_is_told_with_its_error() -> None:
     assert float(told["2 bits"]) > float(told["3 bits"]) > 15
     fine = check_rounding({"5 bits": weights["5 bits"]})
     assert fine.fine and re.search(r"5 bits \d\.\d%$", fine.sentence)
+
+
+def trained(rows: int = 64, columns: int = 256) -> torch.Tensor:
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_numbers_that_a_format_could_not_hold_are_told(dtype: torch.dtype) -> None:
+    """A drafter with them was called healthy, or given the remedy that hid most of them."""
+    weights = {"q": trained().to(dtype), "k": trained().to(dtype)}
+    assert check_lost(weights).fine
+    flushed(0.5)({}, small := {"q.weight": weights["q"]})
+    found = check_lost({**weights, **small})
+    assert not found.fine and "50% of the numbers of q.weight are zeros" in found.sentence
+    found = check_lost({"q": clipped(weights["q"])})
+    assert not found.fine and "50% of the numbers of q are as large as the largest" in found.sentence
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 8])
+def test_rounded_numbers_are_not_taken_for_lost_ones(bits: int) -> None:
+    rounded(bits)({}, weights := {"q": trained()})
+    assert check_lost(weights).fine
+
+
+def test_a_head_of_zeros_is_told_and_tokens_that_were_never_met_are_not() -> None:
+    zeros = empty_rows(1 / 8)(trained())
+    assert not check_spoilt({"layers.0.self_attn.q_proj.weight": zeros}).fine
+    assert check_spoilt({"lm_head.weight": zeros, "embed_tokens.weight": zeros * 2}).fine
+
+
+def test_lost_biases_are_a_note(tmp_path: Path) -> None:
+    """Heads that were trained without biases are stored with zeros as well."""
+    report = report_on(opened(broken("medusa", without_biases, tmp_path), "medusa"))
+    assert report.healthy and "all biases are zeros" in report.remark and report.remark in report.verdict
+
+
+def test_pruned_weights_of_a_drafter_that_works_are_a_remark(tmp_path: Path) -> None:
+    report = report_on(opened(broken("medusa", flushed(0.35), tmp_path), "medusa"))
+    assert report.healthy and "are zeros" in report.remark, report.verdict
+
+
+def test_a_poor_verdict_begins_with_what_to_do_in_short_sentences(tmp_path: Path) -> None:
+    """It was one sentence of 60 words."""
+    verdict = report_on(opened(broken("medusa", on(["linear"], random), tmp_path), "medusa")).verdict
+    first, *others = re.split(r"(?<=[a-z%)])\. ", verdict)
+    assert first == "Works poorly, cause unknown: check that it was trained for this model, and fetch its files again"
+    assert all(len(sentence.split()) <= 32 for sentence in others), verdict
 
 
 # Deciding
