@@ -33,7 +33,7 @@ _PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on a
 _DEEPER = {"taps", "exit_layer"}  # judged by acceptance alone: a later layer brings any drafter closer to the target
 _LITTLE = 1.5  # tokens per step
 _DAMAGE = {"weights", "blocks", "range", "rounding"}  # checks of weights that no change of their order mends
-_DOUBTFUL = {"verifier", "range"}  # checks of what need not matter: where the guesses fit, they are remarks
+_DOUBTFUL = {"verifier", "sparse"}  # checks of what need not matter: where the guesses fit, they are remarks
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _TRAINED, _YOUNG = 0.01, 0.06  # root mean square distances from 1 of norms' sca
 _EMPTY, _EMPTY_ROWS = 0.25, 0.02  # of a table's rows, and of a product's: with more of zeros it is damaged
 _TABLES = ("embed_tokens", "lm_head")  # whose rows are tokens, some of which may never be met
 _ZEROS, _CLIPPED, _LEVELS = 0.3, 0.1, 16  # of a matrix's numbers, at most, and levels of what was not rounded
+_PRUNED = 0.6  # of a matrix's numbers may be zeros where the guesses fit
 _COARSE = 0.15  # an error of rounding, over the numbers' root mean square, that a drafter shows
 _SAMPLED, _GROUPS = 64, (128, 64, 32)  # rows, and numbers that are rounded together
 
@@ -146,7 +147,8 @@ def check_lost(weights: Mapping[str, torch.Tensor]) -> Check:
             worst = max(many, key=lambda name: many[name])
             others = f", and many of {len(many) - 1} others," if len(many) > 1 else ""
             sentence = f"{many[worst]:.0%} of the numbers of {worst}{others} {what}: store the weights anew in bfloat16"
-            return Check("range", "range", fine=False, sentence=sentence, given="lost", better="bfloat16")
+            flag = "sparse" if shares is zeros and many[worst] <= _PRUNED else "range"  # no pruning leaves less
+            return Check("range", flag, fine=False, sentence=sentence, given="lost", better="bfloat16")
     return Check("range", "range", fine=True, sentence="no numbers were lost as too small or too large for a format")
 
 
