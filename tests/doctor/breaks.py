@@ -228,11 +228,6 @@ def moved_norms(by: float) -> Break:
     return change
 
 
-def exchanged(one: str, other: str) -> Break:
-    """Two weights in each other's place, by their whole names."""
-    return lambda config, weights: weights.update({one: weights[other], other: weights[one]})
-
-
 def without_biases(config: Config, weights: Weights) -> None:
     for name in [name for name in weights if name.endswith("bias")]:
         weights[name] = torch.zeros_like(weights[name])

@@ -32,7 +32,6 @@ from .breaks import (
     dimension_first,
     empty_rows,
     entry,
-    exchanged,
     exchanged_layers,
     first_two,
     flushed,
@@ -282,7 +281,6 @@ LATER = [
     Planted(P, "draft", "norms more 1", moved_norms(1.0), ("norm_offset",)),
     Planted(P, "kangaroo", "norms less 1", moved_norms(-1.0), ("norm_offset",)),
     Planted(P, "kangaroo", "q o swapped", swapped("q_proj", "o_proj"), ("q_o",)),
-    Planted(P, "eagle", "final norm swapped", exchanged("norm.weight", f"{AT}hidden_norm.weight"), ("norm_order",)),
 ]
 
 
