@@ -86,8 +86,8 @@ def report_text(paint: Paint, report: ExaminationReport) -> str:
     """Format the report for a terminal."""
     lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
     for check in report.checks:
-        found = "FAULT" if not check.fine else "NOTE" if check.note else "ok"
-        lines.append(paint.fit(f"{found:6} {check.name:16} {check.sentence}"))
+        verdict = "FAULT" if not check.fine else "NOTE" if check.note else "ok"
+        lines.append(paint.fit(f"{verdict:6} {check.name:16} {check.sentence}"))
     for seen in report.evidence:
         lines.append(paint.fit(f"{'ok' if seen.fine else 'POOR':6} {seen.name:16} {seen.sentence}"))
     if report.given is not None and report.best is not None:

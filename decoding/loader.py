@@ -227,11 +227,11 @@ def _tokenizer_fault(folder: Path, error: Exception) -> str:
     try:
         Tokenizer.from_file(str(folder / file))
         file = "tokenizer_config.json or a file beside it"
-    except Exception as own:  # compiled code raises nothing more exact
-        error = own
+    except Exception as cause:  # compiled code raises nothing more exact
+        error = cause
     reason = " ".join(str(error).split())[:160]
-    for said, meant in _TOKENIZER_FAULTS.items():
-        reason = re.sub(f".*{said}.*", meant, reason)
+    for pattern, meaning in _TOKENIZER_FAULTS.items():
+        reason = re.sub(f".*{pattern}.*", meaning, reason)
     return f"{file} in {str(folder)!r} is damaged ({reason}): correct it or fetch it again"
 
 

@@ -90,9 +90,9 @@ class ExaminationReport:
             return f"{healthy}{self.remark} {basis}"
         if self.condition == "poor":
             poor = [each for each in self.evidence if not each.fine]
-            said = " ".join(_capital(f"{each.sentence}.") for each in poor)
+            sentences = " ".join(_capital(f"{each.sentence}.") for each in poor)
             what = f"Works poorly, cause unknown: {ADVICE[poor[0].flag]}. It writes {given:.2f} tokens per step."
-            return f"{what} {said}{self.hint}{self.remark} {basis}"
+            return f"{what} {sentences}{self.hint}{self.remark} {basis}"
         gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
         mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
