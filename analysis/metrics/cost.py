@@ -145,9 +145,9 @@ def _reasons(selection: Selection, priced: Costs) -> str:
     """Say what costs most, then the rest, then which draft length would be best; "" if nothing is notable."""
     rows = "" if np.isnan(priced.rows) else f" of {priced.rows:.0f} rows"
     parts = {
-        f"the draft, {priced.draft:.2f} of a target step": priced.draft,
-        f"verification{rows}, {priced.passes:.1f} passes": priced.verification,
-        f"the time outside passes, {percent(priced.outside_share)} of a step": priced.outside,
+        f"the draft ({priced.draft:.2f} of a target step)": priced.draft,
+        f"verification{rows} ({priced.passes:.1f} passes)": priced.verification,
+        f"the time outside passes ({percent(priced.outside_share)} of a step)": priced.outside,
     }
     notable = [text for text in sorted(parts, key=lambda each: -parts[each]) if parts[text] >= _NOTABLE]
     if not notable or not priced.split:

@@ -83,7 +83,7 @@ export class Viewer {
       el("button", { type: "button", class: "app-button", id: "run-again", title: "Run these settings now",
         onclick: () => this.again() }, "Run live"),
       el("button", { type: "button", class: "app-button app-change", title: "Run it beside this one with a setting changed",
-        onclick: () => this.change() }, "Change", el("span", { class: "app-rest" }, " a setting")),
+        onclick: () => this.change() }, "Change", el("span", { class: "app-rest" }, "\u00a0a setting")),
     ];
   }
 

@@ -48,9 +48,9 @@ def test_expected_and_measured_speed() -> None:
     assert speedup["value"] == pytest.approx(2 / 1.62)
     assert [row[1] for row in speedup["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])
     assert speedup["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
-    assert "The largest cost is the draft, 0.42 of a target step. Next: " in speedup["sentence"]
-    assert "verification of 16 rows, 1.1 passes" in speedup["sentence"]
-    assert "the time outside passes, 19% of a step" in speedup["sentence"]
+    assert "The largest cost is the draft (0.42 of a target step). Next: " in speedup["sentence"]
+    assert "verification of 16 rows (1.1 passes)" in speedup["sentence"]
+    assert "the time outside passes (19% of a step)" in speedup["sentence"]
     assert "At acceptance 0.67, " in speedup["sentence"]
 
 

@@ -85,7 +85,7 @@ def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, t
     assert "<b>Abacus</b> 9 · 2 threads" in page.inner_text(".ss-foot >> nth=0")
 
 
-MODEL = ("Your own prompt", "Run live", "Change a setting", "Landscape", "What if?", "press Race")
+MODEL = ("Your own prompt", "Run live", "Change", "Landscape", "What if?", "press Race")
 
 
 @slow  # some seconds in a browser
