@@ -191,6 +191,8 @@ def _norms(weights: Weights, at: str) -> Iterator[Edit]:
 def _offsets(weights: Weights) -> Iterator[Edit]:
     """Add 1 to the scales of all norms, or subtract it: some models' norms add 1 to what their files hold."""
     names = [name for name, weight in weights.items() if weight.dim() == 1 and "norm" in name]
+    if not all(weights[name].any() for name in names):
+        return  # one that was lost gains from a 1 in its place, whatever the others hold
     for by, verb in ((1, "add 1 to"), (-1, "subtract 1 from")):
         yield Edit(
             f"{by:+d} on the scales of all norms",
