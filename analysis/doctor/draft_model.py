@@ -59,7 +59,7 @@ class ExaminedDraft:
         target: AnyDecoder,
         target_codec: Codec,
         read: Callable[[], Weights],  # its weights by transformers' names
-        names: Sequence[Check] = (),  # what was found in the names of its configuration
+        names: Sequence[Check] = (),  # the check of its configuration's names
     ) -> None:
         self._draft, self._codec, self.model, self._target_codec = draft, codec, target, target_codec
         self._names, self._weights = names, read() if isinstance(draft, Decoder) else {}

@@ -74,12 +74,12 @@ def _examined_draft(draft: Model | None, codec: Codec, engine: Engine, name: str
 
     if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)
-    folder = find_draft(name, draft.dtype)
+    folder = _find(name, draft.dtype)
     names = [] if folder is None else names_in("draft", folder)
     return ExaminedDraft(draft, codec, engine.model, engine.codec, partial(_weights, folder, draft), names)
 
 
-def find_draft(name: str, dtype: torch.dtype) -> Path | None:
+def _find(name: str, dtype: torch.dtype) -> Path | None:
     """Find the folder of a draft model; None if it is not on this machine."""
     from decoding.model.files import find_folder
 

@@ -15,7 +15,6 @@ import torch
 Weights = Mapping[str, torch.Tensor]
 _MANY_HEADS = 12  # of more heads only neighbours are swapped
 _MOST_BLOCKS = 4  # of which every order is tried
-_FINAL = ("norm.weight", "model.norm.weight")
 DIVISORS = (2, 3, 4, 8, 16, 100)
 _SMALL = 0.6  # a norm's scales below it may have been divided
 VITAL = "vital"  # the flag of a share of something that no drafter does well without
@@ -179,9 +178,8 @@ def _heads(weights: Weights, at: str, heads: HeadSizes) -> Iterator[Edit]:
 
 
 def _norms(weights: Weights, at: str) -> Iterator[Edit]:
-    """Swap norms of equal size: those of the layer, and the final one."""
-    own = {name: weight for name, weight in weights.items() if weight.dim() == 1}
-    scales = {name: weight for name, weight in own.items() if name.startswith(at) or name in _FINAL}
+    """Swap norms of equal size."""
+    scales = {name: weight for name, weight in weights.items() if weight.dim() == 1 and name.startswith(at)}
     names = [name for name, weight in scales.items() if "norm" in name and bool(weight.any())]
     for one, other in combinations(names, 2):
         if weights[one].shape == weights[other].shape and not torch.equal(weights[one], weights[other]):

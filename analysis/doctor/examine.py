@@ -136,7 +136,7 @@ class ExaminationReport:
 
 
 def refused(method: str, model: str, drafter: str, error: ModelError, names: Sequence[Check] = ()) -> ExaminationReport:
-    """Report on a drafter whose files cannot be used; `names` is what its configuration's names show."""
+    """Report on a drafter whose files cannot be used; `names` is the check of its configuration's names."""
     flag = error.flag if isinstance(error, UnfitError) else "files"
     check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
     return ExaminationReport(

@@ -62,15 +62,15 @@ def check_names(kind: str, config: Mapping[str, JSON]) -> Check:
 
     Other programs' entries are common, and no reason to speak up.
     """
-    found = [each for held, known in _levels(kind, config) for each in _misspelt(held, known)]
-    if not found:
+    mistyped = [pair for entries, read in _levels(kind, config) for pair in _mistyped(entries, read)]
+    if not mistyped:
         return Check("names", "names", fine=True, sentence="no entry of config.json looks mistyped")
-    sentence = "; ".join(f"nothing reads {given!r} in config.json, perhaps {meant} is meant" for given, meant in found)
+    sentence = "; ".join(f"nothing reads {name!r} in config.json, perhaps {meant} is meant" for name, meant in mistyped)
     return Check("names", "names", fine=True, sentence=sentence, note=True)
 
 
 def names_in(kind: str, folder: str | Path) -> list[Check]:
-    """Check the names in a folder that is refused; none where there is no configuration to read."""
+    """Check the names in a folder's config.json; returns nothing if it cannot be read."""
     try:
         return [check_names(kind, read_json(Path(folder) / "config.json"))]
     except ModelError:
@@ -78,7 +78,7 @@ def names_in(kind: str, folder: str | Path) -> list[Check]:
 
 
 def _levels(kind: str, config: Mapping[str, JSON]) -> Iterator[tuple[Mapping[str, JSON], set[str]]]:
-    """List the objects of a configuration, each with the names that are read of it."""
+    """Yield the objects of a configuration, each with the names of the entries that are read."""
     if kind == "kangaroo":
         yield config, _KANGAROO
     elif kind == "medusa":
@@ -102,16 +102,20 @@ def _transformers_names(family: JSON) -> set[str]:
     return set(CONFIG_MAPPING[str(family)]().to_dict()) if family in (*FAMILIES, *LAYERS) else set()
 
 
-def _misspelt(held: Mapping[str, JSON], read: Collection[str]) -> Iterator[tuple[str, str]]:
-    others = _transformers_names(held.get("model_type")) if "model_type" in read else set()
-    absent = [name for name in read if name not in held]
-    for name in held:
+def _mistyped(entries: Mapping[str, JSON], read: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each entry that nothing reads and whose name is nearly that of an absent one, with the latter."""
+    others = _transformers_names(entries.get("model_type")) if "model_type" in read else set()
+    absent = [name for name in read if name not in entries]
+    for name in entries:
         if name not in read and name not in others and (near := [each for each in absent if _is_near(name, each)]):
             yield name[:80], min(near)
 
 
 def _is_near(given: str, meant: str) -> bool:
-    """Return whether a slip of one letter makes one name of the other, or two in names of as many words."""
+    """Return True if the names differ by one letter, or by two if they are long and have as many words.
+
+    The ratio of difflib would also pair names that share a long word, such as two numbers of heads.
+    """
     given = given.lower().replace("-", "_")
     if abs(len(given) - len(meant)) > 2:
         return False
@@ -121,14 +125,14 @@ def _is_near(given: str, meant: str) -> bool:
 
 
 def _distance(one: str, other: str) -> int:
-    """Count the letters to insert, delete, replace or exchange with their neighbours."""
+    """Return the edit distance, in which exchanged neighbours count once."""
     before: list[int]
     row: list[int]
     before, row = [], [*range(len(other) + 1)]
     for at, letter in enumerate(one, start=1):
         last, before, row = before, row, [at]
-        for to, wanted in enumerate(other, start=1):
-            row.append(min(before[to] + 1, row[-1] + 1, before[to - 1] + (letter != wanted)))
-            if at > 1 and to > 1 and one[at - 2] == wanted and letter == other[to - 2]:
+        for to, target in enumerate(other, start=1):
+            row.append(min(before[to] + 1, row[-1] + 1, before[to - 1] + (letter != target)))
+            if at > 1 and to > 1 and one[at - 2] == target and letter == other[to - 2]:
                 row[-1] = min(row[-1], last[to - 2] + 1)
     return row[-1]

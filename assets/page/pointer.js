@@ -4,7 +4,7 @@
 const setPointing = (pointing) => document.documentElement.classList.toggle("app-pointing", pointing);
 
 export const followPointer = () => {
-  setPointing(true); // whoever comes by a link has moved by neither
+  setPointing(true); // a visitor who came by a link has pressed no key yet
   for (const name of ["pointerdown", "drop"]) addEventListener(name, () => setPointing(true), true);
   addEventListener("keydown", ({ key }) => key === "Tab" && setPointing(false), true);
 };

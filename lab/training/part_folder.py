@@ -35,12 +35,12 @@ def save_adapter(folder: str | Path, config: AdapterConfig, weights: NamedWeight
 def save_part(
     folder: Path, file: str, weights: NamedWeights, config: Mapping[str, JSON], facts: Mapping[str, str] | None = None
 ) -> None:
-    """Write a part's weights and its config.json; whoever is killed before the end leaves the older part as it is."""
+    """Write a part's weights and its config.json; if the process is killed before the end, the old part stays."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    own_memory = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
-    save_file(own_memory, folder / f"{file}.new", dict(facts) if facts else None)
+    copies = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    save_file(copies, folder / f"{file}.new", dict(facts) if facts else None)
     text = json.dumps(config, allow_nan=False, indent=2) + "\n"
     (folder / "config.json.new").write_text(text, encoding="utf-8")
     for name in (file, "config.json"):

@@ -73,14 +73,14 @@ def cellar(tmp_path: Path) -> Path:
 
 def entry(cellar: Path, heads: str = f"{SECRET}-medusa", **changes: Any) -> CatalogEntry:
     places = {"medusa": heads, "kangaroo": f"{SECRET}-kangaroo", "datastore": f"{SECRET}.safetensors.packed"}
-    got = {
+    fields = {
         "model": str(cellar / f"{SECRET}-target"),
         "draft": str(cellar / f"{SECRET}-drafter"),
         "part_places": {part: str(cellar / place) for part, place in places.items()},
         "device": "cpu",
         "dtype": "float32",
     }
-    return CatalogEntry("ours", **(got | changes))
+    return CatalogEntry("ours", **(fields | changes))
 
 
 @pytest.fixture(scope="session")

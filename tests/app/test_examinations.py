@@ -126,19 +126,19 @@ REFUSED: dict[str, tuple[str, Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize(("method", "change", "said"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("method", "change", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_drafter_that_is_refused_is_reported_with_the_reason(
-    cellar: Path, method: str, change: Callable[[Path], object], said: str, caplog: pytest.LogCaptureFixture
+    cellar: Path, method: str, change: Callable[[Path], object], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The reason was in the log of the host alone, although examining such drafters is what a doctor is for."""
     kind = {"draft_model": "drafter"}.get(method, method)
     change(cellar / f"{SECRET}-{kind}")
     ours = entry(cellar)
     jobs = JobRunner(ModelPool({"ours": ours}), TraceStore())
-    got = examined(jobs, ours, method)
-    [fault] = got[-1]["report"]["faults"]
-    assert said in fault["sentence"] and got[-1]["report"]["condition"] == "faulty"
-    assert SECRET not in str(got) and str(cellar.parent) not in str(got) and "/etc" not in str(got)
+    sent = examined(jobs, ours, method)
+    [fault] = sent[-1]["report"]["faults"]
+    assert reason in fault["sentence"] and sent[-1]["report"]["condition"] == "faulty"
+    assert SECRET not in str(sent) and str(cellar.parent) not in str(sent) and "/etc" not in str(sent)
     assert "ours is refused" in caplog.text
 
 
@@ -146,10 +146,10 @@ def test_a_drafter_with_other_tokens_is_examined_without_the_engine_that_refuses
     """As on the command line, which loads the model without the drafter."""
     other_tokens(cellar / f"{SECRET}-drafter" / "tokenizer.json")
     ours = entry(cellar)
-    got = examined(JobRunner(ModelPool({"ours": ours}), TraceStore()), ours, "draft_model")
-    report = got[-1]["report"]
+    sent = examined(JobRunner(ModelPool({"ours": ours}), TraceStore()), ours, "draft_model")
+    report = sent[-1]["report"]
     assert "tokenizer" in [fault["flag"] for fault in report["faults"]] and report["tokens_per_step_given"] > 1
-    assert SECRET not in str(got) and report["model"] == "ours"
+    assert SECRET not in str(sent) and report["model"] == "ours"
 
 
 def test_a_drafter_that_is_not_there_has_no_fault(cellar: Path) -> None:

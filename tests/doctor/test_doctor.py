@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from analysis.doctor.evidence import SCALES, best_scale, check_certainty
 from analysis.doctor.examine import examine
 from analysis.doctor.fit import TargetFit
-from analysis.doctor.measure import AcceptedGuesses, accepted
-from analysis.doctor.medusa import MedusaWiring
-from analysis.doctor.probes import Examined, Probe
-from analysis.doctor.rest import check_lost, check_rounding, check_spoilt
-from analysis.doctor.verdict import ProbeOutcome, compare
+from analysis.doctor.measure import accepted
+from analysis.doctor.probes import Examined
 from cli.main import main
 from decoding.errors import UnfitError
 from decoding.types import JSON
@@ -32,15 +27,12 @@ from .breaks import (
     Break,
     base,
     both,
-    clipped,
-    empty_rows,
     entry,
     flushed,
     heads_in,
     layer,
     on,
     random,
-    rounded,
     without_biases,
 )
 from .planted import (
@@ -358,48 +350,6 @@ def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: di
 # The files
 
 
-def test_every_matrix_that_is_too_coarse_is_told_with_its_error() -> None:
-    generator = torch.Generator().manual_seed(0)
-    weights = {f"{bits} bits": torch.randn(64, 256, generator=generator) for bits in (2, 3, 5)}
-    for bits in (2, 3, 5):
-        rounded(bits)({}, some := {f"{bits} bits": weights[f"{bits} bits"]})
-        weights |= some
-    rough = check_rounding({**weights, "whole": torch.randn(64, 256, generator=generator)})
-    told = dict(re.findall(r"(\d bits) ([\d.]+)%", rough.sentence))
-    assert not rough.fine and told.keys() == {"2 bits", "3 bits"}
-    assert float(told["2 bits"]) > float(told["3 bits"]) > 15
-    fine = check_rounding({"5 bits": weights["5 bits"]})
-    assert fine.fine and re.search(r"5 bits \d\.\d%$", fine.sentence)
-
-
-def trained(rows: int = 64, columns: int = 256) -> torch.Tensor:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(0))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_numbers_that_a_format_could_not_hold_are_told(dtype: torch.dtype) -> None:
-    """A drafter with them was called healthy, or given the remedy that hid most of them."""
-    weights = {"q": trained().to(dtype), "k": trained().to(dtype)}
-    assert check_lost(weights).fine
-    flushed(0.5)({}, small := {"q.weight": weights["q"]})
-    found = check_lost({**weights, **small})
-    assert not found.fine and "50% of the numbers of q.weight are zeros" in found.sentence
-    found = check_lost({"q": clipped(weights["q"])})
-    assert not found.fine and "50% of the numbers of q are as large as the largest" in found.sentence
-
-
-@pytest.mark.parametrize("bits", [2, 3, 4, 8])
-def test_rounded_numbers_are_not_taken_for_lost_ones(bits: int) -> None:
-    rounded(bits)({}, weights := {"q": trained()})
-    assert check_lost(weights).fine
-
-
-def test_a_head_of_zeros_is_told_and_tokens_that_were_never_met_are_not() -> None:
-    zeros = empty_rows(1 / 8)(trained())
-    assert not check_spoilt({"layers.0.self_attn.q_proj.weight": zeros}).fine
-    assert check_spoilt({"lm_head.weight": zeros, "embed_tokens.weight": zeros * 2}).fine
-
-
 def test_lost_biases_are_a_note(tmp_path: Path) -> None:
     """Heads that were trained without biases are stored with zeros as well."""
     report = report_on(opened(broken("medusa", without_biases, tmp_path), "medusa"))
@@ -417,53 +367,6 @@ def test_a_poor_verdict_begins_with_what_to_do_in_short_sentences(tmp_path: Path
     first, *others = re.split(r"(?<=[a-z%)])\. ", verdict)
     assert first == "Works poorly, cause unknown: check that it was trained for this model, and fetch its files again"
     assert all(len(sentence.split()) <= 32 for sentence in others), verdict
-
-
-# Deciding
-
-
-def measured(accepted_guesses: Sequence[float]) -> AcceptedGuesses:
-    return AcceptedGuesses(np.array(accepted_guesses, dtype=float), np.full(len(accepted_guesses), 10.0), ())
-
-
-def wins(given: Sequence[float], other: Sequence[float], probes: int) -> bool:
-    return outcome_of(given, other, probes).is_better
-
-
-def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> ProbeOutcome:
-    probe = Probe("probe", "flag", False, True, MedusaWiring(()), "")
-    return compare(probe, measured(given), measured(other), probes, 0)
-
-
-def test_a_gain_in_every_text_wins_and_one_in_some_does_not() -> None:
-    given = [10.0] * 12
-    assert wins(given, [13.0, 14.0] * 6, 20)
-    assert not wins(given, [30.0, *[9.5] * 11], 20), "one text gains much, all others lose"
-    assert not wins(given, given, 20)
-
-
-def test_a_sure_but_tiny_gain_does_not_win() -> None:
-    assert not wins([10.0] * 12, [10.1] * 12, 20)
-
-
-def test_more_probes_need_more_evidence() -> None:
-    """The same gain that one probe shows is too little among two hundred."""
-    gains = np.random.default_rng(3).normal(0, 4, 16)
-    given = [100.0] * 16  # of ten places each: the mean gain below is material at once
-    other = [*(100.0 + gains - gains.mean() + 3.5)]
-    assert wins(given, other, 1) and not wins(given, other, 200)
-    assert outcome_of(given, other, 5).may_be_better and not outcome_of(given, other, 1).may_be_better
-    assert not replace(outcome_of(given, other, 5), adds_more=False).may_be_better
-    assert not replace(outcome_of(given, other, 1), adds_more=False).is_better
-
-
-def test_noise_wins_as_seldom_as_it_may() -> None:
-    """Of 60 examinations of eight probes that change nothing, one in twenty may be wrong: of 300, 7 were."""
-    generator, wrong = np.random.default_rng(7), 0
-    for _ in range(60):
-        given = generator.normal(10, 3, 12)
-        wrong += any(wins([*given], [*given + generator.normal(0, 3, 12)], 8) for _ in range(8))
-    assert wrong <= 3
 
 
 # The command

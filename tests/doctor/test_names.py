@@ -32,8 +32,8 @@ MISTYPED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("kind", "config", "meant"), MISTYPED, ids=[each[2] for each in MISTYPED])
 def test_a_mistyped_entry_is_named(kind: str, config: dict[str, Any], meant: str) -> None:
     """It is ignored, and where the default happens to be right nothing else shows it."""
-    found = check_names(kind, config)
-    assert found.fine and found.note and f"perhaps {meant} is meant" in found.sentence
+    check = check_names(kind, config)
+    assert check.fine and check.note and f"perhaps {meant} is meant" in check.sentence
 
 
 def test_an_entry_beside_the_right_one_is_not_mistyped() -> None:

@@ -132,8 +132,8 @@ def test_lookaheads_formula_is_fitted_to_runs_that_a_press_opens(new_page: NewPa
 @pytest.mark.slow
 def test_a_hostile_address_gets_sentences(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "curve=%3Cscript%3E&draft=1e9&gpu=constructor&runs=../x")
-    said = page.inner_text("#cost [role=alert]")
-    assert "'<script>' in the address was left out" in said and "'draft' in the address was left out" in said
+    notice = page.inner_text("#cost [role=alert]")
+    assert "'<script>' in the address was left out" in notice and "'draft' in the address was left out" in notice
     assert facts(page)["Tokens per step"] == "2.77"
 
 

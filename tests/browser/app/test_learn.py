@@ -214,9 +214,9 @@ def test_a_wrong_address_shows_a_sentence_and_the_beginning(new_page: NewPage, s
 def test_what_a_lesson_does_not_have_is_told_once_it_is_shown(new_page: NewPage, served: Served) -> None:
     page = enter(new_page(), served, "lesson=verify&at=predict&foo=1&step=9999&view=nosuch")
     page.wait_for_selector(".app-learn-notice:visible")
-    said = page.inner_text(".app-learn-notice")
-    assert all(f"'{name}' in the address was left out" in said for name in ("foo", "step")), said
-    assert "View nosuch in the address was left out" in said
+    notice = page.inner_text(".app-learn-notice")
+    assert all(f"'{name}' in the address was left out" in notice for name in ("foo", "step")), notice
+    assert "View nosuch in the address was left out" in notice
 
 
 @slow  # some seconds in a browser

@@ -24,8 +24,8 @@ LEFT_OUT = {"field-sizing": "content"}  # the prompt's box grows without it, too
 REFUSED = r"""
 const has = getComputedStyle(document.querySelector(".ss-text"));
 const full = (value) => value.replace(/var\((--[\w-]+)\)/g, (kept, name) => has.getPropertyValue(name).trim() || kept);
-const known = (name, value) => name.startsWith("--") || value.includes("var(") || CSS.supports(name, value);
-return arguments[0].filter(([name, value]) => !known(name, full(value)));
+const understood = (name, value) => name.startsWith("--") || value.includes("var(") || CSS.supports(name, value);
+return arguments[0].filter(([name, value]) => !understood(name, full(value)));
 """
 
 
