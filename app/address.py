@@ -32,6 +32,7 @@ from .controls import (
     CheckedPrompt,
     Order,
     as_integer,
+    check_params,
     check_prompt,
     check_reference,
     without_surrogates,
@@ -187,13 +188,10 @@ def _is_known(key: str) -> bool:
 def _take_settings(given: Mapping[str, str], state: PageState) -> None:
     params = {key: value for key, value in given.items() if key.startswith("p.")}
     if state.method is not None:
-        kind = find_method(state.method).Params
+        kind = find_method(state.method)
 
         def setting(raw: Mapping[str, str]) -> dict[str, JSON]:
-            found = kind.parse({key[2:]: value for key, value in raw.items()})
-            if found.nodes > LIMITS.nodes:
-                raise ParamError(f"a step would have {found.nodes} tokens, above {LIMITS.nodes}")
-            return found.to_json()
+            return check_params(kind, {key[2:]: value for key, value in raw.items()}).to_json()
 
         state.params = _fitting(params, setting, state.problems)
     elif params and "method" not in given:

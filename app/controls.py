@@ -74,13 +74,10 @@ def order(
     if kind.name not in runnable(entry):
         names = ", ".join(runnable(entry))
         raise ParamError(f"{entry.name} lacks the parts that {kind.name} needs; choose one of {names}")
-    setting = kind.Params.parse({} if params is None else params)
-    if setting.nodes > LIMITS.nodes:
-        raise ParamError(f"with these settings a step has {setting.nodes} tokens, above {LIMITS.nodes}: lower them")
     return Order(
         entry=entry,
         method=kind,
-        params=setting,
+        params=check_params(kind, {} if params is None else params),
         sampling=find_sampling(_object("sampling", sampling)),
         prompt=check_prompt(prompt),
         max_new_tokens=check_count("the number of new tokens", as_integer(max_new_tokens), 1, entry.max_new_tokens),
@@ -88,6 +85,14 @@ def order(
         compare=compare is True,
         raw=raw is True,
     )
+
+
+def check_params(kind: type[Method], params: object) -> Params:
+    """Check the settings of a method; those that are not given have their defaults."""
+    checked = kind.Params.parse(params)
+    if checked.nodes > LIMITS.nodes:
+        raise ParamError(f"with these settings a step has {checked.nodes} tokens, above {LIMITS.nodes}: lower them")
+    return checked
 
 
 def check_prompt(prompt: object) -> CheckedPrompt:

@@ -138,7 +138,7 @@ def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
         ("methods=lookahead", "'methods' in the address was left out: a race has 2 to 6"),
         ("methods=lookahead,lookahead", "2 to 6 different methods"),
         ("method=lookahead&p.W=1e9", "'p.W' in the address was left out: W must be a whole number"),
-        ("method=lookahead&p.W=200", "'p.W' in the address was left out: a step would have"),
+        ("method=lookahead&p.W=200", "'p.W' in the address was left out: with these settings a step has"),
         ("method=lookahead&p.evil=1", "unknown parameter 'evil'"),
         ("temperature=nan", "'temperature' in the address was left out"),
         ("step=-1", "'step' in the address was left out"),
