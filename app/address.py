@@ -7,7 +7,8 @@ step, phase, view, node: a place in the run; the node after the last one is the 
 beside=ID of a second run, recorded or made here, which the page shows in step with the first
 branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (after the first 2 tokens of the step)
 model, method, methods (of a race)
-p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
+p.NAME: parameters that differ from their defaults   length, temperature, top_k, ..., seed
+preset.METHOD: in a race, the names of its settings (lanes.py), with | between them; without it the defaults
 example=ID, or prompt=TEXT, or raw=TEXT without the model's chat template, or chat=JSON messages   reference=TEXT
 """
 
@@ -17,6 +18,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -38,10 +40,11 @@ from .controls import (
     without_surrogates,
 )
 from .examples import EXAMPLES
+from .lanes import check_lanes, name_of, read_names, write_names
 from .left_out import left_out, unknown_fields
 from .models.catalog import choose
 from .models.entry import CatalogEntry
-from .presets import preset_name, presets
+from .presets import DEFAULTS
 from .server.limits import LIMITS
 from .store.trace_store import ID
 
@@ -79,9 +82,8 @@ class PageState:
     fork: Fork | None = None  # of the run
     model: str | None = None
     method: str | None = None
-    methods: tuple[str, ...] = ()
     params: dict[str, JSON] = field(default_factory=dict)  # of `method`, all of them
-    presets: dict[str, str] = field(default_factory=dict)  # of `methods`
+    lanes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of a race: names of settings, by method
     sampling: dict[str, JSON] = field(default_factory=dict)
     example: str | None = None
     prompt: CheckedPrompt | None = None
@@ -114,7 +116,6 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
     state.fork = take("branch", lambda text: _fork(text, given.get("force")), None)
     state.model = take("model", lambda name: choose(catalog, name).name, None)
     state.method = take("method", lambda name: find_method(name).name, None)
-    state.methods = take("methods", _methods, ())
     state.example = take("example", _one_of(tuple(EXAMPLES)), None)
     state.prompt = take("prompt", check_prompt, None)
     state.prompt, state.raw = take("raw", check_prompt, state.prompt), "raw" in given
@@ -122,9 +123,9 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, CatalogEntry]) -> Page
     state.reference = take("reference", check_reference, "")
     state.length = take("length", lambda text: check_count("the length", as_integer(text), 1, LIMITS.new_tokens), None)
     state.place = {key: value for key, check in _PLACE.items() if (value := take(key, check, None)) is not None}
-    for name in state.methods:
-        if chosen := take(f"preset.{name}", _one_of(tuple(presets(find_method(name)))), ""):
-            state.presets[name] = chosen
+    for name in take("methods", _methods, tuple[str, ...]()):
+        state.lanes[name] = take(f"preset.{name}", partial(read_names, find_method(name)), (DEFAULTS,))
+    _check_race(state)
     _take_settings(given, state)
     state.problems += unknown_fields(given, _is_known)
     return state
@@ -140,12 +141,11 @@ def write(order: Order, example: str | None = None) -> str:
 
 def write_race(orders: Sequence[Order], example: str | None = None) -> str:
     """Return the query of a race."""
-    methods = [order.method for order in orders]
-    fields: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
-    fields |= {"methods": ",".join(method.name for method in methods)}
+    lanes = dict[str, list[str]]()
     for order in orders:
-        if (chosen := preset_name(order.method, order.params.to_json())) not in ("", "defaults"):
-            fields[f"preset.{order.method.name}"] = chosen
+        lanes.setdefault(order.method.name, []).append(name_of(order.method, order.params.to_json()))
+    fields: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name, "methods": ",".join(lanes)}
+    fields |= {f"preset.{name}": write_names(each) for name, each in lanes.items() if each != [DEFAULTS]}
     return _encode(fields, orders[0], example)
 
 
@@ -253,10 +253,19 @@ def _fork(text: str, forced: str | None) -> Fork:
 
 
 def _methods(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if not 2 <= len(names) <= LIMITS.lanes or len(set(names)) < len(names):
-        raise ParamError(f"a race has 2 to {LIMITS.lanes} different methods")
-    return tuple(find_method(name).name for name in names)
+    names = tuple(find_method(name).name for name in text.split(","))
+    if len(set(names)) < len(names):
+        raise ParamError("name each method once")
+    return names
+
+
+def _check_race(state: PageState) -> None:
+    try:
+        if state.lanes:
+            check_lanes(state.lanes)
+    except ParamError as error:
+        state.problems.append(left_out(["methods"], error))
+        state.lanes = {}
 
 
 def _chat(text: str) -> CheckedPrompt:

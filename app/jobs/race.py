@@ -1,19 +1,19 @@
-"""A race: several methods decode one prompt, one after the other; the browser replays them side by side."""
+"""A race: lanes decode one prompt, one after the other; the browser replays them side by side."""
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from decoding.errors import ParamError
-from decoding.params import shown
 from decoding.trace.rescore import Rescore
 from decoding.types import Trace
 from viz.stream.lines import line
 
 from ..controls import Order
+from ..lanes import titles_of
 from ..models.entry import CatalogEntry
 from ..server.limits import LIMITS
 from ..store.trace_store import Proof, StoredRun, new_id
@@ -34,17 +34,6 @@ class Difference:
     methods: tuple[str, str]
     at: int
     margin: float | None
-
-
-def check_lanes(methods: object) -> tuple[str, ...]:
-    """Check the names of a race's methods; returns them in the order given."""
-    if not isinstance(methods, Sequence) or isinstance(methods, str) or not all(isinstance(m, str) for m in methods):
-        raise ParamError("name the methods of a race")
-    if not 2 <= len(methods) <= LIMITS.lanes:
-        raise ParamError(f"choose 2 to {LIMITS.lanes} methods, not {len(methods)}")
-    if len(set(methods)) < len(methods):
-        raise ParamError(f"a method can race once only: choose others than {shown(methods)}")
-    return tuple(methods)
 
 
 def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None:
@@ -75,13 +64,13 @@ def _is_complete(trace: Trace) -> bool:
 
 @dataclass(slots=True)
 class Race:
-    """Orders that differ in their method only, one lane each."""
+    """Orders that differ in their methods and settings only, one lane each."""
 
     orders: Sequence[Order]
     address: str
     left_out: str = ""  # names what the address lacks
     checked: list[tuple[Trace, Rescore]] = field(default_factory=list)
-    stored: list[tuple[str, str]] = field(default_factory=list)  # label of the method, and id of its stored run
+    stored: list[tuple[str, str]] = field(default_factory=list)  # title of a lane, and id of its stored run
     evicted: bool = False  # whether earlier runs of the visitor were evicted for these
 
     @property
@@ -94,13 +83,15 @@ class Race:
 
     def opening(self, started: StartedJob) -> str:
         about = {"address": self.address} | ({"left_out": self.left_out} if self.left_out else {})
-        return page_line(run=started.id, **about) + line("race", labels=[order.method.label for order in self.orders])
+        labels, settings = zip(*titles_of(self.orders), strict=True)
+        return page_line(run=started.id, **about) + line("race", labels=labels, settings=settings)
 
     def lines(self, started: StartedJob) -> Lines:
         """Yield the lines of each run with the number of its lane, then the end."""
+        learnt = self._learnt(started)
         for lane, order in enumerate(self.orders):
             try:
-                yield from self._run(started, order, lane)
+                yield from self._run(started, order, lane, learnt[lane])
             except Exception as error:
                 yield failure_line(error, lane=lane)
         difference = first_difference(self.checked)
@@ -108,13 +99,29 @@ class Race:
             _log.error("%s and %s write different tokens from new token %d on", *difference.methods, difference.at)
         yield line("done", runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
 
-    def _run(self, started: StartedJob, order: Order, lane: int) -> Lines:
+    def _learnt(self, started: StartedJob) -> list[dict[str, Any]]:
+        """Return for each lane what its method learnt from the tab's earlier texts.
+
+        A method that races more than once begins each time with the same: else the first lane would tell the others
+        the text. What that lane learns stays with the tab.
+        """
+        runner, seen = started.runner, set[str]()
+        if runner.guardrails.moderates:
+            return [{} for _ in self.orders]
+        learnt = runner.tabs.learnt(started.key.tab, started.client, self.orders[0])
+        memories = list[dict[str, Any]]()
+        for order in self.orders:
+            name = order.method.name
+            memories.append({name: copy.deepcopy(learnt.get(name, {}))} if name in seen else learnt)
+            seen.add(name)
+        return memories
+
+    def _run(self, started: StartedJob, order: Order, lane: int, learnt: dict[str, Any]) -> Lines:
         """Yield the lines of one run."""
         runner, run_id = started.runner, new_id()
         if not (yield from started.prepare(order.entry, order.method.name, lane=lane)):
             late = f"the race's {LIMITS.race_seconds:g} seconds were over before it began"
             raise UnbegunError() if started.cancel.is_set() else UnbegunError(late)
-        learnt = {} if runner.guardrails.moderates else runner.tabs.learnt(started.key.tab, started.client, order)
         options: DecodeOptions = {"memory": learnt}
         # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
         run, play = yield from decode(started, order, options, run_id, max_bytes=0, lane=lane)
@@ -125,5 +132,5 @@ class Race:
             check = started.engine.rescore(trace)
             runner.store.add_proof(run_id, Proof(asdict(check)))
             self.checked.append((trace, check))
-            self.stored.append((order.method.label, run_id))
+            self.stored.append((titles_of(self.orders)[lane][0], run_id))
             yield play.late(asdict(check))

@@ -1,4 +1,4 @@
-"""The page of a race: several methods on one prompt, side by side."""
+"""The page of a race: several methods, or settings of a method, on one prompt, side by side."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from .. import address
 from ..address import PageState
 from ..controls import Order, order, runnable
 from ..examples import Example, examples_for
-from ..jobs.race import Race, check_lanes
+from ..jobs.race import Race
 from ..jobs.runner import Job
+from ..lanes import check_lanes, example_of
 from ..models.catalog import choose
 from ..models.entry import CatalogEntry
-from ..presets import DEFAULTS, best_preset, preset, presets
+from ..presets import DEFAULTS, best_preset, is_for_a_model, presets
 from ..server.limits import LIMITS
 from ..state import AppState
 from .events import QUICK, start_job, tab_of, tolerant
@@ -38,6 +39,7 @@ from .viewer import race_viewer
 
 RACED = "bridge"  # the example that the form begins with, where the model understands it: all usual methods gain on it
 USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
+_LANES = f"A lane for each method, or for each of its settings below: 2 to {LIMITS.lanes} lanes"
 
 
 class RaceForm:
@@ -52,18 +54,23 @@ class RaceForm:
         self.methods = gr.CheckboxGroup(
             choices_of(names),
             value=usual,
-            label=f"Methods, 2 to {LIMITS.lanes}",
+            label="Methods",
+            info=_LANES,
             elem_id="race-methods",
             elem_classes="app-lanes",
         )
-        self.presets: dict[str, gr.Dropdown] = {}
-        with gr.Accordion("Presets", open=False):
-            for name in METHODS:
-                if presets(METHODS[name]).keys() != {DEFAULTS}:
-                    self.presets[name] = gr.Dropdown(
-                        list(presets(METHODS[name])),
-                        value=best_preset(name, entry),
-                        label=METHODS[name].label,
+        self.settings: dict[str, gr.Dropdown] = {}
+        with gr.Accordion("Settings of the methods", open=False) as self.all_settings:
+            for name, kind in METHODS.items():
+                if presets(kind).keys() != {DEFAULTS}:
+                    self.settings[name] = gr.Dropdown(
+                        list(presets(kind)),
+                        value=[best_preset(name, entry)],
+                        multiselect=True,
+                        max_choices=LIMITS.lanes,
+                        allow_custom_value=True,
+                        label=kind.label,
+                        info=f"Presets, or type your own: {example_of(kind)}",
                         visible=name in usual,
                         elem_id=f"race-{name}",
                     )
@@ -77,42 +84,45 @@ class RaceForm:
             self.run = gr.Button("Race", variant="primary", elem_id="race-go")
             self.stop = gr.Button("Stop", elem_id="race-stop")
         self.inputs = [self.methods, self.length, self.model, *self.prompt.controls]
-        self.inputs += [*self.sampling.values(), *self.presets.values()]
+        self.inputs += [*self.sampling.values(), *self.settings.values()]
         self.wire()
 
     def wire(self) -> None:
         """Connect the events."""
         prompt = self.prompt
         prompt.wire()
-        self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
+        self.methods.change(tolerant(self.show_settings), self.methods, list(self.settings.values()), **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.methods], [self.methods, self.length], **QUICK)
         outputs = [*prompt.outputs, *self.sampling.values()]
-        changed = [prompt.example, *outputs, *self.presets.values()]
-        on_choice(self.model, [self.model, *prompt.controls], self.change_model, changed)
+        settings = list(self.settings.values())
+        changed = [prompt.example, *outputs, *settings]
+        on_choice(self.model, [self.model, *prompt.controls, *settings], self.change_model, changed)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         on_click([self.run], self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
-        """Check the values of the controls; returns one order for each method."""
+        """Check the values of the controls; returns one order for each lane."""
         values = self.prompt.values(given)
         prompt = prompt_of(values)
+        names = {name: self._names(name, given) for name in given[self.methods]}
         return [
             order(
                 self.app_state.catalog,
                 model=given[self.model],
-                method=name,
-                params=self._params(name, given),
+                method=kind.name,
+                params=params.to_json(),
                 sampling=values_of(Sampling, self.sampling, given),
                 prompt=prompt,
                 max_new_tokens=given[self.length],
                 raw=values["mode"] == RAW,
             )
-            for name in check_lanes(given[self.methods])
+            for kind, params in check_lanes(names)
         ]
 
-    def _params(self, name: str, given: dict[Any, Any]) -> dict[str, Any]:
-        return preset(METHODS[name], given[self.presets[name]]) if name in self.presets else {}
+    def _names(self, method: str, given: dict[Any, Any]) -> list[str]:
+        """Return the names of the settings with which a method is to race."""
+        return list(given[self.settings[method]]) if method in self.settings else [DEFAULTS]
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a race; yields the growing value of the viewer."""
@@ -129,15 +139,21 @@ class RaceForm:
         """Cancel the race: it ends after the current step."""
         self.app_state.jobs.stop(tab_of(request), Race)
 
-    def show_presets(self, names: list[str]) -> list[Any]:
-        """Show the presets of the selected methods."""
-        return [gr.update(visible=name in names) for name in self.presets]
+    def show_settings(self, names: list[str]) -> list[Any]:
+        """Show the settings of the selected methods."""
+        return [gr.update(visible=name in names) for name in self.settings]
 
     def change_model(self, given: dict[Any, Any]) -> Update:
-        """Offer a model's examples, and select its fastest presets."""
+        """Offer a model's examples, and select its fastest presets in the place of another model's.
+
+        Several settings of a method stay as they are: a visitor has put them together.
+        """
         entry = choose(self.app_state.catalog, given[self.model])
         shown = self.prompt.show_model(entry, self.sampling, self.prompt.values(given))
-        return shown | {menu: best_preset(name, entry) for name, menu in self.presets.items()}
+        for name, menu in self.settings.items():
+            if len(chosen := given[menu]) == 1 and is_for_a_model(name, chosen[0]):
+                shown[menu] = [best_preset(name, entry)]
+        return shown
 
     def show_model(self, name: str, methods: list[str]) -> Any:
         """Offer the methods whose parts a model has, and the lengths that it may write."""
@@ -153,11 +169,13 @@ class RaceForm:
         """Put the state that an address describes into the controls."""
         entry = entry_for(self.app_state, state)
         shown: Update = {self.model: entry.name}
-        names = [name for name in state.methods if name in runnable(entry)]
-        if names[1:]:
-            shown[self.methods] = names
-            for name, menu in self.presets.items():
-                shown[menu] = gr.update(visible=name in names, value=state.presets.get(name, DEFAULTS))
+        lanes = {name: names for name, names in state.lanes.items() if name in runnable(entry)}
+        if sum(map(len, lanes.values())) > 1:
+            shown[self.methods] = list(lanes)
+            for name, menu in self.settings.items():
+                shown[menu] = gr.update(visible=name in lanes, value=list(lanes.get(name, (DEFAULTS,))))
+            if any(names[1:] for names in lanes.values()):
+                shown[self.all_settings] = gr.update(open=True)
         if state.length:
             shown[self.length] = state.length
         example = state.example
@@ -174,8 +192,8 @@ class RaceForm:
     @property
     def outputs(self) -> list[Any]:
         """All components that `show_state` may change."""
-        parts = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
-        return [*parts, *self.sampling.values(), *self.presets.values()]
+        parts = [self.model, self.methods, self.all_settings, self.length, self.prompt.example, *self.prompt.outputs]
+        return [*parts, *self.sampling.values(), *self.settings.values()]
 
 
 def _first_example(entry: CatalogEntry) -> Example:

@@ -50,7 +50,7 @@ _CHECKS: Mapping[type[Any], ControlCheck] = {
 
 def check_of(control: Any) -> ControlCheck:
     """Return the check of a control's values; raises TypeError for a control whose values nothing checks yet."""
-    check = _CHECKS.get(type(control))
-    if check is None or getattr(control, "multiselect", False):
+    check = is_texts if getattr(control, "multiselect", False) else _CHECKS.get(type(control))
+    if check is None:
         raise TypeError(f"say in {__name__} what a {type(control).__name__} may send")
     return check

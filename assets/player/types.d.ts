@@ -79,6 +79,7 @@ export interface Linked {
 export interface RaceLine {
   kind: "race";
   labels: string[];
+  settings?: string[]; // with them labels tell lanes of one method apart
 }
 
 export type LaneLine = Line & { lane?: number };

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from app.address import Fork, PageState, missing_texts, parse, write, write_race
 from app.controls import Order, order, runnable
 from app.examples import EXAMPLES
+from app.lanes import check_lanes
 from app.presets import preset, presets
 from app.server.limits import LIMITS
 from decoding import METHODS
@@ -88,8 +89,22 @@ def test_a_race_has_its_own_page() -> None:
     chosen = list(presets(METHODS["lookahead"]))[-1]
     lanes = [asked(method="jacobi", params={}), asked(params=preset(METHODS["lookahead"], chosen))]
     state = read(write_race(lanes))
-    assert state.screen == "race" and state.methods == ("jacobi", "lookahead") and state.problems == []
-    assert state.presets == {"lookahead": chosen}
+    assert state.screen == "race" and list(state.lanes) == ["jacobi", "lookahead"] and state.problems == []
+    assert state.lanes == {"jacobi": ("defaults",), "lookahead": (chosen,)}
+
+
+def test_a_method_races_with_several_settings_of_its_own() -> None:
+    """Only its presets could race, and each method once."""
+    own = [asked(params={"W": width}) for width in (3, 7)]
+    state = read(write_race([own[0], asked(params={}), own[1]]))
+    assert state.problems == [] and state.lanes == {"lookahead": ("W=3", "defaults", "W=7")}
+    assert [params for _, params in check_lanes(state.lanes)] == [own[0].params, asked(params={}).params, own[1].params]
+
+
+def test_an_address_from_when_methods_raced_once_opens_the_same_race() -> None:
+    state = read("screen=race&methods=autoregressive,lookahead,jacobi&preset.lookahead=7B+on+A100")
+    assert state.problems == [] and list(state.lanes) == ["autoregressive", "lookahead", "jacobi"]
+    assert [*state.lanes.values()] == [("defaults",), ("7B on A100",), ("defaults",)]
 
 
 def test_a_reference_travels_with_the_method_that_copies() -> None:
@@ -136,7 +151,9 @@ def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
         ("model=org/evil", "'model' in the address was left out: this page has no such model"),
         ("method=__class__", "'method' in the address was left out: unknown method"),
         ("methods=lookahead", "'methods' in the address was left out: a race has 2 to 6"),
-        ("methods=lookahead,lookahead", "2 to 6 different methods"),
+        ("methods=lookahead,lookahead", "'methods' in the address was left out: name each method once"),
+        ("methods=lookahead&preset.lookahead=defaults|paper", "'defaults' and 'paper' are the same settings"),
+        ("methods=jacobi,lookahead&preset.lookahead=W=1|W=2|W=3|W=4|W=5|W=6", "a race has 2 to 6 lanes, not 7"),
         ("method=lookahead&p.W=1e9", "'p.W' in the address was left out: W must be a whole number"),
         ("method=lookahead&p.W=200", "'p.W' in the address was left out: with these settings a step has"),
         ("method=lookahead&p.evil=1", "unknown parameter 'evil'"),
@@ -145,9 +162,15 @@ def test_an_address_may_name_any_phase_of_a_step(phase: str) -> None:
         ("node=99999999999999999999", "'node' in the address was left out"),
         ("view=%3Cscript%3E", "'view' in the address was left out"),
         ("phase=later", "'phase' in the address was left out"),
-        (
-            "methods=jacobi,lookahead&preset.lookahead=evil",
-            "'preset.lookahead' in the address was left out: choose one of defaults",
+        *(
+            (f"methods=jacobi,lookahead&preset.lookahead={names}", f"'preset.lookahead' in the address was {why}")
+            for names, why in (
+                ("evil", "left out: choose one of defaults"),
+                ("defaults|", "left out: choose one of defaults"),
+                ("W=4|evil=1", "left out: unknown parameter 'evil'"),
+                ("W=4|" * 4_000, "left out: a race has 2 to 6 lanes, not 4001"),
+                ("W=200", "left out: with these settings a step has 860 tokens"),
+            )
         ),
         ("reference=" + "a" * 9_000, "'reference' in the address was left out: the reference has 9000 characters"),
         ("length=999", "'length' in the address was left out"),

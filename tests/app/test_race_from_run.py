@@ -26,15 +26,20 @@ def test_a_dropped_trace_is_taken_over_token_by_token(app_state: AppState, trace
     engine = app_state.jobs.models.request(TOY).wait(60)
     assert engine is not None and isinstance(state.prompt, str)
     assert engine.encode(state.prompt) == list(trace.header.prompt)
-    assert (state.model, state.methods, state.length) == ("toy", ("autoregressive", "lookahead"), 8)
-    assert state.sampling["temperature"] == 0.5 and state.presets == {"lookahead": "defaults"}
+    assert (state.model, list(state.lanes), state.length) == ("toy", ["autoregressive", "lookahead"], 8)
+    assert state.sampling["temperature"] == 0.5 and state.lanes["lookahead"] == ("defaults",)
     assert remarks == []
 
 
+def test_settings_that_are_no_preset_race_as_well(app_state: AppState, trace: Trace) -> None:
+    """The run's own settings were left out: the race was one of the defaults."""
+    own = replace(trace, header=replace(trace.header, params={**trace.header.params, "W": 3, "drop_bonus": True}))
+    state, remarks = race_from_run(app_state, dropped(app_state, own))
+    assert state.lanes == {"autoregressive": ("defaults",), "lookahead": ("W=3, drop_bonus=true",)} and remarks == []
+
+
 def test_what_cannot_be_taken_over_is_said(app_state: AppState, trace: Trace) -> None:
-    """A model that is not here, and with it its tokens; settings that are no preset."""
-    unusual = replace(trace, header=replace(trace.header, params={**trace.header.params, "W": 3}))
-    assert "presets only" in " ".join(race_from_run(app_state, dropped(app_state, unusual))[1])
+    """A model that is not here, and with it its tokens."""
     far = replace(trace, header=replace(trace.header, model=replace(trace.header.model, name="elsewhere")))
     state, remarks = race_from_run(app_state, dropped(app_state, far))
     assert state.prompt is None and state.model is None

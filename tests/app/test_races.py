@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.jobs.race import Race, check_lanes, first_difference
+from app.controls import Order
+from app.jobs.race import Race, first_difference
 from app.jobs.runner import JobRunner
 from app.server.limits import LIMITS
 from app.server.log import facts_of
@@ -40,7 +41,8 @@ def test_a_lane_that_cannot_start_is_counted_as_a_refusal(jobs: JobRunner, caplo
 
 def test_every_lane_is_told_whole_and_all_write_the_same(jobs: JobRunner) -> None:
     got = race(jobs, *NAMES)
-    assert got[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and got[-1]["kind"] == "done"
+    labels = [METHODS[name].label for name in NAMES]
+    assert got[1] == {"kind": "race", "labels": labels, "settings": [""] * 3} and got[-1]["kind"] == "done"
     for (label, run), name in zip(got[-1]["runs"], NAMES, strict=True):
         kept = jobs.store.get(run)
         assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name
@@ -95,20 +97,26 @@ def test_a_lane_that_fails_leaves_the_others(jobs: JobRunner, monkeypatch: pytes
     assert [line["lane"] for line in got if line["kind"] == "end"] == [1]
 
 
-@pytest.mark.parametrize(
-    ("methods", "sentence"),
-    [
-        (None, "name the methods"),
-        ("lookahead", "name the methods"),
-        (["lookahead"], "choose 2 to 6 methods, not 1"),
-        (["a"] * 7, "not 7"),
-        (["jacobi", "jacobi"], "once only"),
-        (["jacobi", 7], "name the methods"),
-    ],
-)
-def test_a_race_has_two_to_six_lanes(methods: object, sentence: str) -> None:
-    with pytest.raises(ParamError, match=sentence):
-        check_lanes(methods)
+def test_lanes_of_one_method_are_titled_by_their_settings(jobs: JobRunner) -> None:
+    orders = [asked(params={"W": 4}), asked(params={}), asked(method="jacobi", params={"n": 1})]
+    got = lines(deque(jobs.start(Race(orders, ""), "tab"), maxlen=1).pop())
+    titles = ["Lookahead (W=4)", "Lookahead (defaults)", "Jacobi"]
+    assert got[1] == {"kind": "race", "labels": titles, "settings": ["", "", "SmolLM2 on a CPU"]}
+    assert [label for label, _ in got[-1]["runs"]] == titles
+
+
+def test_lanes_of_one_method_begin_with_the_same_knowledge(jobs: JobRunner) -> None:
+    """The second found the text in the pool that the first had filled with it."""
+    one, other = (asked(method="ouroboros", params={"warm_start": "across", "gamma": gamma}) for gamma in (3, 4))
+
+    def entries(tab: str, *orders: Order) -> list[int]:
+        """Phrases in each lane's pool after its first step."""
+        runs = lines(deque(jobs.start(Race(orders, ""), tab), maxlen=1).pop())[-1]["runs"]
+        return [jobs.store.find(run).trace.steps[0].panel["pool"]["entries"] for _, run in runs]
+
+    first, swapped = entries("tab", one, other), entries("another tab", other, one)
+    assert first == swapped[::-1]
+    assert min(entries("tab", one, other)) > max(first)  # what a lane learnt stays with the tab
 
 
 @pytest.fixture(scope="module")

@@ -29,13 +29,15 @@ export class Lane {
     this.tokens = [];
     this.seen = 0;
     this.title = el("h2", {}, this.label);
+    const settings = race.settings[number];
     this.placed = el("span", { class: "ss-place" });
     this.pace = el("p", { class: "ss-quiet ss-pace" });
     this.text = el("div", {
       class: "ss-text", tabindex: 0, role: "region", "aria-label": `Text of ${this.label}`,
     });
     this.node = el("section", { class: "ss-card ss-lane", "data-lane": number },
-      el("div", { class: "ss-card-head" }, this.title, this.placed), this.pace, this.text);
+      el("div", { class: "ss-card-head" }, this.title,
+        ...(settings ? [el("span", { class: "ss-quiet ss-lane-settings" }, settings)] : []), this.placed), this.pace, this.text);
   }
 
   get total() {
@@ -43,8 +45,8 @@ export class Lane {
   }
 
   get label() {
-    const { play } = this.record;
-    if (!play) return this.race.labels[this.number] ?? `Lane ${this.number + 1}`;
+    const { play } = this.record, { labels, settings: known } = this.race;
+    if (!play || known.length) return labels[this.number] ?? `Lane ${this.number + 1}`;
     const settings = ownSettings(play.header, this.race.running.map(({ record }) => record.head.header));
     return settings ? `${play.header.label} (${settings})` : play.header.label;
   }

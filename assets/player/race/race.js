@@ -38,6 +38,8 @@ export class Race {
     this.reader = new LineReader();
     /** @type {string[]} of the lanes that the host has announced */
     this.labels = [];
+    /** @type {string[]} by lane: what its label leaves out, where the host knows its settings */
+    this.settings = [];
     this.fault = "";
     /** @type {RaceState} */
     this.state = { time: 0, playing: false, speed: null, aligned: false, pace: "recorded" };
@@ -95,6 +97,7 @@ export class Race {
     this.list = [];
     this.reader = new LineReader();
     this.labels = [];
+    this.settings = [];
     this.fault = "";
     this.state = { time: 0, playing: false, speed: this.chosenSpeed, aligned: false, pace: this.state.pace };
     this.lanes.replaceChildren();
@@ -107,7 +110,7 @@ export class Race {
    */
   feed(given) {
     for (const line of /** @type {(LaneLine | RaceLine)[]} */ (this.reader.read(given))) {
-      if (line.kind === "race") this.announce(line.labels);
+      if (line.kind === "race") this.announce(line);
       else if (line.lane !== undefined) this.lane(line.lane).record.feed([line]);
       else if (line.kind === "fault") this.lose(line.sentence);
       else if (line.kind === "state") this.lane(0).record.feed([line]); // all wait for the same
@@ -115,9 +118,10 @@ export class Race {
     this.change({ record: true });
   }
 
-  /** @param {string[]} labels */
-  announce(labels) {
+  /** @param {RaceLine} line */
+  announce({ labels, settings = [] }) {
     this.labels = labels;
+    this.settings = settings;
     this.lane(labels.length - 1);
   }
 
@@ -242,7 +246,7 @@ export class Race {
   conclude() {
     const result = outcome(this);
     const waits = this.ready && !this.ended;
-    write(this.headline, result?.words ?? (waits ? "Which method finishes first?" : ""));
+    write(this.headline, result?.words ?? (waits ? "Which finishes first?" : ""));
     write(this.times, result?.passes ?? (waits ? "The result is shown at the end of the race." : ""));
     for (const node of [this.headline, this.times]) show(node, waits || Boolean(result));
   }
