@@ -198,6 +198,30 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     assert opened.inner_text(".ss-title") == "Lookahead"
 
 
+def test_a_method_races_with_settings_that_a_visitor_types(new_page: NewPage, served: Served) -> None:
+    """Each method raced once, with a preset; the address opens the same race again."""
+    page = served.open(
+        new_page(), "?screen=race&methods=jacobi,lookahead&preset.lookahead=W=3&length=16&prompt=Monday%3A"
+    )
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '16'")
+    page.click("#race-methods label:has-text('Jacobi')")
+    page.click("text=Settings of the methods")
+    page.fill("#race-lookahead input", "W=4, N=3")
+    page.click("#race-go")  # without Enter
+    page.wait_for_function("SpecscopeApp.shown.race.address?.includes('methods=') && SpecscopeApp.shown.race.ready")
+    titles = ["Lookahead (W=3)", "Lookahead (W=4, N=3)"]
+    assert page.locator(".ss-lane h2").all_inner_texts() == titles
+    assert page.locator(".app-after a").all_inner_texts() == [f"Open {title}" for title in titles]
+    page.click("#race button[aria-label='Show the result']")
+    page.wait_for_function("document.querySelector('#race .ss-verdict')?.textContent.includes('same 16 tokens')")
+    chosen = (
+        "[...document.querySelectorAll('#race-lookahead .token')].map((token) => token.innerText.trim()).join('; ')"
+    )
+    again = served.open(new_page(), "?" + urlsplit(page.url).query)
+    again.wait_for_function(f"{chosen} === 'W=3; W=4, N=3'")
+    assert again.locator("#race-methods input:checked").count() == 1
+
+
 @slow  # some seconds in a browser
 def test_a_reference_is_copied_from_and_travels_and_the_race_takes_the_prompt_along(
     new_page: NewPage, served: Served
