@@ -7,6 +7,8 @@ import { PHASES } from "../player/stream/fates.js";
 const MOST = 4095; // of a step or node: the server refuses larger ones
 const PLACE = /** @type {const} */ (["step", "phase", "view", "node"]);
 const VIEW = /^[a-z_]{1,24}$/;
+export const SCREENS = ["run", "race", "debug", "cost", "learn"];
+const RUN = ["run", "beside", ...PLACE, "bare", "lesson", "at"]; // fields of the Run tab, where it has no form
 export const MOST_PROBLEMS = 3; // of an address that are shown: the others mostly follow from the first
 const LISTED = 3; // names of fields in a sentence
 const ELSEWHERE = ["__", "utm_"]; // begin the fields of Gradio and of those who count visits
@@ -28,7 +30,7 @@ export const placeIn = (query) => {
 };
 
 /**
- * Say which fields of an address were left out and why, as app/left_out.py does on the server.
+ * Say which fields of an address were left out and why, as app/left_out.py does on the server (a test compares them).
  * @param {string[]} names
  * @param {string} why
  */
@@ -59,10 +61,20 @@ export const misspelt = (query) => {
   const number = (/** @type {string} */ text) => /^\d{1,6}$/.test(text) && Number(text) <= MOST;
   const range = `it must be a whole number from 0 to ${MOST}`;
   return [
+    ...unless("screen", (text) => SCREENS.includes(text), `choose one of ${SCREENS.join(", ")}`),
     ...unless("step", number, range), ...unless("node", number, range),
     ...unless("phase", (text) => PHASES.includes(/** @type {any} */ (text)), `choose one of ${PHASES.join(", ")}`),
     ...unless("view", (text) => VIEW.test(text), "a view's name consists of up to 24 lower-case letters"),
   ];
+};
+
+/**
+ * Return a sentence on what of an address the Run tab of a page without a form does not read.
+ * @param {URLSearchParams} query
+ */
+export const unread = (query) => {
+  const elsewhere = SCREENS.slice(1).includes(query.get("screen") ?? "");
+  return elsewhere ? [] : [...misspelt(query), ...unknownFields(query, RUN)];
 };
 
 /**

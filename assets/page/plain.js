@@ -1,6 +1,6 @@
 // The page as plain files: the same parts as on a server, without forms, in tabs of its own.
 import { el } from "../player/dom/elements.js";
-import { asked } from "./address.js";
+import { SCREENS, asked } from "./address.js";
 import { showCost } from "./cost/cost.js";
 import { showDebug } from "./debug/debug.js";
 import { showLearn } from "./learn/learn.js";
@@ -12,8 +12,6 @@ import { shown } from "./shown.js";
 import { followHome, followTabs } from "./tabs.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
-
-const SCREENS = ["run", "race", "debug", "cost", "learn"];
 
 /** @param {string} screen */
 const select = (screen) => {

@@ -1,5 +1,5 @@
 // The page's address follows the visitor, and whoever goes back or forward follows the address.
-import { addressOf, asked, lacking, note, placeIn, write } from "./address.js";
+import { MOST_PROBLEMS, SCREENS, addressOf, asked, lacking, note, placeIn, unread, write } from "./address.js";
 import { forkIn } from "./fork.js";
 import { opens } from "./opening.js";
 import { shown } from "./shown.js";
@@ -9,7 +9,7 @@ import { turnTo } from "./tabs.js";
 /** @import { Place } from "../player/types.d.ts" */
 
 const NOTE_MS = 250;
-const OTHERS = ["race", "debug", "cost", "learn"]; // screens beside the viewer's
+const OTHERS = SCREENS.slice(1); // screens beside the viewer's
 
 export class ViewerAddress {
   /** @param {Viewer} viewer */
@@ -44,7 +44,8 @@ export class ViewerAddress {
     if (ours) shown.placed = true;
     const lacks = ours && !viewer.player.record.live ?
       lacking(query, viewer.player.record, (view) => viewer.player.cards.buttons.has(view)) : [];
-    if (lacks.length) viewer.notice.add(lacks.join(" "));
+    const problems = [...(ours && !viewer.props.live ? unread(query) : []), ...lacks];
+    if (problems.length) viewer.notice.add(problems.slice(0, MOST_PROBLEMS).join(" "));
     const branches = ours && viewer.props.live && !lacks.some((sentence) => sentence.startsWith("Branch"));
     if (branches) viewer.second.name(forkIn(query));
     const step = place.step ?? viewer.opensAt;

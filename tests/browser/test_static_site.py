@@ -112,8 +112,9 @@ def test_a_lesson_leads_to_a_chart_of_another_run_folder(new_page: NewPage, addr
 @pytest.mark.slow  # some seconds in a browser
 def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None:
     page = new_page(width=390, height=844)
-    page.goto(f"{address}?run=lookahead&step=5&view=window")
+    page.goto(f"{address}?run=lookahead&step=5&view=window&model=pocket")
     page.wait_for_function("globalThis.SpecscopeApp?.shown.viewer?.player.state.step === 5")
+    page.wait_for_selector(".app-notice >> text='model' in the address was left out: this page has no such settings.")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.goto(f"{address}?screen=learn&lesson=verify&at=pass")
     page.wait_for_selector("text=Guess five, check five")

@@ -1,7 +1,7 @@
 // What an address names that its run does not have.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lacking, misspelt, unknownFields } from "../../assets/page/address.js";
+import { lacking, misspelt, unknownFields, unread } from "../../assets/page/address.js";
 
 const record = {
   last: 12, nodes: (k) => (k === 7 ? null : { count: 11 }), spot: (k, node) => (node <= 11 ? { step: k, node } : null),
@@ -32,6 +32,14 @@ test("a tab without a server to read its address says what is misspelt in it", (
   const names = (query) => misspelt(new URLSearchParams(query)).map((sentence) => sentence.split("'")[1]);
   assert.deepEqual(names("step=3&node=0&phase=accept&view=mask&lesson=x"), []);
   assert.deepEqual(names("step=9999&node=-1&phase=later&view=<b>"), ["step", "node", "phase", "view"]);
+  assert.deepEqual(names("screen=admin"), ["screen"]);
+});
+
+test("the Run tab of a page without a form says what it cannot use", () => {
+  const names = (query) => unread(new URLSearchParams(query)).map((sentence) => sentence.split(" in the address")[0]);
+  assert.deepEqual(names("run=x&step=3&node=0&view=mask&beside=y&__theme=dark"), []);
+  assert.deepEqual(names("screen=run&run=x&step=-1&model=pocket&p.W=3"), ["'step'", "'model', 'p.W'"]);
+  assert.deepEqual(names("screen=debug&f.method=jacobi"), []); // its own tab says it
 });
 
 test("fields that a tab does not know are named, as many as a sentence may hold", () => {
