@@ -62,16 +62,20 @@ class DebugState:
                 return default
 
         problems += unknown_fields(given, lambda key: key in _FIELDS or key.startswith(_FILTER))
-        filters, every = dict[str, Any](), given.get("f.method") == EVERY
-        for key in given:
+        filters, every, sql = dict[str, Any](), given.get("f.method") == EVERY, take("sql", check_text, "")
+        filtering = [key for key in given if key.startswith(_FILTER)]
+        if sql and filtering:
+            problems.append(left_out(filtering, "the SQL query takes the place of filters"))
+            filtering, every = [], False
+        for key in filtering:
             name = key.removeprefix(_FILTER)
-            if key.startswith(_FILTER) and not (name == "method" and every):
+            if not (name == "method" and every):
                 filters |= take(key, partial(_checked_filter, name), dict[str, Any]())
         return cls(
             folder=take("folder", _folder, ""),
             filters=Filter.parse(filters),
             every_method=every,
-            sql=take("sql", check_text, ""),
+            sql=sql,
             against=take("against", _folder, ""),
             against_method=take("b.method", _name, ""),
             against_setting=take("b.setting", _name, ""),

@@ -34,6 +34,12 @@ def test_a_query_takes_the_place_of_the_filters() -> None:
     state = DebugState.parse("folder=pocket&f.accepted=2&sql=SELECT 1")
     assert state.query == "SELECT 1" and "f.accepted" not in dict(parse_qsl(state.address()))
     assert DebugState.parse("folder=pocket&f.accepted=2").query == Filter(accepted=2).sql()
+    why = "the SQL query takes the place of filters"
+    assert state.problems == (f"'f.accepted' in the address was left out: {why}",) and state.filters == Filter()
+    both = DebugState.parse("f.accepted=x&f.method=*&sql=SELECT 1")
+    assert both.problems == (f"'f.accepted', 'f.method' in the address were left out: {why}",) and not both.every_method
+    assert "control character" in DebugState.parse("f.accepted=2&sql=%00").problems[0]  # and the filter takes effect
+    assert DebugState.parse("f.accepted=2&sql=%00").filters == Filter(accepted=2)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ export class Debug {
   go(fields) {
     const query = new URLSearchParams(this.address);
     query.delete("chart");
+    if (fields.sql) for (const name of [...query.keys()]) if (name.startsWith("f.")) query.delete(name);
     for (const [name, value] of Object.entries(fields)) {
       if (value) query.set(name, value);
       else query.delete(name);

@@ -233,6 +233,7 @@ def test_a_query_that_cannot_run_loses_nothing(debug: DebugPage) -> None:
     steps = read_folder(SHIPPED / "pocket").steps
     debug.counts(f"{steps['accepted'].to_pylist().count(4)} of")
     assert refused.is_hidden() and debug.query["sql"].endswith("accepted = 4")
+    assert debug.page.locator(".ss-debug > .app-debug-notice").is_hidden()  # it asked for the query, not for filters
 
 
 @pytest.mark.slow  # some seconds in a browser
