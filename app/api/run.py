@@ -39,6 +39,7 @@ class ApiRun:
     text: str = ""  # so far, without what may still change
     trace: Trace | None = None
     _run: Run | None = None
+    spare = None
 
     @property
     def entry(self) -> CatalogEntry:

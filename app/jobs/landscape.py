@@ -71,6 +71,7 @@ class RunLandscape:
     columns: list[words.Column] = field(default_factory=list)
     rows: list[words.LandscapeRow] = field(default_factory=list)
     left: dict[str, list[str]] = field(default_factory=dict)  # labels of the methods that were left out, by the reason
+    spare = None
 
     @property
     def seconds(self) -> float:

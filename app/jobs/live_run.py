@@ -46,6 +46,7 @@ class LiveRun:
     branch: str = ""  # what the address of the other run has beside it, if this goes on from that one
     left_out: str = ""  # names what the address lacks
     conversation: TabConversation = field(init=False, default_factory=TabConversation)
+    spare = None
 
     @property
     def entry(self) -> CatalogEntry:

@@ -72,6 +72,7 @@ class Race:
     checked: list[tuple[Trace, Rescore]] = field(default_factory=list)
     stored: list[tuple[str, str]] = field(default_factory=list)  # title of a lane, and id of its stored run
     evicted: bool = False  # whether earlier runs of the visitor were evicted for these
+    spare = None
 
     @property
     def entry(self) -> CatalogEntry:

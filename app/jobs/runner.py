@@ -51,6 +51,10 @@ class Job(Protocol):
         """The model that it needs."""
 
     @property
+    def spare(self) -> CatalogEntry | None:
+        """The model that it can do with where that one cannot be loaded."""
+
+    @property
     def seconds(self) -> float:
         """How long it may take once its model is loaded."""
 
@@ -209,10 +213,9 @@ class JobRunner:
             try:
                 engine = yield from started.wait_for(used.enter_context(self.models.use(job.entry)))
             except ModelError:
-                spare: CatalogEntry | None = getattr(job, "spare", None)  # only an examination has one
-                if spare is None:
+                if job.spare is None:
                     raise
-                engine = yield from started.wait_for(used.enter_context(self.models.use(spare)))
+                engine = yield from started.wait_for(used.enter_context(self.models.use(job.spare)))
                 started.on_spare = True
         if engine is None:
             raise UnbegunError

@@ -37,6 +37,7 @@ class SettingsRace:
     """The order whose prompt is decoded, with the settings of its method to be found."""
 
     order: Order
+    spare = None
 
     def __post_init__(self) -> None:
         if self.order.method.name not in CANDIDATES:
