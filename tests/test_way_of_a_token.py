@@ -41,7 +41,7 @@ class Function(NamedTuple):
 def listed() -> set[Function]:
     """Return the functions of the way as the document has it."""
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
-    section = text.split("### The way of one token")[1].split("\n## ")[0]
+    section = text.split("\n## The way of one token")[1].split("\n## ")[0]
     return {Function(file, name) for name, file in ENTRY.findall(section)}
 
 
