@@ -1,4 +1,4 @@
-"""Steps and traces as figures: what the page plays, and the same figures for notebooks and for a file of one's own.
+"""Draws steps and traces: the figures that the page plays, for notebooks and for HTML files, too.
 
 from viz import animate, figure, landscape, write_html
 figure(trace, "mask", step=7).show()
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VIEWS", "animate", "figure", "landscape", "write_html"]
 
-# What brings plotly is imported when it is asked for: the page's server draws nothing itself.
+# Modules that import plotly are imported when they are used: the page's server draws nothing itself.
 _LATER = {"animate": ".notebook", "figure": ".notebook", "landscape": ".landscape_figure", "write_html": ".page"}
 
 

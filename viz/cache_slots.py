@@ -29,7 +29,7 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """The cache after a step. Places are those of the text and, after its end, of the guesses that were fed."""
+    """The cache after a step. Places are positions of the text and, after its end, of the fed guesses."""
 
     slots: int  # of the ring buffer, or those used so far where it never wraps round
     first: int  # the earliest place that still has a slot

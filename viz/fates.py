@@ -1,4 +1,4 @@
-"""What became of every node and token of a step, and which guesses were for the same position of the text."""
+"""Computes the fate of every node and token of a step, and which guesses are for the same position of the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seen_fate(fate: Fate, *, judged: bool) -> Fate:
 
 
 def node_fates(step: Step) -> tuple[Fate, ...]:
-    """Return what became of every node of a step."""
+    """Return the fate of every node of a step."""
     return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices, step.emitted)
 
 
@@ -47,13 +47,13 @@ def _node_fates(
         elif places[node] in taken:
             fates.append(Fate.TWIN)
         else:
-            # Right at its position, but it hangs off a guess that was not accepted.
+            # Right at its position, but a child of a guess that was not accepted.
             fates.append(Fate.MATCHED if choices_of_places[parent] == token else Fate.REJECTED)
     return tuple(fates)
 
 
 def target_choices(step: Step) -> tuple[int, ...]:
-    """Return the target's token after every node: what was written, else its likeliest; -1 where it is not recorded."""
+    """Return the target's token after every node: the written one, else the likeliest; -1 if not recorded."""
     return _target_choices(step.tokens, step.parents, step.path, step.choices, step.emitted)
 
 
@@ -73,7 +73,7 @@ def _target_choices(
 def siblings(step: Step, node: int) -> list[int]:
     """Return the guesses for the position after a node, in the order of the draft, every token once.
 
-    They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
+    Their parent is the node, or one with the same tokens before it: the engine walks those together. Of guesses with
     the same token the accepted one is kept, else the first.
     """
     return [*siblings_of(step, [node])[0].values()]
@@ -91,7 +91,7 @@ def siblings_of(step: Step, nodes: Sequence[int]) -> list[Mapping[int, int]]:
 def _siblings(
     tokens: tuple[int, ...], parents: tuple[int, ...], roles: tuple[Role, ...], path: tuple[int, ...]
 ) -> dict[int, dict[int, int]]:
-    """Return for every place the guesses after it, by their tokens."""
+    """Return the guesses after every position, by their tokens."""
     places, taken = _places(tokens, parents), set(path)
     guesses: dict[int, dict[int, int]] = {}
     for guess, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
@@ -103,7 +103,7 @@ def _siblings(
 
 
 def is_branching(step: Step) -> bool:
-    """Return True if several guesses hang off one node."""
+    """Return True if a node has several children."""
     guesses = Counter(parent for parent, role in zip(step.parents, step.roles, strict=True) if role is Role.VERIFY)
     return max(guesses.values(), default=0) > 1
 
@@ -122,7 +122,7 @@ def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...
 
 
 def emitted_fates(step: Step) -> tuple[Fate, ...]:
-    """Return what every token that a step emitted was: accepted guesses, then one that the target chose itself."""
+    """Return the fate of every emitted token: the accepted guesses, then the target's own token."""
     guesses = min(step.accepted, len(step.emitted))
     if guesses == len(step.emitted):
         return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token

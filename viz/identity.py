@@ -1,4 +1,4 @@
-"""A key for caches of values that cannot be hashed, such as the plain JSON in a record."""
+"""A cache key for values that cannot be hashed, such as the plain JSON in a record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Held:
-    """Holds a value and is equal to what holds the very same one; so its identity is not used again meanwhile."""
+    """Holds a value, so that its identity is not reused meanwhile. Equal to another one with the same object."""
 
     __slots__ = ("value",)
 

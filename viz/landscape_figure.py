@@ -1,4 +1,4 @@
-"""The landscape of a text as a Plotly figure, for notebooks."""
+"""Draws the landscape of a text as a Plotly figure, for notebooks."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _LINE = 90  # characters of a line of the words on a cell
 def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
     """Draw what `measure_landscape` returned as a heat map: a row for each method, a column for each token.
 
-    A cell's digit is how many guesses the target would accept if a step began before the token. The words that
-    appear over it say what the method would guess first, and what the step would write.
+    A cell's digit is the number of guesses that the target would accept if a step began before the token. Its hover
+    text says what the method would guess first, and what the step would write.
     """
     if theme not in THEMES:
         raise ParamError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
@@ -112,6 +112,6 @@ def _mixed(colours: Mapping[str, str], share: float) -> str:
 
 
 def _sentences(row: LandscapeRow, tokens: Sequence[Column]) -> list[str]:
-    """Return what appears over each cell of a row."""
+    """Return the hover text of each cell of a row."""
     whole = (sentence(row.label, column.words, words) for column, words in zip(tokens, row.words, strict=True))
     return ["<br>".join(map(escaped, textwrap.wrap(text, _LINE))) for text in whole]

@@ -1,7 +1,7 @@
 """The landscape of a text as rows of cells, in the words that the page and notebooks share.
 
-It is made of what `measure_landscape` returns: a column for each token of the text, a row for each method, and in each
-cell what a step of the method that began before the token would have done.
+It is made from the result of `measure_landscape`: a column for each token of the text, a row for each method, and in
+each cell what a step of the method would have done if it began before the token.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LandscapeRow:
-    """A method: the three lists have an entry for each token."""
+    """A method's cells: the three lists have an entry for each token."""
 
     label: str
     settings: str
@@ -78,7 +78,7 @@ def _row(landscape: Landscape, method: Mapping[str, Any]) -> LandscapeRow:
 def _words(
     landscape: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]
 ) -> str:
-    """Return the words for what a step would have done there."""
+    """Say what a step would have done at a cell."""
     if accepted is None:
         return "the text before this token is too short for a step"
     writes = f"the step writes {_quoted(landscape, written)}"
@@ -96,13 +96,13 @@ def sentence(row: str, column: str, cell: str) -> str:
 
 
 def about_text(columns: Sequence[Column]) -> str:
-    """Return a sentence on how much of the text is the target's own choice."""
+    """Say how much of the text is the target's own choice."""
     chosen = sum(column.is_choice for column in columns)
     return f"{chosen} of {count(len(columns), 'token')} {'is' if chosen == 1 else 'are'} the target's own choice."
 
 
 def about_silent(rows: Sequence[LandscapeRow]) -> str:
-    """Return a sentence on the methods without a guess; "" if there are none."""
+    """Name the methods without a guess; "" if there are none."""
     silent = [row.label for row in rows if set(row.signs) <= {"", NO_GUESS}]
     if not silent:
         return ""
@@ -110,7 +110,7 @@ def about_silent(rows: Sequence[LandscapeRow]) -> str:
 
 
 def names_in_a_row(labels: Sequence[str]) -> str:
-    """Return names in a row: one, two and three."""
+    """Join names: "one, two and three"."""
     return " and ".join([*([", ".join(labels[:-1])] if labels[1:] else []), *labels[-1:]])
 
 

@@ -1,4 +1,4 @@
-"""A step in plain words: what was guessed and from where, what the target accepted, and what that gained."""
+"""Describes a step: what was guessed and from where, what the target accepted, and what that gained."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _chunks(run: RunState, step: Step) -> int:
 
 
 def _wrote(run: RunState, step: Step) -> str:
-    """Say what a step wrote, and in how many passes, as far as that is recorded."""
+    """Say what a step wrote, and in how many passes, if that is recorded."""
     tokens, chunks, chunk = count(len(step.emitted), "token"), _chunks(run, step), max(1, run.header.prefill_chunk)
     if chunks:
         # The last chunk goes through together with the tree if a pass has room for both: it has room for so many rows
@@ -101,7 +101,7 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
 
 
 def _odds(run: RunState, step: Step, chosen: int, rejected: int) -> str:
-    """Return the probabilities that decided against a guess, where they are known."""
+    """Return the probabilities that decided against a guess, if they are known."""
     p = step.p[rejected] if step.p else None
     if p is None:
         return ""
@@ -115,7 +115,7 @@ def _odds(run: RunState, step: Step, chosen: int, rejected: int) -> str:
 
 
 def _ended(run: RunState, step: Step) -> str:
-    """Say why the run ends here, as far as the step shows it."""
+    """Say why the run ends here, if the step shows it."""
     if step.emitted[-1] in run.ends:
         return "The end of text ends the run."
     if step.start - len(run.header.prompt) + len(step.emitted) >= run.header.max_new_tokens:

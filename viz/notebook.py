@@ -1,4 +1,4 @@
-"""The views as ordinary Plotly figures, for notebooks: one step, or all of them with a slider and a play button."""
+"""Draws the views as Plotly figures, for notebooks: one step, or all of them with a slider and a play button."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def figure(
 
 
 def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | None = None) -> go.Figure:
-    """Draw a view of all steps, with a slider and a play button that need nothing but plotly."""
+    """Draw a view of all steps, with a slider and a play button that need only plotly."""
     drawing = _Drawing(trace, name, theme, check)
     drawn = [drawing.picture(k) for k in range(drawing.last + 1)]
     layouts = [picture["layout"] for picture in drawn]
@@ -92,7 +92,7 @@ def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | Non
 
 
 class _Animation(go.Figure):  # type: ignore[misc]
-    """A figure whose page waits for its play button: plotly would start it, and let tokens slide from step to step."""
+    """A figure that starts with its play button: plotly would start it at once, and slide tokens from step to step."""
 
     def to_html(self, *args: Any, **more: Any) -> str:
         """Write the figure as HTML."""

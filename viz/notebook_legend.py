@@ -1,4 +1,4 @@
-"""What the colours and signs of a figure mean, as a legend of plotly: on the page that is a line of its own."""
+"""Draws a legend of a figure's colours and signs with plotly; the page has a line for it instead."""
 
 from __future__ import annotations
 

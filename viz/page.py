@@ -1,4 +1,4 @@
-"""A run as one file that replays in any browser, without a server or a network."""
+"""Writes a run as one file that replays in any browser, without a server or a network."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PAGE = """<!doctype html>
 
 
 class TooLongError(TraceError):
-    """A run that makes a larger page than was asked for."""
+    """A run whose page would be larger than allowed."""
 
 
 def write_html(
@@ -71,7 +71,7 @@ def page(
     step: int | None = None,
     most: int | None = None,
 ) -> str:
-    """Return the replay as a text. Raises TooLongError where the run takes more than `most` characters."""
+    """Return the replay as a text. Raises TooLongError if the run takes more than `most` characters."""
     play = Play(trace.header, cap=None, views=views_of(trace))
     lines = [play.begin(trace.texts)]
     size = len(lines[0])

@@ -1,4 +1,4 @@
-"""What every colour, mark and line style means, once for all views: Okabe and Ito's colours, each with a second sign.
+"""The meaning of every colour, mark and line style, for all views: Okabe and Ito's colours, each with a second sign.
 
 A figure names a colour as "$accepted"; `encode.resolve` or the page's player puts in the colour of the theme.
 """

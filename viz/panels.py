@@ -60,7 +60,7 @@ def _read(kind: Any, panel: Held) -> Any:
 
 
 def _entries(kind: Any, given: Mapping[str, JSON], budget: _Budget) -> dict[str, Any]:
-    """Return what fits of an object; an entry that the type requires must be there and fit."""
+    """Return the entries of an object that fit; an entry that the type requires must exist and fit."""
     read: dict[str, Any] = {}
     for name, reader in _readers(kind).items():
         if name not in given and name not in kind.__required_keys__:

@@ -1,4 +1,4 @@
-"""Which ranks read what of a step's tree, where several processes shared it: a strip beside a mask, bands of a tree."""
+"""Draws which ranks read which nodes of a step's tree: a strip beside a mask, bands of a tree."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[s
 
 
 def readers_in_words(header: Header, step: Step) -> str:
-    """Return who read how much of a step, in a sentence."""
+    """Say how much of a step each rank read."""
     if not shared(header) or not step.ranks:
         return ""
     read = [str(sum(rank in readers for readers in step.ranks)) for rank in step.ranks[0]]

@@ -1,7 +1,7 @@
-"""A run as the views read it: the header and the steps so far, with what every view asks about them.
+"""The state of a run that the views read: the header, the steps so far, and what several views need of them.
 
-It only grows. All views are functions of a run's state and a step's number, and look at no later step: so a frame is
-the same whether the run is still going on, has just ended, or comes from a file.
+It only grows. All views are functions of a run's state and a step's number, and read no later step. So a frame is the
+same whether the run is still going on, has just ended, or comes from a file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunState:
     steps: list[Step] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)  # prompt and everything emitted
     ends: frozenset[int] = field(init=False)  # tokens that end a text
-    # What is added up from step to step, by a name: a long run must not be counted anew for every step.
+    # Sums over the steps, by name, so that a long run is not counted again for every step.
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -39,7 +39,7 @@ class RunState:
         self.ends = frozenset(self.header.end_tokens)
 
     def learn_texts(self, texts: Mapping[int, str]) -> None:
-        """Take in more display texts of tokens."""
+        """Add display texts of tokens."""
         self.texts.update(texts)
 
     def add(self, step: Step) -> None:

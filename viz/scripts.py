@@ -1,7 +1,7 @@
 """JavaScript modules joined into one classic script, so that neither a page nor a host needs a bundler.
 
 Each module becomes a function of its own that returns what it exports; modules come after those that they import.
-The joiner knows two forms, each at the beginning of a line, and refuses whatever else says import or export:
+The joiner knows two forms, each at the beginning of a line, and refuses any other import or export:
 
     import { name, other as alias } from "./file.js";     also over several lines
     export const name = ...                               or function, async function, class

@@ -1,4 +1,4 @@
-"""Where a guess came from: what is in a record as "window:2,5" is a window's row 2, column 5.
+"""Describes where a guess came from: "window:2,5" in a record is row 2, column 5 of a window.
 
 A source is a kind and, after a colon, numbers. The methods' own kinds are in their screens; those that several
 methods share are here.
@@ -54,7 +54,7 @@ def in_words(source: str, words: Mapping[str, str]) -> str:
 
 
 def in_a_sentence(source: str, words: Mapping[str, str]) -> str:
-    """Describe a source for a sentence; an unknown one is quoted, with everything in it visible."""
+    """Describe a source for a sentence; an unknown one is quoted, with all characters visible."""
     kind, numbers = parse(source)
     has_words = kind in words and (numbers or kind == source)
     return in_words(source, words) if has_words else token_text.quoted(source, LONGEST)

@@ -1,7 +1,7 @@
 """Views as tables: rows of words for readers who do not see the picture, or who want its numbers.
 
-A cell may change while the step goes on: {"propose": "Proposed", "accept": "Rejected"} holds what it says from each
-phase on, so that no table says what has not happened yet.
+A cell may change during the step: {"propose": "Proposed", "accept": "Rejected"} holds its text from each phase on, so
+that no table says what has not happened yet.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def texts_of(run: RunState, given: Iterable[int]) -> str:
 
 
 def fate_label(fate: Fate, *, lossless: bool = True) -> str:
-    """Say what a fate is called."""
+    """Return the name of a fate."""
     return meanings(lossless=lossless)[fate].label
 
 
 def fate_of(step: Step, node: int, *, lossless: bool = True) -> Cell:
-    """Return what became of a node, as far as it is known."""
+    """Return the fate of a node, as far as it is known."""
     return fates_of(step, [node], lossless=lossless)
 
 
 def fates_of(step: Step, nodes: Sequence[int], text: int = 0, *, lossless: bool = True) -> Cell:
-    """Return what became of several nodes after `text` tokens of the text; -1 means a token that was not fed."""
+    """Return the fates of several nodes after `text` tokens of the text; -1 is a token that was not fed."""
     judged = node_fates(step)
     fates = [Fate.PROMPT] * text + [judged[node] if node >= 0 else None for node in nodes]
     after = ", ".join("not fed" if each is None else fate_label(each, lossless=lossless) for each in fates)

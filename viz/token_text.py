@@ -1,4 +1,4 @@
-"""Token texts as figures and tables show them: nothing in them is invisible, nothing moves its neighbours.
+"""Makes token texts fit for figures and tables: nothing in them is invisible or moves its neighbours.
 
 A token may be a space, a line end, a zero-width or direction character, a mark without a letter, or ten thousand
 letters; and it may look like a tag.
@@ -46,7 +46,7 @@ def escaped(text: str) -> str:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
+    """Join texts, as far as `quoted` reads them: a thousand long ones would fill the memory."""
     row, most = "", 4 * LONGEST_QUOTED + 1
     for text in whole(texts):
         row += text[:most]
@@ -100,7 +100,7 @@ def width(text: str) -> int:
 
 
 def _signs(text: str, signs: dict[str, str], most: int) -> str:
-    """Return the first characters of a text, each with a sign of its own where it would not be seen."""
+    """Return the first characters of a text, with a sign for each that would be invisible."""
     signed, marks, letter = list[str](), 0, False
     for char in islice(text, most):
         kind = unicodedata.category(char)

@@ -1,7 +1,7 @@
 """The layout of a tree: the column is the depth, and a row is a branch.
 
-A first child is in its parent's row, so what the method ranked first is a straight line; every other child begins
-a row of its own. The order is that of the draft, never that of the verdict: the picture must not give it away.
+A first child is in its parent's row, so the method's first choices are a straight line; every other child begins a new
+row. The order is that of the draft, never that of the verdict, which the picture must not reveal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decoding.types import Role, Step
 
 
 def rows(step: Step) -> tuple[int | None, ...]:
-    """Return the row of every node; None for explored nodes and what hangs off them, which are not in the tree."""
+    """Return the row of every node; None for explored nodes and their descendants, which are not in the tree."""
     return _rows(step.parents, step.roles)
 
 

@@ -1,4 +1,4 @@
-"""A board: rows of cells with tokens, words beside them, and signs for their fates."""
+"""Draws boards: rows of cells with tokens, words beside them, and signs for their fates."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def key(*signs: Sign) -> list[dict[str, str]]:
 
 
 def shown_of(shown: int, number: int) -> str:
-    """Return the words for how many rows are shown; "" where all are."""
+    """Say how many rows are shown; "" if all are."""
     return f"{shown} of {number} shown" if shown < number else ""
 
 
@@ -108,23 +108,23 @@ class Board:
         self._learned.append((token, x, y, fate))
 
     def label(self, words: str, x: float, y: float) -> None:
-        """Draw words that end at a place."""
+        """Draw words that end at a position."""
         self._words["label"].append((words, x, y))
 
     def outcome(self, words: str, x: float, y: float) -> None:
-        """Draw words that begin at a place and say what became of a guess."""
+        """Draw words on what became of a guess, beginning at a position."""
         self._words["outcome"].append((words, x, y))
 
     def alone(self, why: str, x: float) -> None:
-        """Draw words in the first row of a step that guesses nothing."""
+        """Draw words in the first row of a step without guesses."""
         self.outcome(alone(why), x, 0)
 
     def mark(self, sign: Sign, x: float, y: float) -> None:
-        """Draw a sign for what became of a row."""
+        """Draw a sign for the fate of a row."""
         self._marks.append((sign, x, y))
 
     def patch(self, step: Step) -> list[CellLayer]:
-        """Return what changes of every layer."""
+        """Return the changes of every layer."""
         judged, marked = self._judged(step)
         return [
             judged,
@@ -147,7 +147,7 @@ class Board:
 
 
 def alone(why: str) -> str:
-    """Return the words for a step without guesses, and for why it has none."""
+    """Say that a step has no guesses, and why."""
     return f"No guess{why and ': '}{why}"
 
 

@@ -1,4 +1,4 @@
-"""How sure a drafter was of every token of its chain, as bars with the limit below which it stops."""
+"""Draws a drafter's confidence in every token of its chain, as bars with the threshold below which it stops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 24  # tokens of a chain
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceBoard:
-    """The bars of one method: how long its chains may get, when it stops, and how sure it was."""
+    """The bars of one method, with its longest chain, its threshold and its confidence."""
 
     label: str
     gamma: Callable[[Header], int]
@@ -34,7 +34,7 @@ class ConfidenceBoard:
     why_stopped: Callable[[Header, Step], str]
 
     def picture(self) -> Picture:
-        """Return the view of the bars."""
+        """Return the picture of the bars."""
         return Picture(self._base, self._frame, self._rows)
 
     def weights(self, step: Step, guesses: Sequence[int]) -> dict[int, float]:
@@ -47,7 +47,7 @@ class ConfidenceBoard:
         return weights
 
     def notes(self, run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int, str]]:
-        """Compare how sure the drafter was of each guess with the limit below which it stops."""
+        """Compare the confidence in each guess with the threshold."""
         limit, sure = self.limit(run.header), zip(guesses, self.confidence(step), strict=False)
         return [(node, f"{share:.2f}" + (f" &lt; {limit:g}" if share < limit else "")) for node, share in sure]
 
@@ -101,12 +101,12 @@ class ConfidenceBoard:
 
 
 def unsure(values: Sequence[float], limit: float) -> str:
-    """Explain why a drafter stopped that was not sure enough of its last token; "" where it was."""
+    """Say that the drafter stopped because its confidence was too low; "" if it was not."""
     if not values or values[-1] >= limit:
         return ""
     return f"Stopped: {under(values[-1], limit)}"
 
 
 def shares(recorded: Sequence[float]) -> Sequence[float]:
-    """Return recorded confidences; none where one of them is not a probability."""
+    """Return the recorded confidences; none if one of them is not a probability."""
     return recorded if all(0 <= share <= 1 for share in recorded) else ()

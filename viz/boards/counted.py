@@ -1,4 +1,4 @@
-"""Trees whose sources count: "kind:12" is a guess that came next at 12 places. A row for every branch."""
+"""Draws trees whose sources are counts: "kind:12" is a guess that came next at 12 positions. A row is a branch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of t
 
 @dataclass(frozen=True, slots=True)
 class CountedEnding:
-    """The picture of an ending that was looked for, and of what followed it elsewhere."""
+    """The picture of the text's ending, and of what followed it elsewhere."""
 
     heading: str
     seen: str  # the head of the table's column of counts

@@ -1,7 +1,7 @@
-"""A pool of n-grams by their first token: what it holds for a key, what it learned, and how many it holds in all.
+"""Draws a pool of n-grams: those with the step's key, those learned in the step, and the pool's size.
 
-On the left what the pool held for the key of the step, the newest on top; on the right what it learned in the step;
-below how many n-grams it holds.
+On the left are the n-grams that the pool held for the step's key, the newest on top; on the right are those learned in
+the step; below is the number of n-grams in the pool.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def held_row(run: RunState, k: int, entry: HeldNgram, since: str, learned: str =
 
 
 def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> TableRow:
-    """Return an n-gram that went into the pool, with its key in front, and what the pool did with it."""
+    """Return an n-gram that was added to the pool, with its key in front, and what the pool did with it."""
     return TableRow((texts_of(run, ngram), "learned", None, None, learned), since="commit")
 
 

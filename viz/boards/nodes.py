@@ -8,7 +8,7 @@ from decoding.types import Role, Step
 
 
 class NodeIndex:
-    """The guesses of a step, by their sources and by where they hang."""
+    """The guesses of a step, by their sources and their parents."""
 
     def __init__(self, step: Step) -> None:
         self._step, self._accepted = step, frozenset(step.path)
@@ -51,5 +51,5 @@ class NodeIndex:
 
 
 def root(step: Step) -> int:
-    """Return the last token of the text; -1 where no nodes are recorded."""
+    """Return the last token of the text; -1 if no nodes are recorded."""
     return step.tokens[0] if step.tokens else -1

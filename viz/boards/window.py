@@ -1,4 +1,4 @@
-"""A window of guesses that iterations refine: the parts of its figure, and the headings of its table."""
+"""The parts of the figure of a window of guesses that iterations refine, and the headings of its table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metric's rows as a plotly figure, alone or beside those of a second selection.
+"""Draws a metric's rows as a plotly figure, alone or beside those of a second selection.
 
 Colours are the palette's names: ink and greys, since colour is for what became of tokens. The second selection is
 hatched or dashed, so that no colour is needed to tell the two apart. Every point carries the number of its row.
@@ -14,7 +14,7 @@ from ..cells import PlotTrace
 from ..token_text import cut, escaped
 from ..view import Figure
 
-# What is drawn upwards, by the name of its column: the first that a result has.
+# Names of the columns that are drawn upwards: the first one that a result has.
 _VALUES = (
     "share",
     "speed-up",
@@ -50,7 +50,7 @@ class Side:
 
 
 def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
-    """Return the figure of one or two results of the same metric; None for results that are better read."""
+    """Return the figure of one or two results of the same metric; None for results that are better as text."""
     drawn = [side for side in sides if side.rows]
     if not drawn or kind not in _KINDS:
         return None
@@ -58,7 +58,7 @@ def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
 
 
 def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure | None:
-    """Return differences with their intervals, one above the other, beside the line of no difference."""
+    """Draw differences with their intervals, one above the other, and the line of no difference."""
     side = Side("B - A", columns, rows)
     kept = [place for place, value in enumerate(side.column("difference")) if value is not None] if rows else []
     kept = [place for place in kept if rows[place][0] in ("all", "position", "category")]
@@ -148,7 +148,7 @@ def _lines(sides: Sequence[Side]) -> Figure:
 
 
 def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
-    """Return one share against another, beside the line on which they are equal."""
+    """Draw one share against another, and the line on which they are equal."""
     equal: PlotTrace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
     equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "perfectly calibrated"}
     data = [equal] + [_line(side, side.column(x), y, side.name, side.second) for side in sides]
@@ -166,7 +166,7 @@ def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> Plot
 
 
 def _heat(sides: Sequence[Side]) -> Figure:
-    """Return cells over the first two columns; a second result has a panel of its own."""
+    """Draw cells over the first two columns; a second result has its own panel."""
     across, up = sides[0].columns[:2]
     value = _value(sides[0], ("share", "guesses", "steps"))
     highest = max((each for side in sides for each in side.column(value) if each is not None), default=1)
@@ -195,7 +195,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
 
 
 def _cells_axis(sides: Sequence[Side], name: str) -> PlotTrace:
-    """Return an axis on which each number has its own tick, where they are few."""
+    """Return an axis with a tick for each number, if there are few."""
     numbers = sorted({number for side in sides for number in side.column(name)})
     return {"tickvals": numbers} if len(numbers) <= 12 else {}
 
@@ -224,7 +224,7 @@ def _short(side: Side) -> list[str]:
 
 
 def _whiskers(side: Side, value: str) -> PlotTrace | None:
-    """Return plotly's error bars, where the result has an interval of what is drawn."""
+    """Return plotly's error bars, if the drawn column has an interval."""
     columns = list(side.columns)
     if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value) or value == "alpha":
         return None
@@ -237,7 +237,7 @@ def _whiskers(side: Side, value: str) -> PlotTrace | None:
 
 
 def _rows(side: Side, along: str = "x", up: str = "y") -> PlotTrace:
-    """Return what a point says, and the number of its row."""
+    """Return the hover text of each point, and the number of its row."""
     says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{escaped(side.name)}</extra>"
     return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
 
@@ -251,7 +251,7 @@ def _x_axis(sides: Sequence[Side], more: PlotTrace) -> PlotTrace:
 
 
 def _y_axis(sides: Sequence[Side], value: str) -> PlotTrace:
-    """Return an axis that begins at 0; that of small shares reaches 10%, or all of its ticks would be 0%."""
+    """Return an axis that begins at 0. For small shares it reaches 10%, or all of its ticks would be 0%."""
     if value not in _SHARES or value == "accepted":
         return _axis(value, {"rangemode": "tozero"})
     highest = max((each for side in sides for each in side.column(value) if each is not None), default=0)

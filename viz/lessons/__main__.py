@@ -1,4 +1,4 @@
-"""python -m viz.lessons check [FOLDER]: say what is wrong in lesson files, one line each, or that nothing is."""
+"""python -m viz.lessons check [FOLDER]: print each mistake in lesson files, or that there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks lesson files for their authors: every claim is computed, every screen can be shown, every text is short."""
+"""Checks lesson files: every claim is computed, every screen can be shown, every text is short."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _check_screens(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
 
 
 def _check_told(lesson: Lesson) -> Iterator[str]:
-    """Check that no text in front of a question states the fact that it asks for."""
+    """Check that no text before a question states the fact that it asks for."""
     stated = set[str]()
     for screen in lesson.screens:
         ask = screen.ask
@@ -164,7 +164,7 @@ def _facts_of(text: Prose) -> list[str]:
 
 
 def _fact_alone(text: Prose) -> list[str]:
-    """Return the fact that is all of a text: in a sentence it may be what the reader knows."""
+    """Return a text's fact if the text is nothing else: in a sentence the reader may know it already."""
     return _facts_of(text) if plain_text(text.words) == "0" and facts_in(text.words) else []
 
 
@@ -212,7 +212,7 @@ def _check_right(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> I
 
 
 def _check_open(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> Iterator[str]:
-    """Check that the player does not show the answer beside the question: it keeps nothing back from phase a on."""
+    """Check that the player does not show the answer beside the question: from phase a on it hides nothing."""
     ask, show = screen.ask, screen.show
     if not ask or not ask.right or not show:
         return
@@ -232,7 +232,7 @@ def _check_open(lesson: Lesson, library: RunLibrary, screen: LessonScreen) -> It
 
 
 def _is_number(text: str, value: float) -> bool:
-    """Return True if a text is a number rounded to the digits that it has."""
+    """Return True if a text is this number, rounded to the text's digits."""
     try:
         half_of_last_digit = 0.5 / 10.0 ** len(text.partition(".")[2])
         return abs(float(text) - value) <= half_of_last_digit + 1e-9
@@ -267,7 +267,7 @@ def _sentences(text: Prose) -> Iterable[str]:
 
 
 def _check_sliders(lesson: Lesson, library: RunLibrary) -> Iterator[str]:
-    """Check that runs of a slider differ in one setting only, and wrote the same text if they are greedy."""
+    """Check that the runs of a slider differ in one setting only, and wrote the same text if they are greedy."""
     for screen in lesson.screens:
         if screen.slider is None:
             continue

@@ -67,7 +67,7 @@ class FactReader:
         return f"n{value}" if _kinds(function) and _returns_node(function) else value
 
     def step_of(self, written_fact: str) -> tuple[str, int] | None:
-        """Return the run and the step that a fact is about; None where it is about no single step."""
+        """Return the run and the step that a fact is about; None if it is not about a single step."""
         call = _CALL.fullmatch(written_fact.strip())
         if not call or At not in _kinds(FACTS[call[1]])[:1]:
             return None

@@ -1,4 +1,4 @@
-"""The kinds of things that facts of recorded runs are about."""
+"""The types of the arguments of facts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class FactError(LessonError):
-    """A fact that cannot be computed; the message says why, without file and line."""
+    """A fact that cannot be computed; the message is the reason, without file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class At:
 
 
 def given(value: _T | None, what: str) -> _T:
-    """Return a value that the record has; raise FactError where it has none."""
+    """Return a recorded value; raise FactError if there is none."""
     if value is None:
         raise FactError(f"this run does not record {what}")
     return value

@@ -1,4 +1,4 @@
-"""The facts that lessons state of machines, counts of many runs, and of two letters: pure functions as well."""
+"""The facts about machines, counts of many runs, and the model of two letters, as pure functions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def cost(device: DeviceCost, rows: int) -> float:
 
 
 def letters(counts: RunCounts) -> int:
-    """Return how many letters were written, where there are two letters."""
+    """Return the number of letters written by the model of two letters."""
     return counts.count("A") + counts.count("B")
 
 
 def as_in_hundred(counts: RunCounts) -> float:
-    """Return how many of a hundred written letters were an A, where there are two letters."""
+    """Return how many of a hundred letters written by the model of two letters were an A."""
     return 100 * counts.count("A") / letters(counts)
 
 
 def counted(counts: RunCounts, what: CountName) -> int:
-    """Return how often many runs did something, or how many passes or tokens they had."""
+    """Return a count over many runs: of an event, of passes or of tokens."""
     return counts.count(what)
 
 
@@ -37,12 +37,12 @@ def in_hundred(counts: RunCounts, what: CountName) -> float:
 
 
 def ratio(counts: RunCounts, above: CountName, below: CountName) -> float:
-    """Return one count divided by another, as tokens by passes."""
+    """Return one count divided by another, such as tokens by passes."""
     return counts.count(above) / counts.count(below)
 
 
 def percent(counts: RunCounts, above: CountName, below: CountName) -> float:
-    """Return one count as a percentage of another, as right guesses of those that were tried."""
+    """Return one count as a percentage of another, such as right guesses of those that were tried."""
     return 100 * ratio(counts, above, below)
 
 
@@ -52,7 +52,7 @@ def percent_more(counts: RunCounts, other: RunCounts, above: CountName, below: C
 
 
 def tokens_by_position(counts: RunCounts) -> float:
-    """Return the tokens of a step in which every position is guessed: one, and the chance that guesses last so long."""
+    """Return the expected tokens of a step that guesses every position: one, and the chance of reaching each."""
     tokens = lasting = 1.0
     for position in range(1, sum(name.startswith("right-") for name in counts.counts) + 1):
         lasting *= ratio(counts, CountName(f"right-{position}"), CountName(f"tried-{position}"))
@@ -66,7 +66,7 @@ def keys_missing(ring: int, window: int, rows: int) -> int:
 
 
 def overlap(p_of_a: float, q_of_a: float) -> float:
-    """Return the chance that a guess is kept where there are two letters: the sum of min(p, q)."""
+    """Return the chance that a guess of two letters is kept: the sum of min(p, q)."""
     return min(p_of_a, q_of_a) + min(1 - p_of_a, 1 - q_of_a)
 
 
@@ -86,10 +86,10 @@ def expected_tokens(guesses: int, alpha: float) -> float:
 
 
 def expected_speedup(guesses: int, alpha: float, draft_cost: float) -> float:
-    """Return the expected speed-up where a pass over a few rows costs as much as one over one."""
+    """Return the expected speed-up if a pass over a few rows costs as much as one over a single row."""
     return expected_tokens(guesses, alpha) / (1 + guesses * draft_cost)
 
 
 def best_guesses(alpha: float, draft_cost: float) -> int:
-    """Return the number of guesses in a step with the greatest expected speed-up; 0: do not guess."""
+    """Return the number of guesses per step with the greatest expected speed-up; 0: do not guess."""
     return max(range(33), key=lambda guesses: expected_speedup(guesses, alpha, draft_cost))

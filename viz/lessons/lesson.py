@@ -1,4 +1,4 @@
-"""What a lesson is made of: screens with a text, a state of the player, and a question before its answer."""
+"""The parts of a lesson: screens with a text, a state of the player, a question and its answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
-    """An answer to choose, and the reply to a reader who chooses it; in an order, the fact's name for it."""
+    """A choice, and the reply to a reader who makes it; in an order, the fact's name for it."""
 
     words: Prose
     reply: Prose | None
@@ -50,7 +50,7 @@ class AnswerChoice:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """The author's answer to a question, and the fact that computes it."""
+    """The author's answer, and the fact that computes it."""
 
     value: str
     fact: str
@@ -59,7 +59,7 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class LessonQuestion:
-    """A question: one of several choices, a press on the player's pieces, a number, or an order of the choices."""
+    """A question: it asks for a choice, a press on the player's pieces, a number, or an order of choices."""
 
     kind: str  # choose, press, number, order
     question: Prose
@@ -74,7 +74,7 @@ class LessonQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """One setting over recorded runs, and what a fact says of each."""
+    """One setting over recorded runs, with a fact of each."""
 
     fact: str
     label: str
@@ -83,14 +83,14 @@ class Slider:
     after: bool  # whether it comes after the answer
 
     def fact_of(self, value: str, run: str) -> str:
-        """Return the fact that one of its marks states."""
+        """Return the fact at a mark."""
         fact = self.fact if "(" in self.fact else f"{self.fact}({run})"
         return fact.replace("RUN", run).replace("VALUE", value)
 
 
 @dataclass(frozen=True, slots=True)
 class ChartLink:
-    """Where a chart of the Debug page is: a run folder that ships, and the metric's key."""
+    """A link to a chart of the Debug tab: a shipped run folder, and the metric's key."""
 
     folder: str
     key: str
@@ -104,7 +104,7 @@ class ChartLink:
 
 @dataclass(frozen=True, slots=True)
 class LessonScreen:
-    """A heading with its text, its question, and what comes after the answer."""
+    """A heading with its text, its question, and what follows the answer."""
 
     anchor: str
     title: str

@@ -1,4 +1,4 @@
-"""A lesson as the page gets it: plain JSON with every fact computed, and every text as spans."""
+"""Writes a lesson for the page: plain JSON with every fact computed, and every text as spans."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LessonWriter:
         return {"kind": text.kind, "spans": self.spans(text)}
 
     def show(self, show: Show | None) -> dict[str, JSON] | None:
-        """Return a state of the player, its runs as the recordings' names."""
+        """Return a state of the player, in which runs are names of recordings."""
         if show is None:
             return None
         fields = asdict(show)
@@ -80,7 +80,7 @@ class LessonWriter:
         return fields | {"runs": [self.lesson.runs[name] for name in show.runs]}
 
     def ask(self, ask: LessonQuestion) -> dict[str, JSON]:
-        """Return a question with its answers: the page judges, and sends nothing."""
+        """Return a question with its answers: the page judges a reader's answer, and sends nothing."""
         right = ask.right
         return {
             "kind": ask.kind,
@@ -119,7 +119,7 @@ class LessonWriter:
 
 
 def answers(value: Value) -> list[str] | float:
-    """Return a right answer as the page compares it: the names of what is pressed, or a number."""
+    """Return a right answer in the form that the page compares: the names of pressed pieces, or a number."""
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     if isinstance(value, int | float):

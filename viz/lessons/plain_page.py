@@ -1,4 +1,4 @@
-"""A lesson as a page of text and tables, for readers without scripts: questions first, answers on the last part."""
+"""Writes a lesson as a page of text and tables, for readers without scripts: questions first, answers at the end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _answer(screen: Mapping[str, Any], trace: Callable[[str], Trace]) -> str:
 
 
 def _table(trace: Trace, k: int, *, judged: bool) -> str:
-    """Return a step's nodes as a table; what became of them only where that may be known."""
+    """Return a step's nodes as a table, with their fates only if these may be shown."""
     step = trace.steps[k]
 
     def text(token: int) -> str:

@@ -1,6 +1,6 @@
-"""Reads a lesson file: Markdown with a handful of directives. CONTRIBUTING.md says how one is written.
+"""Reads a lesson file: Markdown with a few directives. CONTRIBUTING.md explains the format.
 
-Every mistake is one sentence with the file and the line. What a fact computes is not known here: see `run_facts.py`.
+Every mistake is one sentence with the file and the line. Facts are computed elsewhere: see `run_facts.py`.
 """
 
 from __future__ import annotations

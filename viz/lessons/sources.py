@@ -1,4 +1,4 @@
-"""Where the facts of lessons come from: recordings, measured costs of machines, and the claims that were checked."""
+"""Reads the sources of facts: recordings, measured costs of machines, and the papers' checked claims."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ROW = re.compile(rf"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ({_VERDICTS}) \|(?: (?
 
 
 class SourceError(LessonError):
-    """Something that a lesson names and that is not there."""
+    """A lesson names something that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceCost:
-    """What a pass costs on one machine, by the rows that it reads: one entry of a file in assets/costs/."""
+    """The cost of a pass on one machine, by its number of rows: one entry of a file in assets/costs/."""
 
     device: str
     date: str
@@ -49,12 +49,12 @@ class DeviceCost:
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """How often many runs wrote each thing, by its name."""
+    """Counts over many runs, by name."""
 
     counts: dict[str, int]
 
     def count(self, name: str) -> int:
-        """Return how often something was counted."""
+        """Return a count."""
         if name not in self.counts:
             raise SourceError(f"{name!r} was not counted: there are {', '.join(self.counts)}")
         return self.counts[name]
@@ -72,7 +72,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of papers that were checked, by names as medusa/larger-trees-are-slower."""
+    """The papers' claims that were checked, by names such as medusa/larger-trees-are-slower."""
 
     rows: dict[str, ClaimRow]
 

@@ -1,4 +1,4 @@
-"""The facts that lessons state of a step of a recorded run, and of its nodes, as pure functions."""
+"""The facts about a step of a recorded run and about its nodes, as pure functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def written(at: At) -> int:
 
 
 def at_most(at: At) -> int:
-    """Return the most tokens that the step could write: its longest branch, and one of the target's own."""
+    """Return the most tokens that the step could write: its longest branch, and the target's own token."""
     return max(node.depth for node in at.step.nodes if node.role is not Role.EXPLORE) + 1
 
 
@@ -104,14 +104,14 @@ def ms_per_row(at: At) -> float:
 
 
 def matched_tokens(at: At) -> int:
-    """Return how many of the text's last tokens were met before, where the guesses were copied from."""
+    """Return how many of the text's last tokens match where the guesses were copied from."""
     panel = at.step.panel
     length: int | None = panel.get("n") or panel.get(str(panel.get("chosen")), {}).get("p")
     return given(length, "a match")
 
 
 def step_drafter_passes(at: At) -> int:
-    """Return in how many passes the drafter wrote its draft."""
+    """Return the number of passes in which the drafter wrote its draft."""
     return len(at.step.panel["passes"])
 
 
@@ -121,7 +121,7 @@ def phrases_kept(at: At) -> int:
 
 
 def staying(at: At) -> int:
-    """Count the rows of the step whose keys and values stay: the root's and those of accepted guesses."""
+    """Count the rows whose keys and values stay in the cache: the root's and those of accepted guesses."""
     return at.step.accepted + 1
 
 
@@ -178,7 +178,7 @@ def p_best(at: At, node: NodeId) -> float:
 
 
 def u(at: At, node: NodeId) -> float:
-    """Return the number that a sampled guess was tested with: it is kept where this is below min(1, p / q)."""
+    """Return the number that a sampled guess was tested with: it is kept if this is below min(1, p / q)."""
     return given(at.step.u[node] if at.step.u else None, "the number that the guess was tested with")
 
 
@@ -188,7 +188,7 @@ def keep(at: At, node: NodeId) -> float:
 
 
 def chance(at: At, node: NodeId) -> float:
-    """Return what the drafter's panel says of a guess: its probability along its branch."""
+    """Return the probability of a guess along its branch, from the method's panel."""
     chances: list[float] = at.step.panel.get("chances") or at.step.panel.get("confidence") or []
     return given(chances[node - 1] if node <= len(chances) else None, "the drafter's probability")
 

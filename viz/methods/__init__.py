@@ -1,4 +1,4 @@
-"""The screens of the methods, in the order of the page: one file holds all that is shown of one method alone."""
+"""The screens of the methods, in the order of the page. All that only one method shows is in its file."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ __all__ = ["SCREENS", "Picture", "Screen", "inspired_nodes", "label_of", "screen
 
 
 def screen_of(header: Header) -> Screen:
-    """Return the screen of a run's method; that of a method that has none is plain."""
+    """Return the screen of a run's method, or a plain one."""
     return SCREENS.get(header.method, _PLAIN)
 
 
 def label_of(header: Header) -> str:
-    """Return the label of a run's method; its name where it is none of ours."""
+    """Return the label of a run's method, or its name if it is unknown."""
     return METHODS[header.method].label if header.method in METHODS else header.method
 
 

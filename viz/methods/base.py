@@ -1,4 +1,4 @@
-"""Everything that the screen knows about a method, as one object; a method without one gets these defaults."""
+"""What the views show of one method, as an object; a method without one gets the defaults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def say_nothing(run: RunState, step: Step) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """What shared views, sentences and the stream ask of a method. Its label is that of its class in `METHODS`."""
+    """What shared views, sentences and the stream need of a method. Its label is in its class in `METHODS`."""
 
     guesses: bool = True  # False: the method never guesses, so there is no tree and no rate
     chain: bool = False  # whether its guesses are one chain; else they branch, and at most one branch can be right
@@ -51,7 +51,7 @@ class Screen:
     inspired: Callable[[RunState, int], Set[int]] | None = None  # nodes of step k that an earlier answer helped to make
 
     def why_no_guess(self, run: RunState, step: Step) -> str:
-        """Return words that follow "no guess"; none where the record does not say why."""
+        """Return words that follow "no guess"; none if the record does not say why."""
         if self.heeds_budget and run.wants_one(step):
             return "only one more token is needed"
         columns = zip(step.roles, step.sources, strict=True)

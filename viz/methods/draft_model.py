@@ -1,4 +1,4 @@
-"""A draft model on the screen: a chain, and how sure the drafter was of it."""
+"""A draft model on the screen: a chain, and the drafter's confidence in it."""
 
 from __future__ import annotations
 

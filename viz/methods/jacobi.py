@@ -104,7 +104,7 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate]]:
-    """Return token, place, row and fate of every guess of an iteration that is in sight."""
+    """Return token, position, row and fate of every guess of an iteration that is shown."""
     judged = node_fates(step)
     placed = ((node, step.start + node - 1) for node in guesses_of(step, n))
     return [(step.tokens[node], x, y, judged[node]) for node, x in placed if x > left]

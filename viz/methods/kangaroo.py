@@ -1,4 +1,4 @@
-"""Kangaroo on the screen: a chain by the target's first layers, and how sure they were of it."""
+"""Kangaroo on the screen: a chain by the target's first layers, and their confidence in it."""
 
 from __future__ import annotations
 

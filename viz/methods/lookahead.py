@@ -48,7 +48,7 @@ _LEGIBLE = 26  # columns beyond which cells hold no text
 
 
 def _inserted(step: Step) -> list[tuple[int, list[int], str]]:
-    """Return what went into the pool: the key, the n-gram after it, and what the pool did with it."""
+    """Return what was added to the pool: the key, the n-gram after it, and what the pool did with it."""
     return [*panel_of(step).get("pool", {}).get("inserted", [])]
 
 
@@ -156,7 +156,7 @@ def window_rows(run: RunState, k: int) -> Table:
 
 
 def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list[Cell]:
-    """Return what went into the pool from every column of the window, in words."""
+    """Say what was added to the pool from every column of the window."""
     step = run.steps[k]
     if sizes != _steady(params_of(run.header)) or not _harvest(step, columns):
         return [None] * columns
@@ -217,7 +217,7 @@ def _draw_guesses(step: Step, length: int, data: list[PlotTrace]) -> None:
 
 
 def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
-    """Return the nodes of the guesses that there is room for, the best among them, and how many more there are."""
+    """Return the nodes of the guesses that have room, with the best among them, and the number of the others."""
     nodes = NodeIndex(step)
     entries = enumerate(panel_of(step).get("guesses", []))
     chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
@@ -337,7 +337,7 @@ def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], cap
 
 
 def _learned_ngrams(params: LookaheadParams, step: Step) -> list[ngrams.Ngram]:
-    """Return what went into the pool, the key in front and as much after it as a guess holds."""
+    """Return what was added to the pool, the key in front and as much after it as a guess holds."""
     return [(key, *ngram[: _guessed(params)]) for key, ngram, _ in _inserted(step)]
 
 

@@ -99,7 +99,7 @@ class _Copy(NamedTuple):
 
 
 def _copy(run: RunState, step: Step) -> _Copy | None:
-    """Return the place that the step's guess was copied from; None where it guesses nothing."""
+    """Return the position that the step's guess was copied from; None if it guesses nothing."""
     n = min(panel_of(step).get("n", 0), step.start)
     if n < 1 or len(step.tokens) < 2:
         return None

@@ -1,1 +1,1 @@
-"""The stage: one moving picture of a run, in which a token is one object wherever it goes."""
+"""The stage: one animated picture of a run, in which a token stays the same object when it moves."""

@@ -1,7 +1,7 @@
-"""What most stages have: the end of the text, the target's answers below it, and the guesses that hang off it.
+"""What most stages share: the end of the text, the target's answers below it, and the tree of guesses.
 
-They are in the same columns, so a guess is below the position in the text that it was made for. An accepted guess
-and the target's own token go up into the text; from then on they are pieces of the text, by their positions in it.
+They have the same columns, so a guess is below its position in the text. An accepted guess and the target's own token
+move up into the text; from then on they are pieces of the text, named by their positions.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class StepScene(Scene):
         return choices[step.parents[node]] if choices else -1
 
     def draw_hidden(self) -> None:
-        """Draw accepted guesses that there was no room for in the text."""
+        """Draw, in the text, accepted guesses that had no room in the tree."""
         for i, node in enumerate(self.step.path[1 : len(self.step.emitted) + 1]):
             place, origin = self.landing(1 + i), _answer_name(self.step.index, i)
             if node not in self.names and place.x >= 0:
@@ -196,14 +196,14 @@ class StepScene(Scene):
                 self.add(StagePiece(name, token, place, Fate.PROMPT, since="accept", faint=True))
 
     def draw_no_guess(self, why: str = "") -> None:
-        """Say that there is no guess, and why."""
+        """Write that there is no guess, and why."""
         if self.run.wants_one(self.step):
             why = "only one more token is needed"
         self.word(f"no guess{why and ': '}{why}", ZoneCell(GUESSES, 0, 0))
 
 
 def guesses_with_rows(step: Step, guesses: Iterable[int], room: Room) -> list[int]:
-    """Return the guesses that there are rows for; those that come first are preferred."""
+    """Return the guesses that have rows; earlier ones are preferred."""
     ends, chosen = {0}, {0}
     for node in guesses:
         above = step.parents[node]

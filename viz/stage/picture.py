@@ -90,7 +90,7 @@ class _Drawing:
             self._note(words["text"][number], x, y + 0.5, anchor, "muted", 11)
 
     def figure(self) -> Figure:
-        """Return all of it, with what became of every token for the pointer."""
+        """Return the whole figure, with the fate of every token as its hover text."""
         pieces = self._scene.get("pieces", {})
         labels = [f"{pieces['text'][number]}: {self._fates[pieces['fate'][number]].label}" for number in self._places]
         hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}

@@ -1,4 +1,4 @@
-"""How patches are written down: small in a stream, and the same for Python and for the page's player.
+"""The encodings of patches: compact, and the same in Python and in the page's player.
 
 {"dtype": "i2", "bdata": "...", "shape": "3,4"}   an array, in the form that plotly itself decodes
 {"tokens": array}        token ids that become their display texts; -1 becomes an empty text
@@ -38,7 +38,7 @@ _ARRAYS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i"}  # whole numbe
 
 
 def pack(values: Sequence[float] | npt.NDArray[Any], kind: str = "i2") -> dict[str, str]:
-    """Return numbers as base64; raises OverflowError where they do not fit."""
+    """Return numbers as base64; raises OverflowError if they do not fit."""
     if not isinstance(values, np.ndarray) and kind in _ARRAYS:
         with suppress(TypeError):  # not a plain list of whole numbers
             return {"dtype": kind, "bdata": _base64(array(_ARRAYS[kind], cast(Sequence[int], values)))}

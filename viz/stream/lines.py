@@ -1,4 +1,4 @@
-"""The lines of a run's stream: how one is written, and what those before it hold already."""
+"""Writes the lines of a run's stream, and keeps what earlier lines hold."""
 
 from __future__ import annotations
 

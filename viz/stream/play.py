@@ -1,4 +1,4 @@
-"""A run as the page's player reads it: append-only JSON lines, written while the run goes on or from a record.
+"""Writes a run for the page's player: append-only JSON lines, during the run or from a record.
 
     {"kind":"play", ...}       what the run is, the themes, and every view with its base
     {"kind":"texts", ...}      display texts of tokens, before the line that first uses them
@@ -7,14 +7,14 @@
     {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
     {"kind":"end", ...}        what came out
 
-When they are asked for:
+On request:
 
     {"kind":"detail", ...}     for every node of a step: the target's best tokens, what the node sees in words, and what
                                views show when it is pinned; it has a table of values of its own
     {"kind":"rows", ...}       a step's tables
 
-Beyond the size that a browser is given at once steps are thin: their nodes and patches are made and asked for when
-needed. What is asked for holds its own strings, since the table ends where the thin steps begin.
+Beyond the size that is sent to a browser at once, steps are thin: their nodes and patches are requested and made when
+needed. Requested lines hold their own strings, since the table ends where the thin steps begin.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CAP = 900_000  # bytes of a run's lines; thin steps come on top
 
 
 class MisfitError(TraceError):
-    """A record in a trace's form that does not hold what the views read, as one changed by hand."""
+    """A record in a trace's form without what the views read, for example one changed by hand."""
 
 
 class Play:
@@ -248,12 +248,12 @@ def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, ru
 
 
 def state(what: str, sentence: str, share: float | None = None, lane: int | None = None) -> str:
-    """Say what a run is waiting for before its first step: "loading", "queued" or "reading"."""
+    """Write what a run is waiting for before its first step: "loading", "queued" or "reading"."""
     return _writer(lane)("state", what=what, sentence=sentence, share=share)
 
 
 def fault(sentence: str, lane: int | None = None) -> str:
-    """Say why a run failed, in one sentence that says what to change."""
+    """Write why a run failed: one sentence that says what to change."""
     return _writer(lane)("fault", sentence=sentence)
 
 
@@ -264,7 +264,7 @@ def _writer(lane: int | None) -> Callable[..., str]:
 
 @contextmanager
 def _refusing_misfits(where: str, what: str) -> Iterator[None]:
-    """Raise MisfitError for the block where a file from elsewhere does not hold what it reads."""
+    """Raise MisfitError if the block reads what a file from elsewhere does not hold."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""All views: after the keys 1 to 8 of the page in this order, then what always goes with them."""
+"""All views: those of the page's keys 1 to 8 in this order, then those that are always shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_PANELS = ("window", "pool")  # views that draw what the method knows
 
 
 def views_of(trace: Trace) -> Mapping[str, View]:
-    """Return the views that a record can fill: without panels it does not hold what the method knows."""
+    """Return the views that a record can fill: some need panels."""
     guessed = any(Role.VERIFY in step.roles for step in trace.steps)
     if not guessed or any(step.panel for step in trace.steps):
         return VIEWS

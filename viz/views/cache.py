@@ -1,4 +1,4 @@
-"""The slots of the key/value cache after a step: what was read, written, committed, left behind and overwritten.
+"""The slots of the key/value cache after a step: which were read, written, committed, left or overwritten.
 
 A step's rows are written after the stored tokens; then the accepted ones move down, and the rest is free to be
 overwritten. Below all slots are the tokens of these rows, in the order of their slots.
@@ -159,7 +159,7 @@ def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Ma
 
 
 def fed(step: Step, cache: CacheState) -> list[SlotRun]:
-    """Return what was written, in the order of the rows: unread text, the root, guesses and explored cells."""
+    """Return the written tokens, in the order of the rows: unread text, the root, guesses and explored cells."""
     root = step.start - 1
     runs = [(range(cache.stored, root), Fate.PROMPT), (range(root, root + 1), Fate.ROOT)]
     return runs + _rows(step, cache, root + 1, Fate.PROPOSED)

@@ -1,4 +1,4 @@
-"""The lossless check: whether every token is the target's own choice, as the engine's plain second reading found."""
+"""The lossless check: whether every token is the target's own choice, by the engine's plain second reading."""
 
 from __future__ import annotations
 

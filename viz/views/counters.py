@@ -1,4 +1,4 @@
-"""The numbers of the run so far, under the names that users know, each with its formula."""
+"""The numbers of the run so far, under their usual names, each with its formula."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def numbers(run: RunState, k: int) -> dict[str, Any]:
 
 
 def _totals(run: RunState, k: int) -> Totals:
-    """Return the sums up to step k, from the last ones remembered: the newest, and one of every few."""
+    """Return the sums up to step k, from the last stored ones: the newest, and one of every few steps."""
     sums: dict[int, Totals] = run.memo.setdefault("totals", {})
     at = max((step for step in [*sums] if step <= k), default=-1)
     total = sums.get(at)
@@ -271,7 +271,7 @@ def _memory(header: Header, cached: int) -> int | None:
 
 
 def accepted_ranks(step: Step) -> list[int]:
-    """Return the place of every accepted guess among the different guesses for its place, from 1."""
+    """Return the rank of every accepted guess among the different guesses for its position, from 1."""
     behind = siblings_of(step, step.path[:-1])
     return [[*rivals.values()].index(node) + 1 for rivals, node in zip(behind, step.path[1:], strict=True)]
 

@@ -1,4 +1,4 @@
-"""What every row of the attention mask sees, and why, in words."""
+"""Explains what every row of the attention mask sees, and why."""
 
 from __future__ import annotations
 

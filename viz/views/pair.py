@@ -1,4 +1,4 @@
-"""The target against the drafter at one position: the probabilities of each, and what they mean for a guess.
+"""The target and the drafter at one position: the probabilities of each, and what they mean for a guess.
 
 A guess is judged by the target's distribution after the guess's parent. The record holds the best tokens of that
 distribution and, where the drafter had one there too, the drafter's best. A copied guess was sampled from none.
@@ -94,7 +94,7 @@ def pinned(run: RunState, k: int) -> list[Patch]:
 
 
 def default_node(step: Step) -> int:
-    """Return the node to compare at where nobody has pinned one."""
+    """Return the node to compare at if none is pinned."""
     end = step.path[-1] if step.path else 0
     rejected = siblings(step, end)
     return rejected[0] if rejected else end
@@ -202,7 +202,7 @@ class _Comparison:
         return f"{fate}: accepted with probability min(1, p/q) = {chance:.3f}{then}"
 
     def _typical(self, node: int, p: float) -> str:
-        """Explain what typical acceptance made of a guess: it is not compared with the target's own choice."""
+        """Explain what typical acceptance decided about a guess: it is not compared with the target's own choice."""
         rule, limit = "min(ε, δ·exp(-H))", typical_limit(self._header, self._step, node)
         if limit is None:
             return f"p {p:.3f}. A guess is typical where p is above {rule}; the longest branch of these is accepted."
@@ -213,7 +213,7 @@ class _Comparison:
 
 
 def typical_limit(header: Header, step: Step, node: int) -> float | None:
-    """Return the probability above which a guess is typical; None where the record does not hold the entropy."""
+    """Return the probability above which a guess is typical; None if the record does not hold the entropy."""
     epsilon, delta = header.params.get("epsilon"), header.params.get("delta")
     if not step.entropy or not isinstance(epsilon, float | int) or not isinstance(delta, float | int):
         return None

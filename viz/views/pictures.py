@@ -1,4 +1,4 @@
-"""Views that every method fills in its own way, and that a method may be without."""
+"""Views that every method fills in its own way, and that a method may lack."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The stage: the method's idea in one picture, from left to right, and a token is one object wherever it goes.
+"""The stage: the method's idea in one picture, from left to right, in which a token stays the same object.
 
-A method without a picture of its own has a plain stage: the text, and the guesses as a tree.
+A method without its own picture has a plain stage: the text, and the guesses as a tree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Return the scene of step k; nothing where the step was recorded without its tokens."""
+    """Return the scene of step k; nothing if the step was recorded without its tokens."""
     if not run.steps[k].tokens:
         return {}
     picture = screen_of(run.header).stage

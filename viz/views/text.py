@@ -1,4 +1,4 @@
-"""The text as it is written: every token with what became of it, and after it the guesses that were not taken."""
+"""The text as it is written: every token with its fate, and after it the guesses that were not accepted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def base(run: RunState) -> Figure:
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Return the node of every emitted token, and the guesses that did not make it."""
+    """Return the node of every emitted token, and the guesses that were not accepted."""
     step = run.steps[k]
     if not step.tokens:
         return {}

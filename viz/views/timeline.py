@@ -1,6 +1,6 @@
-"""Step by step: how many tokens it wrote, and below where its time went. It grows by a point of every trace a step.
+"""The tokens of every step, and below them where its time went. It grows by one point of every trace per step.
 
-The first step reads the prompt: that takes another kind of time, so it is given apart, in words.
+The first step reads the prompt, which takes time of another kind, so it is described in words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The step's tree of guesses: depth to the right, a row for every branch, and what the target made of it.
+"""The step's tree of guesses: depth to the right, a row for every branch, and the fate of every guess.
 
-The layout is that of `tree_layout`, so the page can put it together from the step's own columns. A window's cells are
-no part of the tree. After the accepted path comes the token that the target wrote itself.
+The layout is that of `tree_layout`, so the page can compute it from the step's own columns. A window's cells are not
+part of the tree. After the accepted path comes the target's own token.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _answers(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 
 def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
-    """Return the texts of the guesses that hang off the root."""
+    """Return the texts of the root's children."""
     row_of = rows(step)
     first = _thinned([(row_of[node] or 0, node) for node in guesses if not step.parents[node]])
     return _at(step, [node for _, node in first]) | {
@@ -221,7 +221,7 @@ def _depth_names(header: Header, deepest: int) -> dict[int, str]:
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """Return how likely the method held guesses to be: a recorded probability, else the one in its panel."""
+    """Return the method's probabilities of its guesses: the recorded ones, else those in its panel."""
     recorded = {node: q for node in guesses if (q := step.q[node]) is not None} if step.q else {}
     return {**screen_of(header).weights(step, guesses), **recorded}
 

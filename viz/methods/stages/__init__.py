@@ -1,1 +1,1 @@
-"""What the methods draw on the stage: a file for each method whose idea takes more than text and tree."""
+"""The methods' own stages: a file for each method whose idea text and tree do not show."""

@@ -1,6 +1,6 @@
 """Autoregressive decoding on the stage: one token goes through all layers, and one comes out.
 
-Its whole time is the pass: what speculation saves is passes, and everything else is measured against this.
+Its time is that of the pass. Speculation saves passes, and everything else is measured against this.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _weights(header: Header) -> str:
-    """Say how much a pass reads, where it is recorded."""
+    """Say how much a pass reads, if it is recorded."""
     size = header.model.pass_bytes
     if not size:
         return ""

@@ -1,7 +1,7 @@
 """A draft model on the stage: two lanes, in the columns of the text.
 
-In the lower lane the drafter writes one token after another, in the upper one are the target's answers, all of them
-from one pass. The first place where they differ is a pair of words; what was drafted from there on is thrown away.
+In the lower lane the drafter writes one token after another. In the upper lane are the target's answers, all from one
+pass. At the first difference the two tokens are a pair; the drafted tokens from there on are discarded.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _chain(step: Step) -> list[int]:
 
 
 def confidence_of(step: Step) -> Sequence[float]:
-    """Return how sure the drafter was of each token that it wrote."""
+    """Return the drafter's confidence in each token that it wrote."""
     return confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
 
 
 def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
-    """Return how sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
+    """Return the drafter's confidence in its tokens; if it was not recorded, their q."""
     asked = confidence_of(step)
     if asked and not _sampled(header):
         return dict(zip(chain, asked, strict=False))
@@ -130,7 +130,7 @@ def _short(p: float) -> str:
 
 
 def _chance(step: Step, node: int) -> float | None:
-    """Return the chance that a sampled token was accepted, as far as it is recorded."""
+    """Return the chance that a sampled token was accepted, if it is recorded."""
     p, q = step.p[node] if step.p else None, step.q[node] if step.q else None
     return min(1.0, p / q) if p is not None and q else None
 
@@ -140,7 +140,7 @@ def _verdict_row(header: Header) -> float:
 
 
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
-    """Write why the drafter stopped, and where the target went another way."""
+    """Write why the drafter stopped, and where the target chose another token."""
     y = _verdict_row(run.header)
     asked = confidence_of(step)
     bound = params_of(run.header).threshold

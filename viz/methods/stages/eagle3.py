@@ -98,18 +98,18 @@ def products_of(step: Step) -> dict[int, float]:
 
 
 def why_nothing(step: Step) -> str:
-    """Say why a step has no guess, as far as it is recorded."""
+    """Say why a step has no guess, if it is recorded."""
     return _STOPPED.get(panel_of(step).get("stopped", ""), "")
 
 
 def unsayable(step: Step) -> list[int]:
-    """Return the places of the written tokens that the drafter cannot say, counted from 0."""
+    """Return the indices of the written tokens that the drafter's vocabulary lacks."""
     foreign = {*panel_of(step).get("unsayable", [])}
     return [place for place, token in enumerate(step.emitted) if token in foreign]
 
 
 def unsayable_words(run: RunState, step: Step) -> str:
-    """Say what the step wrote that the drafter cannot say."""
+    """Say which written tokens the drafter's vocabulary lacks."""
     tokens, vocabulary = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
     if not tokens:
         return ""
@@ -155,7 +155,7 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
 
 
 def _behind(layer: int) -> str:
-    """Return where the state that enters a layer comes from."""
+    """Name the origin of the state that enters a layer."""
     return f"layer {layer}" if layer else "embedding"
 
 
@@ -188,7 +188,7 @@ def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], p
 
 
 def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:
-    """Return the guesses that there are rows for: the accepted ones, then those with the largest products."""
+    """Return the guesses that have rows: the accepted ones, then those with the largest products."""
     taken, depths = set(step.path), depths_of(step.parents)
     guesses = (node for node in products if depths[node] <= room.depth)
     best = sorted(guesses, key=lambda node: (node not in taken, -products[node], depths[node], node))

@@ -1,4 +1,4 @@
-"""Jacobi on the stage: passes one below another, each moved on by what had settled, so that they begin on stairs.
+"""Jacobi on the stage: passes one below another, each shifted by the settled tokens, so that they form stairs.
 
 A cell is below its position in the text. The lowest row is the block that the target reads; its answers come in below,
 and are the next block: an answer keeps its name when it is guessed, and when it lies some passes back.

@@ -48,7 +48,7 @@ panel_of = panel_reader(KangarooPanel)
 
 
 def confidence_of(step: Step) -> Sequence[float]:
-    """Return how sure the early exit was of each token that it wrote."""
+    """Return the early exit's confidence in each token that it wrote."""
     return confidence.shares(panel_of(step).get("confidence", []))
 
 
@@ -139,11 +139,11 @@ def _numbered(exit_layer: int) -> str:
     return "layer 1" if exit_layer == 1 else f"layers 1 to {exit_layer}"
 
 
-# How sure the early exit was
+# The early exit's confidence
 
 
 def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> None:
-    """Draw a gauge below every guess, with the limit, and why the draft ended."""
+    """Draw a gauge below every guess, with the threshold, and say why the draft ended."""
     eta, sure = params_of(header).eta, confidence_of(step)
     for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
         place, low = ZoneCell(GUESSES, x, _GAUGE), share < eta
@@ -155,7 +155,7 @@ def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> No
 
 
 def why_stopped(header: Header, step: Step) -> str:
-    """Say why the draft ended, as far as it is recorded."""
+    """Say why the draft ended, if it is recorded."""
     stopped = panel_of(step).get("stopped", "")
     if stopped == "unsure":
         return confidence.unsure(confidence_of(step), params_of(header).eta)

@@ -125,7 +125,7 @@ def _words(step: Step) -> dict[int, _Word]:
 
 
 def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Word, int]:
-    """Return the words that are seen, each with a node that it became: of too many the best and the accepted one."""
+    """Return the words that are shown, each with its node: if there are too many, the best and the accepted one."""
     most = min(_RANKS, math.floor(_columns(room) - _WORDS))
     taken = {words[node] for node in step.path if node in words}
     nodes: dict[_Word, int] = {}
@@ -172,7 +172,7 @@ _NONE = "none was "
 
 
 def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int], *, lossless: bool) -> str:
-    """Return which of a head's words was written, where the step got as far as its place."""
+    """Say which of a head's words was written, if the step reached its position."""
     if head > len(hits):
         return ""
     rank, became = hits[head - 1], "right" if lossless else "written"
@@ -207,7 +207,7 @@ def _ordinal(number: int) -> str:
 
 
 def _shown_guesses(step: Step, words: Mapping[int, _Word], shown: Mapping[_Word, int], room: Room) -> Sequence[int]:
-    """Return the guesses that there are rows for: the accepted ones, then those of the heads' best words."""
+    """Return the guesses that have rows: the accepted ones, then those of the heads' best words."""
     depths, taken = depths_of(step.parents), set(step.path)
     ranks = {0: 0}
     for node, word in words.items():

@@ -1,7 +1,7 @@
-"""N-Grammys on the stage: a row of guesses on the right, and in the same line on the left where it comes from.
+"""N-Grammys on the stage: rows of guesses on the right, and on the left the source of each.
 
-That is an n-gram that occurred in the text before, after the same token, or a word that the model's bigram ranks after
-the last token. Below them is what the pass costs.
+A source is an n-gram that occurred earlier in the text, after the same token, or a token from the model's bigram
+ranking after the last token. Below them is the cost of the pass.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _missed(run: RunState, step: Step) -> str:
 
 
 def _cost(run: RunState, step: Step) -> str:
-    """Say what the pass costs: the tokens that go through the target."""
+    """Say what the pass costs: the tokens that the target reads."""
     lengths = [len(row.get("tokens", [])) for row in panel_of(step).get("rows", [])]
     if not lengths:
         return ""

@@ -77,7 +77,7 @@ class _Copy(NamedTuple):
 
 
 def _copy(run: RunState, step: Step) -> _Copy | None:
-    """Return the passage of a step; None where the text's ending was not found."""
+    """Return the passage of a step; None if the text's ending was not found."""
     panel = read_panel(PromptLookupPanel, step.panel)
     kind, numbers = parse(panel.get("copied_from", ""))
     if not panel.get("n") or kind not in ("prompt", "output", "reference") or len(numbers) != 1:

@@ -1,7 +1,7 @@
 """SuffixDecoding on the stage: the end of the text, where else it occurs, what followed there, and both scores.
 
-The ending is looked for in this text and in earlier answers. What followed it there, by how often it did, is the tree
-of guesses; the suffix tree that expects the more accepted tokens gives it.
+The ending is looked up in this text and in earlier answers. The tree of guesses has what followed it there, by
+frequency. It comes from the suffix tree that expects more accepted tokens.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _expects(side: SuffixSide) -> str:
 
 
 def _draw_missed(scene: Scene, run: RunState, step: Step, panel: SuffixPanel) -> None:
-    """Draw what was looked for and not found."""
+    """Draw an ending that was not found."""
     if "local" not in panel and "earlier" not in panel:
         return
     ending = quote(run, run.ids[step.start - 1 : step.start])

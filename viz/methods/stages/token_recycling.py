@@ -1,7 +1,7 @@
-"""Token Recycling on the stage: rows of the table give the guesses, and the target's answers give rows anew.
+"""Token Recycling on the stage: rows of the table give the guesses, and the target's answers replace rows.
 
-A row holds what the target found likely after a token when it last read it. What it passed over then, or what is
-in a row that it gave after a rejected guess, is recycled: a remark shows where such a token is accepted later.
+A row holds the tokens that the target found likely after a token when it last read it. Tokens that it did not choose
+then, and those in a row from a rejected guess, are recycled: a remark shows where such a token is accepted later.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
 
 
 def since(row: RecycledRow) -> str:
-    """Say when a row was given, and by what kind of node."""
+    """Say when a row was written, and by what kind of node."""
     if row["behind"] == "prompt":
         return "from a prompt"
     if not row["ago"]:
