@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-if __package__ in (None, ""):  # started as a file: sys.path begins with the folder of the file, not with the repository
+if __package__ in (None, ""):  # started as a file: sys.path begins with the file's folder, not with the repository
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import argparse
@@ -40,7 +40,7 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--download",
         action="store_true",
-        default="SPACE_ID" in os.environ,  # who makes a Space means it to fetch its models
+        default="SPACE_ID" in os.environ,  # a Space is expected to fetch its models
         help="let visitors choose models of the built-in list that must be fetched from the hub (default: on a Space)",
     )
     parser.add_argument(

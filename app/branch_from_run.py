@@ -1,6 +1,6 @@
-"""What if: the order of a run that goes on from a place of a recorded or live run, as an address names both.
+""" "What if": makes the order of a run that continues a recorded or live one; the address names both.
 
-The record may be an uploaded file: what it asks for is held to the limits of any run of the page.
+The record may be an uploaded file, so its settings must be within the limits of any run of the page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST_CHUNK = 512  # of a prompt: the page's own runs read no more at once
 
 
 def branch_of(app_state: AppState, query: Mapping[str, str]) -> tuple[Order, Fork]:
-    """Return the order of a branch, and the place where it leaves the other run."""
+    """Return the order of a branch, and the position where it leaves the other run."""
     state = parse(query, app_state.catalog)
     if state.fork is None or state.run is None:
         raise ParamError(next(iter(state.problems), "name a run, and the place where it goes on otherwise"))

@@ -25,7 +25,7 @@ ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class BranchOrigin:
-    """Where another run is to continue differently, as `Engine.branch` takes it."""
+    """Where a branch leaves another run: the arguments of `Engine.branch`."""
 
     run: str
     trace: Trace

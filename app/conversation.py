@@ -1,4 +1,4 @@
-"""Reads a conversation back from the token ids that a chat template made of it."""
+"""Reconstructs a conversation from the token ids that a chat template made of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Example prompts, each of which shows a strength or a weakness of a method: some in English, and some in the language
-of the embedded family, which understands no other.
+"""Example prompts, each of which shows a strength or a weakness of a method. Some are in English, and some in the
+language of the embedded family, which understands no other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentences on what of an address was left out. assets/page/address.js writes those of tabs without a server."""
+"""Says which fields of an address were ignored. assets/page/address.js does so for tabs without a server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ELSEWHERE = ("__", "utm_")  # begin the fields of Gradio and of those who count
 
 
 def left_out(keys: Sequence[str], why: object) -> str:
-    """Say which fields were left out and why. Their names, too, are as strangers wrote them."""
+    """Say which fields were ignored and why. Their names are untrusted, too."""
     more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
     were = "was" if len(keys) == 1 else "were"
     return f"{', '.join(map(shown, keys[:_LISTED]))}{more} in the address {were} left out: {why}"
 
 
 def unknown_fields(keys: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Return a sentence on the fields that the page does not know, or none."""
+    """Return a sentence on unknown fields, or none."""
     unknown = [key for key in keys if not is_known(key) and not key.startswith(_ELSEWHERE)]
     return [left_out(unknown, "this page has no such settings")] if unknown else []

@@ -1,4 +1,4 @@
-"""The settings that a method's menu offers by name: its own, those that ship, and those found on this machine."""
+"""The named settings in a method's menu: its own presets, those that ship, and those found on this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def best_preset(method: str, entry: CatalogEntry) -> str:
 
 
 def is_for_a_model(method: str, name: object) -> bool:
-    """Return True for a preset that another model's takes the place of."""
+    """Return True for a preset that is replaced when another model is chosen."""
     return name in (*TUNED, DEFAULTS, *map(_name, _tuned_here.get(method, {})))
 
 

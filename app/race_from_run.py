@@ -14,7 +14,7 @@ from .state import AppState
 
 
 def race_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
-    """Return the state of a race for the run that an address names, and a remark on each setting that was left."""
+    """Return the state of a race for the run that an address names, and a remark on each setting that is missing."""
     state, remarks = settings_from_run(app_state, query)
     if state.method is not None:
         state.lanes = {"autoregressive": (DEFAULTS,), state.method: (name_of(METHODS[state.method], state.params),)}

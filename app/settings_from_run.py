@@ -1,6 +1,6 @@
 """Reads the settings that made a run: a live run, a recording, or an uploaded trace.
 
-The address comes first, and what it lacks is read from the run. Both are untrusted until they have been parsed.
+The address takes precedence, and what it lacks is read from the run. Both are untrusted until they are parsed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _copy_method(header: Header, state: PageState, entry: CatalogEntry | None, r
 
 
 def _copy_prompt(app_state: AppState, state: PageState, remarks: list[str]) -> None:
-    """Copy the prompt: from the recipe of a recording, or as what its tokens were made from."""
+    """Copy the prompt: from the recipe of a recording, or reconstructed from its tokens."""
     recording = app_state.recordings.get(state.run)
     if recording is not None and recording.prompt is not None:
         state.prompt = check_prompt(recording.prompt)

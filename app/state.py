@@ -1,4 +1,4 @@
-"""The application state: the model catalogue, the jobs and the stored traces."""
+"""The application state: the model catalog, the jobs and the stored traces."""
 
 from __future__ import annotations
 

@@ -173,13 +173,13 @@ def _sentences(problems: list[str]) -> str:
 
 
 def _as_markdown(text: str) -> str:
-    """Return what Markdown shows as this text: an address may hold links."""
+    """Escape a text for Markdown: an address may hold links."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """What the owner of a page launches it with."""
+    """The owner's options."""
 
     replay_only: bool = False
     models: str | None = None  # a file that lists them
@@ -215,7 +215,7 @@ def make_state(launch: LaunchOptions) -> AppState:
 
 
 def offers(app_state: AppState, launch: LaunchOptions) -> serving.Offers:
-    """Return what is served beside the page."""
+    """Return what is served besides the page."""
     offered: dict[Kind, Sequence[BaseRoute]] = {Kind.HEALTH: [health.route(app_state)]}
     if launch.metrics:
         from .server.metrics import Metrics
@@ -225,7 +225,7 @@ def offers(app_state: AppState, launch: LaunchOptions) -> serving.Offers:
 
 
 def api_of(app_state: AppState, launch: LaunchOptions) -> Api | None:
-    """Return what programs call, if the owner wants that; raises ParamError where nothing can run."""
+    """Return the API for programs, if the owner wants it; raises ParamError if no model can run."""
     if not (launch.api or launch.mcp):
         return None
     if launch.replay_only:
@@ -274,7 +274,7 @@ def _end_signals() -> set[signal.Signals]:
 
 
 def _announce(loading: Loading, name: str) -> None:
-    """Print what the first model waits for, and when it is ready: converting one takes some seconds."""
+    """Print the progress of the first model, and when it is ready: converting one takes some seconds."""
     phase = ""
     try:
         while loading.wait(_LOOK) is None:

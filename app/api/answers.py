@@ -1,4 +1,4 @@
-"""The answers of a run: ours, and those of OpenAI's chat completions with vLLM's metrics of a request."""
+"""Writes the answers of runs: ours, and those of OpenAI's chat completions with vLLM's request metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .run import ApiRun
 
 
 def decode_answer(run: ApiRun, trace: Trace, root: str) -> Json:
-    """Return what `decode` answers."""
+    """Return the answer of `decode`."""
     header, summary = trace.header, trace.summary
     assert summary is not None
     return {
@@ -44,7 +44,7 @@ def decode_answer(run: ApiRun, trace: Trace, root: str) -> Json:
 
 
 def record(run: ApiRun, root: str) -> str:
-    """Return the address at which the page opens the record, as long as the server stores it."""
+    """Return the address at which the page opens the record, while the server stores it."""
     return f"{root}/?run={run.id}"
 
 
@@ -94,7 +94,7 @@ class ChatAnswer:
         return {"id": f"chatcmpl-{self.run.id}", "object": kind, "created": self.created, "model": entry}
 
     def _plain(self, trace: Trace) -> tuple[Json, Json]:
-        """Return what `trace export` writes in vLLM's form, and its choice, with what only a server knows."""
+        """Return the export in vLLM's form and its choice, with the fields that only a server knows."""
         written = vllm(trace)
         [choice] = written["choices"]
         prompt_ids, ids = choice.pop("prompt_token_ids"), choice.pop("token_ids")
@@ -107,5 +107,5 @@ class ChatAnswer:
 
 
 def model_object(entry: CatalogEntry) -> Json:
-    """Return a model as OpenAI's list has it, with the methods that it can run."""
+    """Return a model as an entry of OpenAI's list, with the methods that it can run."""
     return {"id": entry.name, "object": "model", "created": 0, "owned_by": "specscope", "methods": runnable(entry)}

@@ -1,4 +1,4 @@
-"""Errors as programs read them: a status, and the object that OpenAI's clients expect."""
+"""Errors for programs: a status, and the object that OpenAI's clients expect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_
 
 
 def report(error: Exception) -> None:
-    """Count the refusal that an error means; log one that is neither a caller's mistake nor the server's load."""
+    """Count a refusal; log an error that is neither a caller's mistake nor the server's load."""
     if isinstance(error, RequestError):
         status = status_of(error)
         _log.info("a call was refused (%d)", status, extra={"facts": {"event": "refusal", "reason": str(status)}})
@@ -33,7 +33,7 @@ def report(error: Exception) -> None:
 
 
 def status_of(error: Exception) -> int:
-    """Return the status of the response that an error ends."""
+    """Return the HTTP status for an error."""
     if isinstance(error, RequestError):
         return 400 if error.status == 422 else error.status
     if isinstance(error, FullError):

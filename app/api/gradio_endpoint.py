@@ -1,6 +1,6 @@
-"""`decode` for `gradio_client`, in the form of Gradio's protocol in which a run is a stream of its own ("sse").
+"""`decode` for `gradio_client`, by the version of Gradio's protocol in which each run has its own stream ("sse").
 
-The client opens the stream, which names an event, and posts the values to it: so a run ends with its stream, and
+The client opens the stream, which names an event, and posts the values to it. So a run ends with its stream, and
 nothing is stored after it. Gradio itself answers none of this, and its other endpoints stay closed.
 """
 
@@ -49,13 +49,13 @@ class GradioEndpoint:
         self._asked: dict[str, tuple[str, asyncio.Future[object]]] = {}  # by event: who asks, and the values to come
 
     def read(self, path: str, caller: Caller) -> Response:
-        """Answer what the client reads."""
+        """Answer the client's GET requests."""
         if path == STREAMS:
             return StreamingResponse(self._messages(caller), headers=STREAM, media_type="text/event-stream")
         return JSONResponse(_config() if path == CONFIG else _info(), headers=NO_STORE)
 
     def take(self, body: object, caller: Caller) -> Response:
-        """Take the values of an event. Errors in them are reported in its stream, where the client looks."""
+        """Accept the values of an event. Errors in them are reported in its stream, where the client reads."""
         event = body.get("event_id") if isinstance(body, dict) else None
         client, values = self._asked.get(event, ("", None)) if isinstance(event, str) else ("", None)
         if values is None or client != caller.client or values.done():
@@ -102,7 +102,7 @@ def _written(kind: str, **fields: Any) -> str:
 
 
 def _config() -> Json:
-    """Describe the endpoint as Gradio describes a page: with a component for each parameter, and one for the answer."""
+    """Describe the endpoint like one of Gradio's pages: a component for each parameter, and one for the answer."""
     numbers = [*range(len(_PARAMETERS) + 1)]
     return {
         "version": gradio.__version__,

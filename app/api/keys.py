@@ -1,4 +1,4 @@
-"""The keys that callers must send, if the owner asks for any."""
+"""The keys that callers must send, if the owner set any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST_FILE = _MOST * (_LONGEST + 2)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and under which address this server is known there."""
+    """A caller, and the address under which it knows this server."""
 
     client: str  # the key or the address, which takes turns with others
     root: str  # of links to the page
@@ -35,7 +35,7 @@ class Keys:
 
     @classmethod
     def of(cls, file: str | None, environment: Mapping[str, str]) -> Keys:
-        """Read the keys of a file, one a line, and the one of the environment."""
+        """Read the keys of a file, one per line, and the one of the environment."""
         texts = [environment[_VARIABLE]] if environment.get(_VARIABLE) else []
         if file is not None:
             try:
@@ -54,9 +54,9 @@ class Keys:
         return cls(tuple(hashlib.sha256(text.encode()).digest() for text in texts))
 
     def client(self, headers: Headers, address: str) -> str:
-        """Return who calls: the key where keys are asked for, else the address. Raises RequestError for a wrong key.
+        """Return the caller's key, or its address if there are no keys. Raises RequestError for a wrong key.
 
-        Every key is compared, in constant time: how long that takes says nothing about them.
+        Every key is compared, in constant time, so that the duration reveals nothing about them.
         """
         if not self.digests:
             return address

@@ -30,7 +30,7 @@ _ABOUT = (
 
 
 class _Server(MCPServer):  # type: ignore[misc]
-    """A server that reports the calls which it refuses itself."""
+    """A server that reports the calls that it refuses itself."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call the tool."""
@@ -78,7 +78,7 @@ class McpTool:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer requests as long as the block takes."""
+        """Answer requests during the block."""
         async with self._manager.run():
             yield
 

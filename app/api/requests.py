@@ -1,4 +1,4 @@
-"""Reads the bodies of calls into orders. Fields that are not listed are refused, so that none is ignored unnoticed."""
+"""Reads the bodies of calls into orders. Unknown fields are refused, so that none is ignored silently."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _text(fields: Json, name: str) -> str:
 
 
 def _length(fields: Json) -> object:
-    """Return how many tokens may be written at most, which has two names."""
+    """Return the limit of new tokens, which has two names."""
     given = [fields[name] for name in ("max_completion_tokens", "max_tokens") if name in fields]
     if len(given) == 2 and given[0] != given[1]:
         raise ParamError("max_tokens and max_completion_tokens differ: leave one out")

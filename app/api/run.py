@@ -1,4 +1,4 @@
-"""A run that a program asked for: the job, and its text as it grows."""
+"""A run for a program: the job, and its growing text."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ApiRun:
 
 
 async def pieces(runner: JobRunner, run: ApiRun, client: str) -> AsyncGenerator[str, None]:
-    """Run it in a thread, and yield each new piece of its text, or "" while it waits. Raises the error that ends it.
+    """Run the job in a thread, and yield each new piece of its text, or "" while it waits. Raises its error.
 
     Closing the iterator cancels the run.
     """

@@ -1,4 +1,4 @@
-"""The paths that programs call. The request filter hands their requests over, with the caller's address checked."""
+"""The paths that programs call. The request filter passes their requests on, with the caller's address checked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ApiService:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer calls of the MCP tool as long as the block takes."""
+        """Answer calls of the MCP tool during the block."""
         async with self._mcp.running() if self._mcp else contextlib.nullcontext():
             yield
 
@@ -126,7 +126,7 @@ class ApiService:
         return JSONResponse(model_object(catalog[name]), headers=NO_STORE)
 
     async def _called(self, body: Json) -> Json:
-        """Decode for the caller of the tool."""
+        """Decode for the caller of the MCP tool."""
         caller = _CALLER.get()
         run = ApiRun(decode_call(self._state.catalog, self._state.default_model, body))
         return decode_answer(run, await self._decoded(run, caller.client), caller.root)
@@ -153,7 +153,7 @@ class ApiService:
             decoding.cancel()
 
     async def _streamed(self, run: ApiRun, caller: Caller, events: _Events) -> Response:
-        """Return the response that streams a run. A run that ends before it has a first sign is an error of its own."""
+        """Return the response that streams a run. If the run fails before its first piece, the response is an error."""
         texts = pieces(self._state.jobs, run, caller.client)
         try:
             first = await anext(texts, "")
@@ -217,7 +217,7 @@ async def _left(receive: Receive) -> None:
 
 
 def _then(first: Receive, later: Receive) -> Receive:
-    """Return a receive function for a body that was read, and for what follows it."""
+    """Return a receive function that repeats a body that was read, then receives what follows it."""
     messages = 0
 
     async def receive() -> Any:

@@ -1,1 +1,1 @@
-"""The calls of the Debug page."""
+"""The server functions of the Debug tab."""

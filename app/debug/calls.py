@@ -48,7 +48,7 @@ class DebugCalls:
         self._pool = QueryPool()
 
     def call(self, name: str, asked: Any) -> ServerAnswer:
-        """Call one of the functions by its name, when its turn has come."""
+        """Call one of the functions by its name, in its turn."""
         made: Callable[[Any], ServerAnswer] = getattr(self, name)
         with self._pool.place():
             return made(asked)
@@ -77,7 +77,7 @@ class DebugCalls:
         return DebugView(settled, folder, against)
 
     def open(self, asked: Any) -> ServerAnswer:
-        """Return what an address shows at once: folders, filters, query, and how many steps it chooses."""
+        """Return what an address shows first: folders, filters, query, and how many steps it selects."""
         listed = self._folders.listed()
         try:
             view, gone = self._what_is_left(asked)
@@ -108,7 +108,7 @@ class DebugCalls:
             answer["against_facts"] = view.against.facts()
         try:
             return answer | view.head()
-        except (ParamError, TraceError) as error:  # the query, which is then shown to be mended
+        except (ParamError, TraceError) as error:  # the query, which is then shown for correction
             return answer | {"refused": as_sentence(error)}
 
     def chart(self, asked: Any) -> ServerAnswer:

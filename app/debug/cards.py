@@ -1,4 +1,4 @@
-"""The cards of the Debug page: every metric, and the stop rules replayed."""
+"""The cards of the Debug tab: every metric, and the replayed stop rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Cost page gets of a run folder: its methods' steps after the first, in columns, as of recorded runs."""
+"""The data of a run folder for the Cost tab: its methods' steps after the first, in columns, as of recorded runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets few queries run at once, and one of each client: each may take two threads for seconds. Clients take turns."""
+"""Limits the queries that run at once, and to one per client: each may take two threads for seconds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class QueryPool:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold a place for the block; raises TraceError where none becomes free in time."""
+        """Hold a slot during the block; raises TraceError if none becomes free in time."""
         turn = _Turn(CLIENT.get())
         with self._changed:
             self._waiting.append(turn)

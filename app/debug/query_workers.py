@@ -12,7 +12,7 @@ from ..server.limits import LIMITS
 
 
 class QueryWorkers:
-    """Keeps as many processes as have ever answered at once, which QueryPool bounds. Thread-safe."""
+    """Keeps as many processes as have ever answered at once, which QueryPool limits. Thread-safe."""
 
     def __init__(self) -> None:
         self._idle, self._lock = list[QueryProcess](), threading.Lock()

@@ -97,7 +97,7 @@ class DebugState:
     def settled(
         self, folder: str, methods: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]] = ()
     ) -> DebugState:
-        """Return the same with a folder, and with one method and setting where none was chosen.
+        """Return the same state with a folder, and with one method and setting if none was chosen.
 
         `methods` are the folder's, the most telling first; mixed numbers would be nobody's. `others` are those of the
         folder to compare with: the same method in another folder, another one in the same.

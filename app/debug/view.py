@@ -87,7 +87,7 @@ class Selected:
 def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return a mask of the steps that satisfy conditions; one node must satisfy all conditions on nodes.
 
-    They are the metrics' own, so they need none of a query's bounds, and a bar's steps are listed at once.
+    The conditions are the metrics' own, so they need no limits of queries, and a bar's steps are listed at once.
     """
     whole, tables = folder.selection, folder.folder
     holds = {RUNS: np.ones(len(tables.runs), bool), STEPS: np.ones(len(tables.steps), bool)}
@@ -108,7 +108,7 @@ def steps_where(folder: OpenFolder, conditions: Sequence[Condition]) -> np.ndarr
 
 
 def _true(answers: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return where an answer is known and yes."""
+    """Return a mask of the answers that are known and true."""
     return np.asarray(answers.fill_null(False))
 
 
@@ -136,7 +136,7 @@ class DebugView:
             self.second = Selected(against, state.against_query, *state.against_choice)
 
     def head(self) -> dict[str, Any]:
-        """Return what the page shows at once: how much was chosen, or the table that the query answers with."""
+        """Return what the page shows first: how much was selected, or the query's result table."""
         answer = self.first.answer
         if isinstance(answer, Shown):
             return {"table": asdict(answer)}
@@ -172,7 +172,7 @@ class DebugView:
         return {"key": key, "results": shown, "names": self.names(), "figure": chart(card.chart, drawn)}
 
     def compare(self, key: str) -> dict[str, Any]:
-        """Return what differs between the two selections on the questions that both have."""
+        """Compare the two selections on the questions that both have."""
         result = self._compared(key)
         drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
         return {"key": key, "results": [self._shown(result, self.first)], "names": self.names(), "figure": drawn}
@@ -248,10 +248,9 @@ def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
 
 
 def guess_texts(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
+    """Return the texts and fates of a step's guesses: the accepted ones, then the first ones rejected.
 
-    The target's own token follows: its choice in the place of the rejected ones, or the bonus after guesses that were
-    all right.
+    The target's own token follows: the correction, or the bonus if all guesses were right.
     """
     nodes, run, step = folder.folder.nodes, row["run"], row["step"]
     first, last = np.searchsorted(folder.node_keys, [(run << 32) | step, ((run << 32) | step) + 1])

@@ -1,1 +1,1 @@
-"""Writes the page into folders that others host: plain files, and Hugging Face Spaces."""
+"""Writes the page to folders for hosting elsewhere: plain files, and Hugging Face Spaces."""

@@ -1,4 +1,4 @@
-"""Output folders: each is emptied before it is written, unless it holds files of somebody else."""
+"""Output folders: each is emptied before it is written, unless it holds other files."""
 
 from __future__ import annotations
 

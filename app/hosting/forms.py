@@ -84,7 +84,7 @@ def requirements(form: Form) -> str:
 
 
 def tracked_files() -> list[str]:
-    """Return the names of those tracked files that the page is served from. Raises ParamError outside a checkout."""
+    """Return the names of the tracked files that the page is served from. Raises ParamError outside a checkout."""
     command = ["git", "ls-files", "-z", "--", *_FOLDERS, *_SINGLE]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")

@@ -1,8 +1,8 @@
 """Write the page as plain files: `python -m app.hosting.static_site [--out FOLDER]`, or `make static`.
 
-The opening race, the gallery, the recorded race, the lessons, what passes cost, and the cards of the sample run folders
-with their steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick. What needs a
-server says so.
+The opening race, the gallery, the recorded race, the lessons, the costs of passes, and the cards of the sample run
+folders with their steps: the same player and the same addresses, for a Static Space, GitHub Pages or a USB stick.
+Features that need a server say so.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _PAGE = """<!doctype html>
 
 
 def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> int:
-    """Empty the folder and write the wanted runs into it; returns its size in bytes."""
+    """Empty the folder and write these runs to it; returns its size in bytes."""
     app_state = AppState(replay_only=True)
     landing = app_state.recordings.landing
     assert landing is not None, "the checkout has no recordings"
@@ -124,7 +124,7 @@ def write_site(out: Path, wanted: Callable[[str], bool] = lambda run: True) -> i
 
 
 def _playable(costs: dict[str, Any], runs: set[int]) -> dict[str, Any]:
-    """Leave out where a step is, unless its run is among these."""
+    """Leave out the position of a step, unless its run is among these."""
     ours = [each | {"at": [at if at[0] in runs else None for at in each["at"]]} for each in costs["runs"]]
     return costs | {"runs": ours}
 
@@ -188,7 +188,7 @@ def _whole(name: str, trace: Trace, proof: Proof, about: dict[str, Any]) -> dict
 
 
 def _read(lines: str) -> list[Any]:
-    """Return what JSON lines hold: as texts within JSON, with their quotes escaped, they would take more room."""
+    """Parse JSON lines: as strings within JSON, with their quotes escaped, they would take more bytes."""
     return [json.loads(line) for line in lines.split("\n") if line]
 
 

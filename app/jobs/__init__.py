@@ -1,1 +1,1 @@
-"""What a visitor starts and waits for: live runs, races, landscapes, examinations."""
+"""The jobs that a visitor starts and waits for: live runs, races, landscapes, examinations."""

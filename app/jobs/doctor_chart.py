@@ -1,4 +1,4 @@
-"""The chart of an examination: how many steps accept a guess at each place, as given and mended."""
+"""The chart of an examination: how many steps accept a guess at each position, as given and mended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An examination: the doctor looks at the drafter of a model."""
+"""An examination: the doctor checks the drafter of a model."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Examination:
 
     @property
     def spare(self) -> CatalogEntry | None:
-        """The target alone, which is loaded where the drafters that its owner named keep the model from loading."""
+        """The target alone, which is loaded if a drafter that its owner named prevents the model from loading."""
         return self.entry.without_drafters() if FLAGS[self.method] in self.entry.drafters else None
 
     def opening(self, started: StartedJob) -> str:
         return page_line(run=started.id, title=f"{METHODS[self.method].label} on {self.entry.name}")
 
     def lines(self, started: StartedJob) -> Lines:
-        """Yield what is tried, then the report."""
+        """Yield the progress, then the report."""
         report = yield from _examined(self.entry, self.method, started)
         stopped = player.fault("The examination was stopped.")
         yield stopped if report is None else line("done", report=_shown(self.entry, report))

@@ -1,4 +1,4 @@
-"""The guardrails of a page whose owner switched them on, and what they do to a run."""
+"""The guardrails that a page's owner can switch on, and their effect on a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Guardrails:
 
     @property
     def sentence(self) -> str:
-        """Return the sentence on what is on, for visitors; empty if nothing is."""
+        """Tell visitors which guardrails are on; empty if none is."""
         parts = ["each prompt begins with a system prompt that asks for careful answers"] if self.system else []
         if self.moderates:
             parts.append("the model itself classifies prompt and answer, and only what it finds acceptable is shown")
@@ -43,7 +43,7 @@ class Guardrails:
         return f"Guardrails: {'; '.join(parts)}." if parts else ""
 
     def doubts(self, entries: Iterable[CatalogEntry]) -> list[str]:
-        """Return a sentence for the owner on each model that may be no good moderator."""
+        """Warn the owner of each model that may be a poor moderator."""
         if not self.moderates:
             return []
         sentences = list[str]()
@@ -58,7 +58,7 @@ class Guardrails:
         return sentences
 
     def check(self, engine: Engine, what: str, text: str, cancel: threading.Event | None, lane: int | None) -> Lines:
-        """Classify a prompt or an answer; raises ModerationError if it is refused, so that nothing of it is shown."""
+        """Classify a prompt or an answer; raises ModerationError if it is refused, so that none of it is shown."""
         yield player.state("reading", f"The guardrails classify the {what}.", lane=lane)
         category = classify(engine, text, cancel=cancel, seconds=LIMITS.seconds)
         if cancel is not None and cancel.is_set():

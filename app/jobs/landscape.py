@@ -1,7 +1,7 @@
 """The landscape of a run's text: a row for each method, as soon as it is measured.
 
 {"kind":"columns", ...}  the tokens that the run wrote
-{"kind":"row", ...}      a method: what a step of it that began at a token would have done, in signs and in words
+{"kind":"row", ...}      a method: what a step would have done that began at each token, in signs and in words
 {"kind":"done", ...}     how long it took, and what was left out
 """
 
@@ -40,7 +40,7 @@ _NO_PARTS, _STOPPED = "because this model lacks their parts", "because the measu
 
 
 def landscape_of(app_state: AppState, query: Mapping[str, str]) -> RunLandscape:
-    """Return the landscape of the run that an address names; raises SpecscopeError if it cannot be measured here."""
+    """Return the landscape of the run that an address names; raises SpecscopeError if it cannot be measured."""
     run = parse(query, app_state.catalog).run
     if run is None:
         raise ParamError("name a run whose text is to be measured")

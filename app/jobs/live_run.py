@@ -57,7 +57,7 @@ class LiveRun:
         return math.inf  # the engine ends it, and its check comes on top
 
     def opening(self, started: StartedJob) -> str:
-        # Asked for before it waits: if the conversation ends meanwhile, the answer is for nobody.
+        # Before the wait: if the conversation ends meanwhile, the answer is dropped.
         self.conversation = started.runner.tabs.conversation(started.key.tab, started.client)
         address = f"{self.address}&run={started.id}".removeprefix("&")
         about = {"address": address, "live": "beside" if self.beside else "alone"}
@@ -110,9 +110,9 @@ def decode(
 
     `begun` gets the run before its first step.
 
-    Work between two forward passes slows the next pass, by a tenth where a pass takes three milliseconds and by three
-    tenths at the beginning of a run. So steps are collected, and written together: for the first time soon, then
-    every `live_gap` seconds.
+    Work between two forward passes slows the next pass, by a tenth if a pass takes three milliseconds, and by three
+    tenths at the beginning of a run. So steps are collected and written together: the first time soon, then every
+    `live_gap` seconds.
     """
     from decoding.model.memory import release_memory  # brings torch
 
@@ -169,7 +169,7 @@ def decode(
 
 
 def _words(engine: Engine, order: Order, run: Run) -> str:
-    """Return all that a visitor wrote for a run, as a moderator reads it."""
+    """Return everything that a visitor wrote for a run, for the moderator."""
     if order.origin is not None:  # the prompt of another run, what it wrote until then, and what is forced
         return engine.codec.decode(run.header.prompt)
     if isinstance(order.prompt, str):

@@ -1,9 +1,9 @@
-"""Which step a recording opens at.
+"""Chooses the step at which a recording opens.
 
-A visitor who sees one step must see guesses pay off, in something that reads as language, and soon: the further on, the
-more text comes before it. So a step is worth one for each accepted token that is a word (at least two letters
-and nothing else: no digits, no punctuation, no variables of one letter), half of one more if it also rejects a guess
-and so shows both fates, and a tenth less for each step before it. The recording opens at the step worth most.
+The first step that a visitor sees should show guesses that pay off, in readable language, and early in the text. So a
+step scores 1 for each accepted token that is a word (at least two letters and nothing else: no digits, no punctuation,
+no variables of one letter), 0.5 more if it also rejects a guess and so shows both fates, and 0.1 less for each step
+before it. The recording opens at the step with the highest score.
 
 A run that accepts no word (autoregressive decoding accepts nothing at all) opens at the first step that writes one.
 """

@@ -37,7 +37,7 @@ class Difference:
 
 
 def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None:
-    """Find where lossless greedy runs of one prompt, which must write the same tokens, first differ; None: nowhere."""
+    """Find the first difference between lossless greedy runs of one prompt, which must write the same; None: none."""
     bound = [
         (trace, check) for trace, check in done if trace.header.lossless and _is_greedy(trace) and _is_complete(trace)
     ]
@@ -58,7 +58,7 @@ def _is_greedy(trace: Trace) -> bool:
 
 
 def _is_complete(trace: Trace) -> bool:
-    """Return True if a run ended by itself; one that was stopped wrote only the beginning of its text."""
+    """Return True if a run ended by itself; a stopped run wrote only the beginning of its text."""
     return trace.summary is not None and trace.summary.finish in ("length", "end_of_text", "stop")
 
 

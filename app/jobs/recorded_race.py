@@ -18,7 +18,7 @@ from .streaming import page_line
 
 @dataclass(frozen=True, slots=True)
 class RecordedRace:
-    """Recordings of one prompt that race on the page before anything is run."""
+    """Recordings of one prompt that the page races before any live run."""
 
     prompt: str
     runs: tuple[str, ...]
@@ -62,7 +62,7 @@ def opening(recordings: Recordings) -> str:
 
 
 def recorded_race(recordings: Recordings, live: bool = True) -> str:
-    """Write the lines of the first race of which two lanes can be read; empty if there is none.
+    """Write the lines of the first race with two readable lanes; empty if there is none.
 
     On a page that is `live` they say how to run another race.
     """
@@ -74,7 +74,7 @@ def recorded_race(recordings: Recordings, live: bool = True) -> str:
 
 
 def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[RecordedRun, Trace]]:
-    """Return the recordings that can be read, and that answer the same prompt as the first of them."""
+    """Return the readable recordings that answer the same prompt as the first of them."""
     lanes = list[tuple[RecordedRun, Trace]]()
     for run in runs:
         recording, trace = recordings.get(run), recordings.trace(run)

@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 def reported(
     work: Reporting[_Result], started: StartedJob, doing: str, late: str
 ) -> Generator[str, None, _Result | None]:
-    """Do the work to its end, with a line for every part; returns None if the job was cancelled.
+    """Finish the work, with a line for every part; returns None if the job was cancelled.
 
     Raises ParamError with the sentence `late` when the job's time is up.
     """

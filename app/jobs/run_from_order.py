@@ -1,4 +1,4 @@
-"""What an order asks of an engine: that it takes the prompt, and how much faster the run was."""
+"""Encodes the prompt of an order for an engine, and measures the speedup of its run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def measure_speedup(
 ) -> Generator[str, None, float | None]:
     """Decode the prompt again by the run's method and autoregressively, in turn; returns the speedup, or None.
 
-    Both begin with empty caches. `memory` is what the method knew before the run. The machine's own speed swings, so
+    Both begin with empty caches. `memory` is what the method had learnt before the run. The machine's speed varies, so
     they take turns for some rounds, and the median run of each counts.
     """
     until = time.monotonic() + LIMITS.speedup_seconds

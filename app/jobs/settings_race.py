@@ -1,4 +1,4 @@
-"""A race of a method's settings on the visitor's prompt and some others: which of them are fastest on this server."""
+"""A race of a method's settings on the visitor's prompt and some others, to find the fastest on this server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LATE = (
 
 @dataclass(slots=True)
 class SettingsRace:
-    """The order whose prompt is decoded, with the settings of its method to be found."""
+    """The race for one order: it decodes the order's prompt with settings of its method."""
 
     order: Order
     spare = None
@@ -60,7 +60,7 @@ class SettingsRace:
         return page_line(run=started.id, title=f"{self.order.method.label} on {self.entry.name}")
 
     def lines(self, started: StartedJob) -> Lines:
-        """Yield which settings are raced, then what won."""
+        """Yield the raced settings, then the winner."""
         from analysis.bench.methods import as_prompt
         from analysis.tuning import tuning
 
@@ -114,7 +114,7 @@ def _verdict(order: Order, report: dict[str, JSON]) -> str:
 
 
 def _spelt(order: Order, params: dict[str, JSON]) -> str:
-    """Name settings as the form does: those that differ from the defaults."""
+    """Name the settings that differ from the defaults, with the form's labels."""
     changed = [row for row in order.method.Params.describe() if params[row["name"]] != row["default"]]
     return ", ".join(f"{setting_label(row)} {_shown(params[row['name']])}" for row in changed) or "the defaults"
 

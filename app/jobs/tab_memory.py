@@ -1,4 +1,4 @@
-"""Keeps what a tab's runs leave for its next one: a conversation, and what methods learnt from the tab's texts."""
+"""Keeps what a tab's next run reuses: a conversation, and what methods learnt from the tab's texts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TabMemory:
                 self._chats.pop(tab)
 
     def learnt(self, tab: str, client: str, order: Order) -> dict[str, Any]:
-        """Return what methods learnt from a tab's texts with the order's model, to be added to."""
+        """Return the memory of methods from a tab's texts with the order's model, which the run extends."""
         model, learnt = self._learnt.get(tab) or ("", dict[str, Any]())
         learnt = learnt if model == order.entry.name else {}
         self._learnt.put(client, tab, (order.entry.name, learnt))

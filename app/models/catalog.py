@@ -88,8 +88,8 @@ class OwnerCatalog(NamedTuple):
 def default_catalog(download: bool = False) -> dict[str, CatalogEntry]:
     """Return the models of a page whose owner lists none: those that ship, SmolLM2, and what this machine can hold.
 
-    The page begins with the first: SmolLM2 where it and its parts are on this machine, else pocket. Without `download`
-    a large model is offered only where its files have been fetched already, and no visitor's click makes the machine
+    The page starts with the first: SmolLM2 if it and its parts are on this machine, else pocket. Without `download` a
+    large model is offered only if its files have been fetched already, so that no visitor's click makes the machine
     fetch any.
     """
     held = [entry for size, entry in _LARGE if ROOM * size <= machine_memory()]

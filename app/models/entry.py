@@ -84,7 +84,7 @@ class CatalogEntry:
         draft, here = self._small_files(named, self.draft_revision, report)
         _refuse_code(draft)
         size += weight_bytes(draft, self.draft_device or self.device, dtype, here=here)
-        if self.draft and not self.brought:  # a stranger's tokenizer is tried apart before this process loads it
+        if self.draft and not self.brought:  # a visitor's tokenizer is tried in a process of its own
             codec, draft_codec = load_codec(target), load_codec(draft)
             if codec.tokenizer is not None and draft_codec.tokenizer is not None:
                 check_tokens(f"{named[:200]} cannot draft for {self.name}", codec, draft_codec)
@@ -171,7 +171,7 @@ class CatalogEntry:
         return str(folder)
 
     def _try_tokenizers(self, report: ProgressCallback, *places: str | None) -> None:
-        """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
+        """Try the tokenizers that a visitor brought in a separate process. Raises ModelError."""
         if not self.brought:
             return
         from .tokenizer_apart import try_tokenizer

@@ -92,9 +92,8 @@ class Loading:
             self._done.set()
 
     def _public_error(self, reason: SpecscopeError | None = None) -> ModelError:
-        """Return the error that a visitor sees. The reason is in the log of the host: a visitor could not act on it.
-
-        Who brought a model can.
+        """Return the error that a visitor sees. The reason is in the host's log, since a visitor
+        could not act on it; a visitor who brought the model can, and sees it.
         """
         if self._entry.brought and reason is not None:
             return ModelError(without_paths(str(reason)))
@@ -106,7 +105,7 @@ class Loading:
         )
 
     def report(self, phase: str, share: float) -> None:
-        """Note what is going on, for those who wait."""
+        """Store the progress, for those who wait."""
         self.phase, self.share = phase, share
 
 
@@ -200,12 +199,12 @@ def _weight_budget() -> float:
 
 
 def without_paths(sentence: str) -> str:
-    """Return a sentence with every path cut to its last part, so that visitors see none of this machine's folders."""
+    """Cut every path in a sentence to its last part, so that visitors see none of this machine's folders."""
     return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
 
 
 def without_places(entry: CatalogEntry, sentence: str) -> str:
-    """Return a sentence with no path in it, nor any place that a catalog's entry names: not even its last part."""
+    """Remove all paths from a sentence, and all places that a catalog's entry names, even their last parts."""
     places = [place for place in (entry.model, *entry.drafters.values()) if hub_id_of(place) is None and "/" in place]
     for place in sorted(places, key=len, reverse=True):
         for shown in (place, place[:200]):  # errors cut long names

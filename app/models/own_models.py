@@ -1,5 +1,5 @@
-"""Models that visitors bring: only where the owner starts the page with --bring-your-own, from folders that the owner
-names or from the hub at a fixed commit. What a visitor writes is untrusted, and no answer says where a folder lies.
+"""Models that visitors bring, if the owner starts the page with --bring-your-own: from the folder that the owner names
+or from the hub at a fixed commit. A visitor's input is untrusted, and no answer reveals where a folder is.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_FILES = 10_000  # of a model's folder
 
 
 def labels() -> dict[str, str]:
-    """Return what visitors may name, and how the page calls each."""
+    """Return the keys of what visitors may name, each with its label on the page."""
     return {"model": "Target", "draft": "Drafter"} | {name: part.label for name, part in NAMED_PARTS.items()}
 
 
 class OwnModels:
-    """Adds models to a catalog, and takes those out again that cannot be loaded. Thread-safe."""
+    """Adds models to a catalog, and removes those that cannot be loaded. Thread-safe."""
 
     def __init__(self, root: Path, catalog: MutableMapping[str, CatalogEntry]) -> None:
         """`root` is the folder that all named folders and files must be in."""
@@ -42,7 +42,7 @@ class OwnModels:
         self._catalog, self._lock, self._added = catalog, threading.Lock(), 0
 
     def add(self, given: Mapping[str, object]) -> CatalogEntry:
-        """Put a model into the catalog; `given` has what its visitor named, by the keys of `labels`."""
+        """Add a model to the catalog; `given` has the visitor's input, by the keys of `labels`."""
         places = {part: self._place(part, label.lower(), given.get(part)) for part, label in labels().items()}
         named = {part: place for part, place in places.items() if place is not None}
         target = given.get("model")
@@ -63,7 +63,7 @@ class OwnModels:
             return entry
 
     def drop(self, entry: CatalogEntry) -> None:
-        """Take a model out again."""
+        """Remove a model."""
         with self._lock:
             self._catalog.pop(entry.name, None)
 
@@ -94,7 +94,7 @@ class OwnModels:
         return str(hub_id)
 
     def _inside(self, text: str) -> Path | None:
-        """Return what lies under that name in the root; None where nothing does, or where it leads out of it."""
+        """Return the path of that name in the root; None if there is none, or if it leads out of the root."""
         if Path(text).is_absolute() or ".." in Path(text).parts:  # also one that leads back in, and so names the root
             return None
         try:
@@ -104,7 +104,7 @@ class OwnModels:
         return path if path != self._root and path.is_relative_to(self._root) else None
 
     def _check_files(self, place: Path, what: str) -> None:
-        """Refuse what leaves the root by a link, and what is no file: reading a pipe would wait for ever."""
+        """Refuse links out of the root, and what is not a file: reading a pipe would wait forever."""
         number = 0
         for folder, inner, names in os.walk(place):  # which follows no link
             for name in (*inner, *names):

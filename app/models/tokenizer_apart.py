@@ -1,7 +1,7 @@
-"""Tries a stranger's tokenizer in a process of its own, before this one loads it.
+"""Tries a visitor's tokenizer in a separate process, before this one loads it.
 
-Compiled code loads and runs a tokenizer, and holds the interpreter's lock meanwhile. Hundreds of thousands of added
-tokens take many seconds to load, and a regular expression can take as long over thirty letters, or end in a panic.
+Compiled code loads and runs a tokenizer while it holds the interpreter's lock. Hundreds of thousands of added tokens
+take many seconds to load, and a regular expression can take as long over thirty letters, or cause a panic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STOP = "~"  # which makes an expression try anew what it has matched before
 
 
 def try_tokenizer(place: Path, seconds: float, memory: int, characters: int) -> None:
-    """Load the tokenizer of a folder or GGUF file, and encode texts of so many characters, in a child process.
+    """Load the tokenizer of a folder or GGUF file, and encode texts of this many characters, in a child process.
 
     Raises ModelError if that takes more seconds of the processor or bytes of address space, or if the tokenizer fails.
     """
@@ -91,7 +91,7 @@ def _patterns(path: Path) -> list[str]:
 
 
 def _texts(patterns: list[str], characters: int) -> Iterator[str]:
-    """Make texts that repeat one piece: common ones, and what the expressions name.
+    """Make texts that repeat one piece: common ones, and those that the expressions name.
 
     Everything named comes again at the end, since an expression is not tried on a text that lacks what it must match.
     """

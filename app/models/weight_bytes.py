@@ -1,4 +1,4 @@
-"""Counts what a model takes in memory before any of its weights is read or fetched."""
+"""Counts a model's memory before any of its weights is read or fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Cost page: when speculation pays, by what passes cost on measured machines. It computes in the browser."""
+"""The Cost tab: when speculation pays, by the cost of passes on measured machines. It computes in the browser."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def functions(app_state: AppState, runs: RunCosts) -> list[ServerFunction]:
 
 
 def _debug(app_state: AppState, name: str, asked: Any) -> ServerAnswer:
-    """Call the Debug page, which is made when it is first asked for something."""
+    """Call the Debug tab's functions, which are created at the first call."""
     return app_state.debug.call(name, asked)

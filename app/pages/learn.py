@@ -1,4 +1,4 @@
-"""The Learn page: lessons beside a player of their own. One component, which its script fills."""
+"""The Learn tab: lessons beside their own player. One component, which its script fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lesson that an address names, made ready before the page asks for it."""
+"""Prepares the lesson that an address names before the page asks for it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _log = logging.getLogger(__name__)
 
 
 class LessonsAhead:
-    """Makes a lesson ready while the browser that asks for it by its address still reads the page's scripts.
+    """Prepares a lesson while the browser that opens its address still loads the page's scripts.
 
-    The first visitor of a lesson since the server's start would wait for it longer than all others.
+    Otherwise the first visitor of a lesson since the server's start would wait longer than all others.
     """
 
     def __init__(self, app_state: AppState) -> None:
@@ -24,7 +24,7 @@ class LessonsAhead:
         self._turn = Lock()
 
     def begin(self, lesson: str) -> Thread | None:
-        """Start to make a lesson ready, once for each and one at a time; returns the thread that does, if any."""
+        """Start to prepare a lesson, once for each and one at a time; returns the thread, if there is one."""
         if lesson not in self._waiting or not self._turn.acquire(blocking=False):
             return None
         self._waiting.remove(lesson)
@@ -33,7 +33,7 @@ class LessonsAhead:
         return worker
 
     def _make(self, lesson: str) -> None:
-        """Compute what a lesson says, and the lines of the run that it opens with."""
+        """Compute a lesson, and the lines of the run that it opens with."""
         recordings, store = self._app_state.recordings, self._app_state.store
         try:
             run = self._app_state.lessons.opens_with(lesson)

@@ -1,4 +1,4 @@
-"""The form for a model of one's own: there only where the owner starts the page with --bring-your-own."""
+"""The form for a visitor's own model, shown only if the owner starts the page with --bring-your-own."""
 
 from __future__ import annotations
 

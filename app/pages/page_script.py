@@ -2,9 +2,9 @@
 
 
 def once_loaded(call: str) -> str:
-    """Return the script of a component that makes a call once the page's script has run.
+    """Return a component's script that makes a call once the page's script has run.
 
-    Gradio inserts both, and neither waits for the other: where the network is slow, the component comes first.
+    Gradio inserts both, and neither waits for the other: on a slow network the component comes first.
     """
     return (
         f"const call = () => {{ {call} }}; "

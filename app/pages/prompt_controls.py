@@ -25,7 +25,7 @@ from .viewer import conversation
 
 MESSAGE, CHAT, RAW = "Message", "Chat", "Raw"
 _NO_EXAMPLE = ("None: write your own prompt", "")
-# What the hint says of an example need not hold for another prompt. It runs in the browser, at every key.
+# The hint on an example may be wrong for another prompt. It runs in the browser, at every key.
 _LEAVE_EXAMPLE = f"""(written, example) => {{
   const same = {{ __type__: "update" }};
   return !example || {json.dumps([example.written for example in EXAMPLES.values()])}.includes(written)

@@ -26,7 +26,7 @@ from .viewer import doctor_viewer, landscape_viewer, settings_viewer
 
 
 class RunJobs:
-    """What the buttons of the form and of its viewers start, and the viewers that show it."""
+    """The jobs that the buttons of the form and its viewers start, and the viewers that show them."""
 
     def __init__(self, app_state: AppState, form: RunForm, viewer: gr.HTML) -> None:
         self.app_state, self.form, self.viewer = app_state, form, viewer
@@ -114,11 +114,11 @@ class RunJobs:
         yield from start_job(self.app_state, lambda: landscape_of(self.app_state, event_address(event)), request)
 
     def end(self, request: gr.Request) -> None:
-        """Cancel the run and what else was started in the tab: they end after the current step."""
+        """Cancel the run and the tab's other jobs: they end after the current step."""
         self.app_state.jobs.stop(tab_of(request), LiveRun, Examination, SettingsRace, RunLandscape)
 
     def end_landscape(self, request: gr.Request) -> None:
-        """Cancel the landscape: it has the methods that were measured until then."""
+        """Cancel the landscape: it keeps the methods that were measured until then."""
         self.app_state.jobs.stop(tab_of(request), RunLandscape)
 
     def end_conversation(self, request: gr.Request) -> None:

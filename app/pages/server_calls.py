@@ -62,7 +62,7 @@ class ServerCalls:
         return [answering(name, call) for name, call in calls.items()]
 
     def race_lines(self) -> str:
-        """Return the lines of the recorded race; made when they are first asked for, once."""
+        """Return the lines of the recorded race, which are made once, at the first call."""
         with self._race_lock:
             if self._race is None:
                 self._race = recorded_race(self._recordings, self._live)
@@ -164,7 +164,7 @@ def _base64(data: bytes) -> str:
 
 
 def answering(name: str, call: ServerFunction) -> ServerFunction:
-    """Return a function of this name that answers a call, or says in a sentence why it cannot."""
+    """Return a function of this name that answers a call, or returns a sentence on why it cannot."""
 
     def answer(asked: Any) -> ServerAnswer:
         try:

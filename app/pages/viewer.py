@@ -37,22 +37,22 @@ def race_viewer(app_state: AppState) -> gr.HTML:
 
 
 def doctor_viewer(app_state: AppState) -> gr.HTML:
-    """Create what shows an examination; before the first one it takes no room."""
+    """Create the viewer of an examination; before the first one it takes no space."""
     return _drawn(app_state, "doctor")
 
 
 def settings_viewer(app_state: AppState) -> gr.HTML:
-    """Create what shows a race of settings; before the first one it takes no room."""
+    """Create the viewer of a race of settings; before the first one it takes no space."""
     return _drawn(app_state, "settings", acts=("fill",))
 
 
 def landscape_viewer(app_state: AppState) -> gr.HTML:
-    """Create what shows the landscape of the run on the screen, with the button that has it measured."""
+    """Create the viewer of the landscape of the run on the screen, with the button that measures it."""
     return _drawn(app_state, "landscape", acts=("measure", "end"))
 
 
 def conversation(elem_id: str) -> gr.HTML:
-    """Create what shows the turns of a conversation so far. Its value is their JSON, which events bring back."""
+    """Create the viewer of a conversation's turns. Its value is their JSON, which events send back."""
     return _without_postprocess(
         gr.HTML(
             "[]",

@@ -1,7 +1,7 @@
 """The kinds of values that the page's controls send: the one place that checks them before a handler sees them.
 
-Values come as the data of an event or inside the text of a form. Handlers may rely on their types and on nothing else:
-a name need not be in its menu, and a number need not be within its bounds.
+Values come as the data of an event or inside the text of a form. Handlers may rely on their types only: a name need not
+be in its menu, and a number need not be within its bounds.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ ControlCheck = Callable[[object], bool]
 
 
 def is_text(value: object) -> bool:
-    """Return True for a text, and for what a menu without a choice sends."""
+    """Return True for a text, and for the value of a menu without a choice."""
     return value is None or isinstance(value, str)
 
 
 def is_number(value: object) -> bool:
-    """Return True for a finite number, and for what an empty field sends."""
+    """Return True for a finite number, and for the value of an empty field."""
     return value is None or type(value) is int or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -49,7 +49,7 @@ _CHECKS: Mapping[type[Any], ControlCheck] = {
 
 
 def check_of(control: Any) -> ControlCheck:
-    """Return the check of a control's values; raises TypeError for a control whose values nothing checks yet."""
+    """Return the check of a control's values; raises TypeError for a control without a check."""
     check = is_texts if getattr(control, "multiselect", False) else _CHECKS.get(type(control))
     if check is None:
         raise TypeError(f"say in {__name__} what a {type(control).__name__} may send")

@@ -1,8 +1,7 @@
-"""How many seconds of ZeroGPU's GPU a run asks for, and what a visitor reads where they are not lent.
+"""How many seconds of ZeroGPU's GPU a run requests, and what a visitor reads if they are refused.
 
-A visitor's quota is counted in the seconds that are asked for, so a run asks for as few as it needs by the pace of the
-last one like it. If so many are refused it asks for fewer, down to `LEAST`: nobody is refused a run for which enough is
-left.
+A visitor's quota is charged by the requested seconds, so a run requests as few as it needs by the pace of the last
+similar run. If these are refused it requests fewer, down to `LEAST`, so that no run is refused if enough is left.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ _paces = dict[tuple[str, str], float]()  # seconds for a token, by model and met
 
 
 def seconds_for(model: str, method: str, tokens: int) -> int:
-    """Return how many seconds of GPU time to ask for, for a run of `tokens` tokens."""
+    """Return how many seconds of GPU time to request for a run of `tokens` tokens."""
     pace = _paces.get((model, method), _FIRST_PACE)
     return min(MOST, max(LEAST, AROUND + math.ceil(pace * tokens)))
 
 
 def note_pace(model: str, method: str, pace: float) -> None:
-    """Note how many seconds a token of a run took."""
+    """Store the seconds per token of a run."""
     _paces[model, method] = _SPARE * pace
 
 
@@ -46,7 +45,7 @@ def seconds_of(name: str, asked: str) -> int:
 
 
 def borrow(call: Callable[[str, str], Iterator[str]], name: str, words: dict[str, Any]) -> Generator[str, None, None]:
-    """Borrow the GPU for a call and yield what it yields; asks for less time where so much is not lent."""
+    """Borrow the GPU for a call and yield its results; request less time if it is refused."""
     while True:
         try:
             yield from call(name, json.dumps(words))
@@ -60,10 +59,10 @@ def borrow(call: Callable[[str, str], Iterator[str]], name: str, words: dict[str
 
 
 def _less(message: str, seconds: int) -> int | None:
-    """Return how many seconds can be asked for instead; None if fewer do not help.
+    """Return how many seconds can be requested instead; None if fewer do not help.
 
-    What is requested and left is counted in the GPU's own seconds, so what is left is taken as a share of ours. Both
-    are rounded, so `LEAST` is asked for in any case.
+    The error states the requested and the remaining time in the GPU's own seconds, so the rest is taken as a share of
+    ours. Both are rounded, so `LEAST` is requested in any case.
     """
     if match := _LEFT.search(message):
         less = seconds * int(match[2]) // max(1, int(match[1]))

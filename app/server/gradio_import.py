@@ -33,5 +33,5 @@ class _Finder(MetaPathFinder):
 
 
 def leave_stubs_out() -> None:
-    """Let Gradio be imported without its stubs, whoever imports it first."""
+    """Make later imports of Gradio leave its stubs out."""
     sys.meta_path.insert(0, _Finder())

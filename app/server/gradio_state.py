@@ -68,7 +68,7 @@ def disable_session_state(page: gr.Blocks) -> None:
 
 
 def poll_less(page: gr.Blocks) -> None:
-    """Let Gradio's queue poll less often: 800 polls a second took a twentieth of a core from an idle page.
+    """Make Gradio's queue poll less often: 800 polls per second took a twentieth of a core from an idle page.
 
     Each poll takes the interpreter from the engine. So does the pandas summary of past events after each event, for a
     monitoring page that is off.
@@ -80,7 +80,7 @@ def poll_less(page: gr.Blocks) -> None:
 
 
 async def sweep(page: gr.Blocks, tracker: SessionTracker) -> None:
-    """Drop, as long as the server runs, the events of sessions that left without fetching them."""
+    """While the server runs, drop the events of sessions that left without fetching them."""
     sweeps = 0
     while True:
         await asyncio.sleep(_PAUSE)

@@ -1,6 +1,6 @@
 """`/healthz`: whether the server is up, for supervisors and load balancers.
 
-It is answered under every host name, so it shows nothing that another site must not read: numbers, and no names.
+It is answered under every host name, so it contains numbers only, which another site may read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODEL_STATES = ("loaded", "loading", "failed")
 
 
 def route(app_state: AppState) -> Route:
-    """Return the route. The event loop answers by itself, so a busy engine does not keep it from that."""
+    """Return the route. The event loop answers it, so a busy engine does not delay it."""
 
     async def answer(request: Request) -> JSONResponse:
         return JSONResponse(health(app_state), headers={"Cache-Control": "no-store"})

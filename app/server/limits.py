@@ -1,4 +1,4 @@
-"""The limits of the page, each with its reason. The server enforces all of them, whatever a browser sends."""
+"""The limits of the page, each with its reason. The server enforces all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from decoding.trace.lines import Limits
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """The limits for visitors of a machine that many share."""
+    """The limits for visitors of a shared machine."""
 
     prompt_characters: int = 8_000  # more than the embedded model's context holds; read before it is tokenised
     reference_characters: int = 8_000  # of a document to copy from

@@ -1,4 +1,4 @@
-"""The server's log: one line a record, as text or as JSON, rate-limited.
+"""The server's log: one line per record, as text or as JSON, rate-limited.
 
 Text of visitors is truncated and its control characters are escaped; an error has its innermost calls instead
 of a stack trace. Each logger may write so many lines in some seconds at each level; dropped lines are counted, and the
@@ -37,7 +37,7 @@ class OneLineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as a JSON object on one line, for what collects the logs of many servers."""
+    """Formats a record as a JSON object on one line, for collectors of many servers' logs."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return time, level, logger and message, and the facts of the record."""
@@ -57,7 +57,7 @@ class _Span:
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes a bounded number of records of each logger and level in each time span."""
+    """Passes a limited number of records of each logger and level in each time span."""
 
     def __init__(
         self, lines: int = _LINES, seconds: float = _SECONDS, clock: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""What the page knows about machines: this one's device, and the one that a run was recorded on."""
+"""Describes machines: this one's device and memory, and the one that a run was recorded on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def device_of(named: str | None) -> str:
 
 
 def machine_memory() -> float:
-    """Return the bytes of memory that this machine, or its container, has in all; 0 where the system does not say."""
+    """Return the total memory of this machine or its container in bytes; 0 if the system does not say."""
     sizes = list[float]()
     with suppress(AttributeError, ValueError, OSError):
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -30,7 +30,7 @@ def machine_memory() -> float:
 
 
 def elsewhere(header: Header) -> str:
-    """Return a sentence, if a record's times were measured on another processor; empty if not, or if it names none."""
+    """Say that a record's times were measured on another processor; empty if not, or if it names none."""
     if header.processor is None or header.processor == processor_name():
         return ""
     facts = [header.processor]

@@ -1,4 +1,4 @@
-"""A run in another process, as the page reads it: from the lines of its record, while they are written."""
+"""A run in another process, which the page reads from the lines of its record while they are written."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class PlacedRun(Iterator[Step]):
             if isinstance(taken, Exception):
                 raise taken
             if taken is None:
-                self._lines.put(None)  # for whoever asks again: nothing else ever comes
+                self._lines.put(None)  # for further calls: nothing else follows
                 return None
             data = json.loads(taken)
             kind = data.pop("kind")
@@ -129,7 +129,7 @@ class PlacedRun(Iterator[Step]):
             return kind, value
 
     def _fetch(self, texts: Callable[[], Generator[str, None, None]], note_pace: Callable[[float], None]) -> None:
-        """Take the run's lines from the other process, in a thread, as long as somebody waits for them."""
+        """Read the run's lines from the other process, in a thread, while somebody waits for them."""
         begun, tokens = 0.0, 0
         try:
             with closing(texts()) as yielded:

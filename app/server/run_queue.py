@@ -40,7 +40,7 @@ class RunQueue:
 
     @property
     def waiting(self) -> int:
-        """How many tickets wait."""
+        """The number of waiting tickets."""
         with self._changed:
             return len(self._tickets) - self.serving
 

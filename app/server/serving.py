@@ -227,7 +227,7 @@ def launch(
 
 
 def say(sentence: str) -> None:
-    """Print a line for the user who started the server, if anybody still reads."""
+    """Print a line for the user who started the server, if the terminal is still open."""
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.write(sentence + "\n")
         sys.stdout.flush()

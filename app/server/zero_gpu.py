@@ -1,9 +1,9 @@
-"""Runs on ZeroGPU: a Space whose GPU is lent for seconds at a time, and counted against the visitor who asks.
+"""Runs on ZeroGPU: a Space whose GPU is lent for seconds at a time, and charged to the visitor who starts a run.
 
-Nothing here happens unless the hub sets SPACES_ZERO_GPU. Models are placed when the server starts, before any visitor.
-A run is then a generator that the package `spaces` calls in a process forked from this one, while it has the GPU; only
-texts pass between the two: the run's order as JSON, and its record as the lines of a trace. What methods learnt and
-the caches of conversations stay out of it: each run reads its prompt anew.
+Used only if the hub sets SPACES_ZERO_GPU. Models are placed when the server starts, before any visitor. A run is then a
+generator that the package `spaces` calls in a process forked from this one, while it has the GPU. Only text passes
+between the two: the run's order as JSON, and its record as the lines of a trace. Methods' memory and the caches of
+conversations are not shared, so each run reads its whole prompt.
 
 `spaces` starts by itself only if Gradio launches the page. This page is mounted on a server of its own, so `place`
 starts it, and `show_server` lets it find the visitors' sockets, which the other process must not hold open.
@@ -85,12 +85,12 @@ def place(catalog: MutableMapping[str, CatalogEntry]) -> None:
 
 
 def show_server(page: gr.Blocks, server: uvicorn.Server) -> None:
-    """Tell `spaces` on which port visitors are connected."""
+    """Pass the port of the visitors' connections to `spaces`."""
     page.server = server  # type: ignore[assignment]
 
 
 def end() -> None:
-    """End the processes that have had the GPU: they ignore the end of this one, and hold what it had open."""
+    """End the processes that have had the GPU: they outlive this one, and keep its files open."""
     for child in multiprocessing.active_children():
         child.kill()
 
@@ -113,7 +113,7 @@ class _PlacedEntry(CatalogEntry):
 
 
 class PlacedEngine:
-    """Stands for an engine, as far as runs and races need one; the real one decodes in the process with the GPU."""
+    """Replaces an engine for runs and races; the real one decodes in the process with the GPU."""
 
     def __init__(self, name: str, engine: Engine) -> None:
         self._name = name

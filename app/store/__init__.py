@@ -1,1 +1,1 @@
-"""What can be opened again: recordings, traces of live runs, run folders."""
+"""Stores what visitors can open again: recordings, traces of live runs, run folders."""

@@ -1,7 +1,7 @@
-"""Reads the files that a visitor drops on the Debug page as one run folder. All of them are taken for hostile.
+"""Reads the files that a visitor drops on the Debug tab as one run folder. All of them are untrusted.
 
-A run folder comes as a zip file or as its files; anything else is what `analysis.imports` reads: records of other
-engines, and traces. Nothing is unpacked beyond the limits, and no file is written under a name that a visitor chose.
+A run folder comes as a zip file or as its files; anything else is read by `analysis.imports`: records of other engines,
+and traces. Nothing is unpacked beyond the limits, and no file is written under a name that a visitor chose.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_files(asked: object) -> tuple[str, RunFolder]:
 
 
 def title_of(data: bytes) -> str:
-    """Name what a file is that the Debug page shows and the player does not; "" for all others."""
+    """Name the kind of a file that the Debug tab shows and the player does not; "" for all others."""
     try:
         if data.startswith(b"PK\x03\x04"):
             return "a run folder" if _unzipped(data) else ""
@@ -88,7 +88,7 @@ def _decoded(asked: object) -> dict[str, bytes]:
 
 
 def _unzipped(data: bytes) -> dict[str, bytes]:
-    """Return the files of a run folder in a zip file; whatever else it holds is not looked at."""
+    """Return the files of a run folder in a zip file; its other files are ignored."""
     contents = dict[str, bytes]()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -117,7 +117,7 @@ def _unzipped(data: bytes) -> dict[str, bytes]:
 
 
 def _folder(files: Mapping[str, bytes]) -> RunFolder:
-    """Make a run folder of its files, which are written under our own names for as long as they are read."""
+    """Make a run folder from its files, which are written under our own names while they are read."""
     if lacking := [f"{name}.parquet" for name in SCHEMAS if f"{name}.parquet" not in files]:
         raise TraceError(f"a run folder has the files {', '.join(_FILES)}, and {lacking[0]} is not there")
     try:
@@ -145,7 +145,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _imported(files: Mapping[str, bytes]) -> RunFolder:
-    """Return what importers make of records; compressed ones are unpacked here, within the page's limits."""
+    """Import records; compressed ones are unpacked here, within the page's limits."""
     parts = [read_any(_unpacked(data), name=name[:80]) for name, data in files.items()]
     runs, steps, nodes, summary = parts[0] if len(parts) == 1 else merged(parts, " + ".join(files)[:80])
     if len(nodes) > _FOLDER.nodes or len(steps) > _FOLDER.steps or len(runs) > _FOLDER.runs:

@@ -1,4 +1,4 @@
-"""The lessons of the Learn page, and the recordings that only they show. Nothing here needs a model, or torch."""
+"""The lessons of the Learn tab, and the recordings that only they show. This needs neither a model nor torch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lessons:
         self.glossary: Mapping[str, str] = {name: sentence for name, (_, sentence) in _glossary(folder).items()}
 
     def contents(self) -> list[dict[str, JSON]]:
-        """Return what the page lists."""
+        """Return the list of lessons."""
         return [
             {
                 "id": lesson.id,
@@ -73,7 +73,7 @@ class Lessons:
         return sorted(path.name.removesuffix(".jsonl.gz") for path in self._folder.glob("*.jsonl.gz"))
 
     def title_of(self, run: object) -> str | None:
-        """Return how the page titles a recording: by the first lesson that shows it, or as one of the Cost tab."""
+        """Return a recording's title: the first lesson that shows it, or one for the Cost tab."""
         if not isinstance(run, str) or run not in self.recordings():
             return None
         shows = (lesson.title for lesson in self._lessons.values() if run in lesson.runs.values())

@@ -1,4 +1,4 @@
-"""The curves of the Cost page: what passes cost on measured machines, and on this one."""
+"""The curves of the Cost tab: the cost of passes on measured machines, and on this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CurveFacts = dict[str, Any]  # as the page gets them
 
 
 def pass_costs() -> list[CurveFacts]:
-    """Return every curve: first those that were measured here."""
+    """Return every curve, first those measured on this machine."""
     home = user_cache()
     here = [] if home is None else _files(home / "costs")
     return [*(curve for path in here for curve in _facts_of(path, here=True)), *shipped_costs()]
@@ -50,13 +50,13 @@ def _facts_of(path: Path, here: bool) -> list[CurveFacts]:
 
 
 def _in_passes(milliseconds: float | None, curve: PassCurve) -> float | None:
-    """Return a time in passes over one token; None where one of both was not measured."""
+    """Return a time in passes over one token; None if one of both was not measured."""
     single = dict(zip(curve.rows, curve.milliseconds, strict=True)).get(1)
     return None if milliseconds is None or single is None else round(milliseconds / single, 4)
 
 
 def _tree_facts(trees: TreeCosts | None) -> dict[str, Any] | None:
-    """Return what passes over trees of k chains of w guesses cost; None where that was not measured."""
+    """Return the cost of passes over trees of k chains of w guesses; None if it was not measured."""
     if trees is None:
         return None
     single = trees.single_milliseconds

@@ -1,6 +1,6 @@
 """An LRU cache with a quota for each client, so that no client can evict the entries of all others.
 
-A client over its quota evicts its own oldest entry. Where the whole cache is full, the client that holds most does.
+A client over its quota evicts its own oldest entry. If the whole cache is full, the client with the most entries does.
 """
 
 from __future__ import annotations

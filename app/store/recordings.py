@@ -27,7 +27,7 @@ from .trace_store import ID, Packed, Proof, StoredRun, replay
 
 FOLDER = Path(__file__).parents[2] / "assets" / "traces"
 INDEX = "index.json"
-LANDINGS = (  # what the page opens on; the second where the first is not there
+LANDINGS = (  # the page opens with the first, or with the second if the first is missing
     "smollm2-spelling-prompt_lookup",
     "lookahead",
 )
@@ -204,7 +204,7 @@ class _Check:
 
 
 def read_index(folder: Path) -> list[RecordedRun]:
-    """Return the recordings that a folder's index names, whole entries only."""
+    """Return the recordings that a folder's index names; incomplete entries are left out."""
     index = folder / INDEX
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))

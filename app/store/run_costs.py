@@ -1,4 +1,4 @@
-"""What the steps of recorded runs read, wrote and drafted: from that the page projects the runs onto other machines."""
+"""Collects what the steps of recorded runs read, wrote and drafted, to project the runs onto other machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN = "autoregressive"
 
 
 class RunCosts:
-    """The recorded runs in the groups of the gallery; a group is read when it is first asked for."""
+    """The recorded runs in the groups of the gallery; a group is read at its first use."""
 
     def __init__(self, recordings: Recordings, lessons: Lessons) -> None:
         self._recordings, self._lessons = recordings, lessons
@@ -50,8 +50,8 @@ class RunCosts:
     def of(self, asked: object) -> dict[str, Any]:
         """Return the steps of a group's runs after their first, in columns, and what passes over one token took.
 
-        Drafting is given in passes over one token of the same model on the same machine: by that it is dear or cheap
-        on other machines too. It is None where no such pass was recorded.
+        Drafting is given in passes over one token of the same model on the same machine, a ratio that other machines
+        share. It is None if no such pass was recorded.
         """
         if not isinstance(asked, str) or (asked not in (OPEN, WINDOWS) and asked not in self._groups):
             raise TraceError("there is no such group of recorded runs: choose another one")
@@ -107,7 +107,7 @@ class RunCosts:
     def _later_speedup(self, trace: Trace) -> float | None:
         """Return the measured speedup of the steps after the first, as a projection counts them.
 
-        None where the same prompt was not decoded autoregressively on the same machine.
+        None if the same prompt was not decoded autoregressively on the same machine.
         """
         header = trace.header
         plain = next((each for each in self._plain if task(each) == task(trace)), None)
@@ -134,7 +134,7 @@ def _pace(trace: Trace) -> float:
 
 
 def recorded_on(header: Header) -> str:
-    """Name what two runs must share for their times to be comparable, besides the model."""
+    """Return what two runs must share, besides the model, for their times to be comparable."""
     threads = f"{header.threads} thread{'' if header.threads == 1 else 's'}" if header.threads else ""
     return ", ".join(filter(None, (header.processor or header.device, threads, header.dtype)))
 

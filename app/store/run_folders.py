@@ -1,7 +1,7 @@
-"""The run folders that the Debug page opens: those that ship, the owner's, and those that visitors bring.
+"""The run folders that the Debug tab opens: those that ship, the owner's, and those that visitors bring.
 
-A folder is found by an id alone; no visitor names a path. Few folders are held in memory, the least recently used
-ones leave first. What a visitor brings has an id that cannot be guessed.
+A folder is found by its id only; no visitor names a path. Few folders are kept in memory, and the least recently used
+are removed first. A visitor's folder has an id that cannot be guessed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A folder as the page's menu names it."""
+    """A folder's entry in the page's menu."""
 
     id: str
     name: str
@@ -48,19 +48,19 @@ class Listed:
 
 
 def method_label(method: str) -> str:
-    """Return what the page calls a method of a record; another engine's has its own name."""
+    """Return the page's label of a record's method; another engine's has its own name."""
     return METHODS[method].label if method in METHODS else method
 
 
 class RecentAnswers:
-    """The last answers that a folder gave. Thread-safe; two that ask at once may both compute."""
+    """A folder's last answers. Thread-safe; two threads may compute the same answer at once."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, threading.Lock()
         self._entries: OrderedDict[tuple[str, ...], Any] = OrderedDict()
 
     def get(self, key: tuple[str, ...], make: Callable[[], _Value]) -> _Value:
-        """Return an answer, made where there is none."""
+        """Return an answer, and compute it if it is missing."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -91,7 +91,7 @@ class OpenFolder:
 
     @cached_property
     def selection(self) -> Selection:
-        """Everything in it."""
+        """The selection of everything in the folder."""
         return Selection.from_folder(self.folder)
 
     @cached_property
@@ -108,7 +108,7 @@ class OpenFolder:
 
     @property
     def bytes(self) -> int:
-        """Its approximate size in bytes: the tables, and their columns as numbers."""
+        """The folder's approximate size in bytes: the tables, and their columns as numbers."""
         return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
     def mask(self, chosen: ChosenSteps) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -163,7 +163,7 @@ class RunFolders:
         return [{"id": each.id, "name": each.name} for each in self._listed.values()]
 
     def get(self, folder: str) -> OpenFolder:
-        """Return a folder by its id, or the first where none is named; raises TraceError where there is none."""
+        """Return a folder by its id, or the first if none is named; raises TraceError if there is none."""
         if not folder:
             if not self._listed:
                 raise TraceError("this server has no run folder yet: drop one on the page")
@@ -183,7 +183,7 @@ class RunFolders:
             return self._open[folder]
 
     def first(self) -> str:
-        """Return the id of the folder that is opened where none is named."""
+        """Return the id of the folder that is opened if none is named."""
         return next(iter(self._listed), "")
 
     def bring(self, name: str, folder: RunFolder) -> str:

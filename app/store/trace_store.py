@@ -1,6 +1,6 @@
-"""Stores the traces of runs in memory, as packed files; only a few of them are unpacked at a time.
+"""Stores the traces of runs in memory, as compressed files; only a few of them are unpacked at a time.
 
-Ids cannot be guessed: nobody can look at the prompt of another visitor without being given the id.
+Ids cannot be guessed: nobody can read the prompt of another visitor without having the id.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def replay(trace: Trace, run: str | None) -> tuple[Play, str]:
 
 
 class TraceStore:
-    """Traces by run id, bounded in number and in bytes, for each client and in all. Thread-safe.
+    """Traces by run id, limited in number and in bytes, per client and in total. Thread-safe.
 
     `find` returns packed traces that are stored elsewhere, such as the recordings.
     """
@@ -141,7 +141,7 @@ class TraceStore:
 
     @property
     def unpacked(self) -> int:
-        """How many traces are unpacked now."""
+        """The number of unpacked traces."""
         return len(self._unpacked)
 
     def put(self, run: str, stored: StoredRun, client: str = "") -> bool:

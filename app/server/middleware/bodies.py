@@ -1,4 +1,4 @@
-"""Request bodies: bounded in size and time, and of exactly the shape that the page sends.
+"""Checks request bodies: limited in size and time, and of exactly the shape that the page sends.
 
 Gradio accepts more: files by URL, which it downloads; nested values, which it searches for such files; keys that change
 how an event is handled. A checked event is serialised again from the checked fields alone.
@@ -69,7 +69,7 @@ class Shapes:
 
 
 async def read(receive: Receive, length: str | None, most: int, seconds: float) -> bytes:
-    """Read a whole body; raises RequestError where it is too large or too slow."""
+    """Read a whole body; raises RequestError if it is too large or too slow."""
     large = RequestError(413, f"The request is larger than {_size(most)}: send less.")
     if length is not None and (not length.isdigit() or int(length[:20]) > most):
         raise large
@@ -137,7 +137,7 @@ def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> bytes:
         raise RequestError(422, _MISFIT)
     if name not in _FILE_CALLS and len(body) > LIMITS.body_bytes:
         raise too_large
-    # JSON leaves out what is undefined in a script, such as the run whose first line has not come; Gradio refuses that.
+    # JSON leaves out undefined values, such as a run whose first line has not arrived; Gradio would refuse that.
     return body if "data" in parsed else json.dumps({**parsed, "data": None}).encode()
 
 
@@ -153,9 +153,9 @@ def _names(block: Any) -> Iterable[str]:
 
 
 def parse_json(body: bytes) -> Any:
-    """Parse a body; raises RequestError for what is no JSON, for NaN, and for half of a character."""
+    """Parse a body; raises RequestError for invalid JSON, for NaN, and for lone surrogates."""
     try:
-        text = body.decode()  # by itself, json.loads lets halves of characters pass
+        text = body.decode()  # json.loads accepts lone surrogates
         parsed = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError):  # no JSON, no text, a number of thousands of digits, or nested too deep
         raise RequestError(400, "The request is not JSON.") from None

@@ -1,4 +1,4 @@
-"""Limits how many requests of one client run at once; further ones wait for a bounded time."""
+"""Limits how many requests of one client run at once; others wait for a limited time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ClientConcurrency:
 
     @contextlib.asynccontextmanager
     async def slot(self, client: str) -> AsyncIterator[None]:
-        """Hold a slot for the block; raises RequestError where none becomes free in time."""
+        """Hold a slot during the block; raises RequestError if none becomes free in time."""
         semaphore, present = self._clients.setdefault(client, (asyncio.Semaphore(self._slots), []))
         if len(present) >= self._slots + self._waiting:
             raise RequestError(429, _BUSY)

@@ -1,4 +1,4 @@
-"""Limits on TCP connections: their number, in all and for each address, the time for a request head, and the time and
+"""Limits on TCP connections: their number, in total and per address, the time for a request head, and the time and
 memory for a client that does not read its response."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pieces(message: Message) -> Iterator[Message]:
 
 
 def raise_file_limit() -> int:
-    """Raise RLIMIT_NOFILE where the system allows it; returns how many connections fit."""
+    """Raise RLIMIT_NOFILE if the system allows it; returns how many connections fit."""
     try:
         import resource
     except ImportError:  # not on Windows, which has no such limit
@@ -52,7 +52,7 @@ def raise_file_limit() -> int:
 
 
 class ConnectionLimit:
-    """Counts open connections, in all and of each address."""
+    """Counts open connections, in total and per address."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each = most, each
@@ -120,17 +120,17 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start the timeout for what the client has not taken."""
+        """Start the timeout for data that the client has not received."""
         super().pause_writing()
         self._unread = self.loop.call_later(self._send_seconds, self._reset)
 
     def resume_writing(self) -> None:
-        """Stop it: all was taken."""
+        """Stop the timeout: the client has received everything."""
         self._cancel_unread()
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """Let the client take what waits for a moment only, since the server ends."""
+        """Give the client only a moment for what is left, since the server ends."""
         self._send_seconds = _LAST_SECONDS
         if self._unread is not None:
             self._cancel_unread()

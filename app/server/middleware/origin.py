@@ -1,7 +1,7 @@
 """Host, Origin and client address of a request.
 
 An unknown host name may belong to another site and point here (DNS rebinding); that site could then read this server.
-X-Forwarded headers are trusted only where the owner says that a proxy sets them.
+X-Forwarded headers are trusted only if the owner says that a proxy sets them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page, rendered and compressed once for all hosts and schemes.
 
-Gradio writes the address that was asked for into the page, as the root of its requests. Its scripts also take a
-relative root, which they resolve against the address in the browser; so the page is the same for everybody.
+Gradio writes the requested address into the page, as the root of its requests. Its scripts also accept a relative root,
+which they resolve against the address in the browser; so the page is the same for everybody.
 """
 
 from __future__ import annotations

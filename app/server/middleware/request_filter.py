@@ -33,13 +33,13 @@ _Pairs = list[tuple[bytes, bytes]]
 
 
 class Api(Protocol):
-    """What programs call, which has errors of another form."""
+    """The API for programs, whose errors have another form."""
 
     def has(self, path: str) -> bool:
         """Return True if this is one of its paths."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Return the time in which requests are answered."""
+        """Return the context in which requests are answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, check_origin: Callable[[], Origin]) -> None:
         """Answer a request; `check_origin` raises RequestError for one that another site makes a browser send."""
@@ -117,7 +117,7 @@ class RequestFilter:
         if scope["method"] not in route.methods:
             raise RequestError(405, f"This is asked for with {' or '.join(sorted(route.methods))}.")
         if route.kind is Kind.METRICS and self._owner.proxied and "x-forwarded-for" in headers:
-            raise not_found()  # whoever scrapes does not come through the proxy, through which everybody can come
+            raise not_found()  # a metrics server does not come through the proxy, which is open to everybody
         if "POST" in route.methods:
             self._owner.check_post(origin, headers)
             await self._post(scope, receive, send, route, origin)
@@ -176,7 +176,7 @@ class RequestFilter:
             headers = [*cached.headers, *self._cookie.headers(origin, asked)]
         else:
             cached = await self._cache.get(scope, scope["headers"])
-            # Where the address changes with the content, a browser may keep it for ever.
+            # If the address changes with the content, a browser may cache it forever.
             hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")
             headers = [*cached.headers, response_headers.FOREVER if hashed else response_headers.SHORTLY]
         if cached.tag and asked.get("if-none-match", "").encode() == cached.tag:

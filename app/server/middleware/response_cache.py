@@ -1,4 +1,4 @@
-"""Cache of responses that are the same for everybody: the page and the files that it loads.
+"""Caches responses that are the same for everybody: the page and the files that it loads.
 
 Gradio renders the page for each request and compresses each file for each request, on the event loop.
 """

@@ -1,4 +1,4 @@
-"""Allow-list of requests: those that the page, its scripts and what watches the server make.
+"""Allow-list of requests: those of the page, of its scripts, and of monitoring.
 
 Every other path is answered with 404.
 """
@@ -26,7 +26,7 @@ class Kind(Enum):
     QUICK = auto()  # an event that only changes the page
     RUN = auto()  # an event that decodes: it joins the queue
     CALL = auto()  # a server function called by the page's scripts
-    HEALTH = auto()  # whether the server is up: it tells nothing private, so it is answered under any host name
+    HEALTH = auto()  # whether the server is up: it contains nothing private, so it is answered under any host name
     METRICS = auto()  # what a Prometheus server scrapes, if the owner wants that
 
 

@@ -42,7 +42,7 @@ class SessionTracker:
 
     @contextlib.contextmanager
     def reading(self, session: str) -> Iterator[None]:
-        """Note that a session reads its events, as long as the block takes."""
+        """Note that a session reads its events during the block."""
         tab = self._session(session)
         tab.streams += 1
         try:
