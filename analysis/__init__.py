@@ -1,1 +1,1 @@
-"""What many runs show: evaluations, run folders, metrics, imports, the doctor, benchmarks, landscapes."""
+"""Measures and analyses many runs: evaluations, run folders, metrics, imports, the doctor, benchmarks, landscapes."""

@@ -1,9 +1,9 @@
-"""Answers requests in a process of its own, with bounded time and memory.
+"""Answers requests in a child process, with limited time and memory.
 
-What reads or runs a stranger's input in C++ can hang where nothing interrupts it, take all memory, or end the process,
-and no `except` helps there. So that work is left to a child, which is killed if it takes too long. A child ends with
-its parent, however that ends: its standard input is closed then. If it cannot notice that, because C++ holds the
-interpreter, the system ends it when its time is over.
+C++ code that reads or runs untrusted input can hang without any way to interrupt it, take all memory, or end the
+process, and no `except` helps there. So that work runs in a child, which is killed if it takes too long. A child ends
+with its parent, however that ends, because its standard input is closed. If it cannot notice that, because C++ holds
+the interpreter, the system ends it when its time is over.
 
 The module that a child runs calls `serve` with its function. A request is a line of JSON; an answer is a line of JSON
 with the bytes that follow it.
@@ -34,7 +34,7 @@ ChildAnswer = tuple[dict[str, Any], bytes]
 
 
 class ChildProcess:
-    """A child that runs a module. One thread at a time may ask; after an error the child is of no more use."""
+    """A child that runs a module. One thread at a time may call it; after an error it cannot be used any more."""
 
     def __init__(self, module: str, memory: int, refusal: type[SpecscopeError]) -> None:
         path = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
@@ -118,7 +118,7 @@ class ChildProcess:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     for pipe in (process.stdin, process.stdout):
-        with suppress(OSError):  # what was not yet written finds no reader
+        with suppress(OSError):  # unwritten data has no reader any more
             if pipe is not None:
                 pipe.close()
     process.wait()
@@ -128,7 +128,7 @@ def serve(answer: Callable[[Any], ChildAnswer]) -> None:
     """Answer the parent's requests until it closes the pipe; for the child's `__main__`."""
     _limit(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing that a library prints may pass for an answer
+    os.dup2(2, 1)  # output of libraries must not be taken for an answer
     messages = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive, args=(messages,), daemon=True).start()
     _send(answers, {}, b"")

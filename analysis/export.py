@@ -70,7 +70,7 @@ def perfetto(trace: Trace) -> dict[str, JSON]:
 
 
 def vllm(trace: Trace) -> dict[str, JSON]:
-    """Write what vLLM answers to a request with per-request metrics on and their speculative part "detailed".
+    """Write vLLM's answer to a request with per-request metrics, their speculative part "detailed".
 
     As there, a step without a guess is no speculative step, and a tree's draft length is the number of its guesses.
     Token ids are where `return_token_ids` puts them; what vLLM has no field for is in `specscope`.

@@ -1,4 +1,4 @@
-"""Files in the user's cache with what was measured on this machine, by model, device, dtype, threads and versions."""
+"""Files of this machine's measurements in the user's cache, by model, device, dtype, threads and versions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _versions() -> str:
 
 
 def file_here(engine: Engine, kind: str) -> Path | None:
-    """Return the file of this model and machine in the user's cache; None where there is no cache."""
+    """Return the file of this model and machine in the user's cache; None if there is no cache."""
     home, card = user_cache(), engine.model.card
     if home is None:
         return None
@@ -51,7 +51,7 @@ def file_here(engine: Engine, kind: str) -> Path | None:
 
 
 def read_here(path: Path | None) -> dict[str, Any]:
-    """Return what the file holds; nothing where it is missing or cut short."""
+    """Return the contents of the file; nothing if it is missing or cut short."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         content = json.loads(path.read_text(encoding="utf-8"))  # type: ignore[union-attr]
         if isinstance(content, dict):

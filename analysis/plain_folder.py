@@ -1,4 +1,4 @@
-"""Folders for other programs' code, which cannot read packed files."""
+"""Makes folders for code of other projects, which cannot read packed files."""
 
 from __future__ import annotations
 

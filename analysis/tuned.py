@@ -1,7 +1,7 @@
 """The fastest settings on a CPU, found by measuring: presets of the methods, named after what they were measured on.
 
 A paper's settings suit a GPU, where a pass with a hundred rows costs little more than one with a single row. On a CPU
-every row has its price, so that fewer guesses are faster. `python -m decoding tune` measures the candidates.
+every row has a cost, so fewer guesses are faster. `python -m decoding tune` measures the candidates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TunedHere = dict[str, dict[str, dict[str, JSON]]]  # settings by method and the 
 
 
 def tuned_preset(method: str, model: str, device: str) -> str | None:
-    """Return the fastest preset of a method for this model on this device; None where the defaults are."""
+    """Return the fastest preset of a method for this model on this device; None if the defaults are the fastest."""
     name = POCKET if model in (embedded.TARGET, embedded.DRAFTER, embedded.MEDUSA_2) else CPU
     presets = METHODS[method].Params.presets
     return name if device == "cpu" and name in presets else None

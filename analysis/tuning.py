@@ -1,4 +1,4 @@
-"""Finds a method's fastest settings for an engine and prompts, by a race that candidates leave early.
+"""Finds a method's fastest settings for an engine and prompts, by a race that slow candidates leave early.
 
 All candidates decode the beginning of an answer. Those that are far slower than the fastest drop out, at least half of
 them; the others decode a longer piece of another answer, and so on until three are left. These answer some prompts
@@ -80,7 +80,7 @@ def tune(
 def tuning(
     engine: Engine, method: str, prompts: Sequence[Prompt], max_new_tokens: int, seconds: float = math.inf
 ) -> Reporting[dict[str, JSON]]:
-    """Do what `tune` does, and report the progress before each run.
+    """Tune as `tune` does, and report the progress before each run.
 
     It races no more candidates than fit into about `seconds`.
     """
@@ -141,7 +141,7 @@ def candidates(method: str) -> list[dict[str, JSON]]:
 
 
 def _thinned(settings: list[dict[str, JSON]], room: float) -> list[dict[str, JSON]]:
-    """Return all settings or, where there is room for fewer, the defaults and some of the others."""
+    """Return all settings or, if there is room for fewer only, the defaults and some of the others."""
     kept = int(min(len(settings), max(_FINALISTS, room)))
     return settings if kept == len(settings) else [settings[0], *random.Random(0).sample(settings[1:], kept - 1)]
 
@@ -220,7 +220,7 @@ class _Race:
         return longest
 
     def _measured(self, racer: Racer, ids: list[int], tokens: int, seconds: float) -> MeasuredRun:
-        """Run a racer, again where other processes disturbed it."""
+        """Run a racer, again if other processes disturbed it."""
         for again in reversed(range(1 + _AGAIN)):
             memory, others = copy.deepcopy(racer.memory), Disturbance()
             run = self._run(racer, ids, tokens, seconds)

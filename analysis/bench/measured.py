@@ -1,4 +1,4 @@
-"""What one run of a benchmark measures, and what runs it."""
+"""The measurements of one run of a benchmark, and the interface of peers."""
 
 from __future__ import annotations
 

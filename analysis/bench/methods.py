@@ -1,6 +1,6 @@
-"""Methods side by side on the same prompts, in one process and in turn, each against autoregressive decoding.
+"""Measures methods side by side on the same prompts, in one process and in turn, against autoregressive decoding.
 
-A machine's speed drifts; measured in turn, prompt by prompt, every method meets the same drift. The time of the
+A machine's speed drifts; measured in turn, prompt by prompt, every method has the same drift. The time of the
 first step, which reads the prompt, is measured separately: speed is that of all later steps, by the wall clock.
 """
 
@@ -185,7 +185,7 @@ def timed_run(
 
 
 def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
-    """Format messages as the model reads them: with its own template, or line by line where it has none."""
+    """Format messages with the model's template, or line by line if it has none."""
     if not engine.codec.has_chat_template:
         return "\n".join(text for _, text in chat)
     return [{"role": role, "content": text} for role, text in chat]

@@ -1,6 +1,6 @@
-"""What passes cost on measured machines: the files of assets/costs/, and what `python -m decoding cost` saved here.
+"""Reads the cost of passes on measured machines: assets/costs/, and what `python -m decoding cost` saved here.
 
-Files may come from anybody: a curve that is not whole is left out, and a sentence says why.
+Files are untrusted: an incomplete curve is left out, and a sentence says why.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PassCurve:
 
 
 def read_curves(path: Path, leave_out: Callable[[str], None]) -> Iterator[tuple[Machine, PassCurve]]:
-    """Yield the curves of a file; `leave_out` is called with a sentence on each that is not whole."""
+    """Yield the curves of a file; `leave_out` is called with a sentence on each incomplete one."""
     try:
         with path.open("rb") as file:
             content = json.loads(file.read(_MOST_BYTES + 1))

@@ -1,4 +1,4 @@
-"""Trees of guesses: what a pass over k chains of w costs on measured machines, and what methods write by their size."""
+"""Trees of guesses: the cost of a pass over k chains of w on measured machines, and the tokens that they write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from decoding.errors import TraceError
 from decoding.packed import ASSETS
 from decoding.trace.schema import from_json
 
-# What methods write by the size of their trees; made by benchmarks/written_tokens.py.
+# Tokens that methods write, by the size of their trees; made by benchmarks/written_tokens.py.
 COUNTED = {method: ASSETS / "costs" / "tokens" / f"{method}.json" for method in ("ngrammys", "medusa")}
 _MOST, _MOST_BYTES, _MOST_MS = 16, 2**20, 1e7
 
@@ -33,7 +33,7 @@ class TreeCosts:
 
 
 def read_trees(path: Path, leave_out: Callable[[str], None]) -> dict[tuple[str, int], TreeCosts]:
-    """Read a file's trees by model and context; `leave_out` is called with a sentence on each that is not whole."""
+    """Read a file's trees by model and context; `leave_out` is called with a sentence on each incomplete one."""
     trees = dict[tuple[str, int], TreeCosts]()
     rows = _content(path).get("trees")
     for number, row in enumerate(rows if isinstance(rows, list) else (), start=1):
@@ -57,7 +57,7 @@ def read_drafting(path: Path, method: str) -> dict[str, float]:
 
 
 def tokens_per_step(method: str) -> dict[str, dict[str, Any]]:
-    """Return what a method's steps write by the size of their trees, for each model that was counted."""
+    """Return a method's tokens per step by the size of its trees, for each model that was counted."""
     content = _content(COUNTED[method])
     facts = {name: content.get(name) for name in ("questions", "max_new_tokens", "date")}
     return {each["model"]: each | facts for each in content.get("models", ())}

@@ -50,7 +50,7 @@ class WrongGuesses(Method):
 
     @property
     def may_guess(self) -> bool:
-        """Return False where the next tree is its root alone, so that its step costs what autoregressive ones do."""
+        """Return False if the next tree is a root alone, so that its step costs as much as an autoregressive one."""
         after = self._step + 1
         is_listed = after < len(self.trees) or len(self.trees) == 1  # a list that grows does not begin anew
         return not is_listed or self.trees[after % len(self.trees)].rows > 1

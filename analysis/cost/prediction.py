@@ -1,4 +1,4 @@
-"""Predicts how much faster a method decodes, from c(T) and from what its steps did on other prompts."""
+"""Predicts a method's speed-up, from c(T) and from its steps on other prompts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .curves import PassCurve
 
 
 def predicted_speedup(steps: Sequence[Step], drafting: float, curve: PassCurve, layers: float = 1.0) -> float:
-    """Return the speed over autoregressive decoding's of steps that read and write like these.
+    """Return the speed-up over autoregressive decoding of steps that read and write like these.
 
-    `drafting` is what a step's drafting takes, in passes over one token; `layers` the share of the model's layers that
-    a pass runs, where drafting has run the others. NaN where a pass is beyond what was measured.
+    `drafting` is the time of a step's drafting, in passes over one token; `layers` is the share of the model's layers
+    that a pass runs if drafting has run the others. NaN if a pass is beyond what was measured.
     """
     passes = curve.times(np.array([step.fed for step in steps])) / curve.milliseconds[0]
     return tokens_per_step(steps) / (layers * float(passes.mean()) + drafting)
 
 
 def drafting_in_passes(steps: Sequence[Step], plain: Sequence[Step]) -> float:
-    """Return what drafting takes of a step, in steps of autoregressive decoding on the same prompts."""
+    """Return the drafting time of a step, in steps of autoregressive decoding on the same prompts."""
     return _mean([step.timing.draft_ms for step in steps]) / _mean([step.timing.total_ms for step in plain])
 
 

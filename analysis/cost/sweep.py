@@ -39,7 +39,7 @@ def sweep(
 ) -> dict[str, JSON]:
     """Measure c(T), trees of k by w, prefill and drafting; the report is what `cost --json` prints.
 
-    Each part is saved once it is measured, and is not measured again unless `anew`.
+    Each part is saved when it is measured, and is not measured again unless `anew`.
     """
     saved_in = file_here(engine, "costs")
     report = {} if anew else read_here(saved_in)

@@ -1,4 +1,4 @@
-"""Examines a draft model: whether it reads the target's tokens, and in the way it was trained on."""
+"""Examines a draft model: whether it reads the target's tokens as in its training."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class ExaminedDraft:
         return self._rewired[1]
 
     def _prompt(self, wiring: DraftWiring, text: Text) -> list[int]:
-        """Return what the drafter reads instead of the target's prompt."""
+        """Return the prompt that the drafter reads instead of the target's."""
         ids = [*text.ids[: text.prompt_length]]
         if wiring.template == "the drafter's" and not isinstance(text.prompt, str):
             ids = self._codec.encode_chat(text.prompt)  # type: ignore[arg-type]  # a chat, or ids that have no template

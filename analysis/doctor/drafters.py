@@ -38,7 +38,7 @@ def open_drafter(
     download: bool = True,
     loaded: str = "",  # the name that the model was loaded by, where its card has another
 ) -> Examined:
-    """Open the drafter of that name for an engine's model; raise ModelError where nothing can be measured with it."""
+    """Open the drafter of that name for an engine's model; raise ModelError if nothing can be measured with it."""
     model = engine.model
     if not isinstance(model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)

@@ -1,4 +1,4 @@
-"""EAGLE-3's drafter under examination: what its files show, and its arithmetic with a wiring."""
+"""Examines EAGLE-3's drafter: the checks of its files, and its arithmetic with a wiring."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What an EAGLE-3 drafter under examination guesses, with each entry of its wiring free to change.
+"""Computes the guesses of an EAGLE-3 drafter, with every entry of its wiring as a parameter.
 
-Guesses are made at all places of a text at once: one pass of the layer over the text, and one for every further guess,
-in which each place has a row of its own that sees the text up to there and the guesses in front of it: those that were
-right, since no other is followed. This is what `EagleSession` computes for one place after the other.
+Guesses are made at all positions of a text at once: one pass of the layer over the text, and one for every further
+guess. In the latter each position has its own row, which sees the text up to there and the guesses before it: only
+right ones, since the others are not followed. `EagleSession` computes the same for one position after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which changes of an EAGLE-3 drafter's wiring and weights are tried."""
+"""Lists the changes of an EAGLE-3 drafter's wiring and weights to try."""
 
 from __future__ import annotations
 

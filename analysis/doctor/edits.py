@@ -1,7 +1,7 @@
 """Changes of a drafter's weights that undo what converters and training code get wrong: order, sign and scale.
 
-Each is a guess at what happened to the file: two tensors that took each other's place, rows in another order, a norm
-that was multiplied. What the drafter predicts with the change decides whether the guess is right.
+Each is a hypothesis about the file: two tensors were swapped, rows are in another order, a norm was multiplied. The
+drafter's predictions with the change decide whether it is right.
 """
 
 from __future__ import annotations

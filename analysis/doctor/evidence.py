@@ -1,8 +1,9 @@
 """Gathers evidence for and against a drafter whose wiring no change improves.
 
-A drafter that learnt little is right seldom, but it knows how seldom: its distributions are as sharp as they should be,
-and each of its parts does more good than harm. A drafter whose wiring is wrong was trained for other inputs than it
-gets: parts of it add noise, and it is sure of wrong guesses. So both can be told apart without knowing what is wrong.
+A drafter with little training is seldom right, but its confidence is low as well: its distributions are as sharp as
+they should be, and each of its parts does more good than harm. A drafter with wrong wiring gets other inputs than in
+its training: some of its parts add noise, and it is sure of wrong guesses. So both can be told apart without knowing
+what is wrong.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _is_steep(scale: float, change: FitChange, is_good: bool) -> bool:
 def check_certainty(
     method: str, scale: float, change: FitChange, is_good: bool, learning: bool, named: bool = True
 ) -> Check:
-    """Compare how sure the drafter is with how sure it should be.
+    """Compare the drafter's certainty with the certainty that fits the target.
 
     If its choices are good, and rescaled logits are nearly as sure as they should be, the scale is wrong; it is called
     the fault if it may be `named`. Heads start as the target's own output layer, which is sure of another position's
@@ -198,7 +199,7 @@ def _check_parts(parts: Sequence[tuple[Probe, FitChange]], young: bool) -> Check
 
 
 def check_promise(promised: Promise, measured: AcceptedGuesses) -> Check:
-    """Compare the first guess with what the drafter's card or training log tells of it."""
+    """Compare the first guess with the acceptance on the drafter's card or in its training log."""
     first, wanted = measured.survival[0], promised.shares[min(promised.shares)]
     where = "on its card" if promised.source == "card" else f"in its {promised.source}"
     sentence = f"the first guess is right at {first:.0%} of the positions, and {wanted:.0%} {where}"

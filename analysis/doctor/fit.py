@@ -1,4 +1,4 @@
-"""How well a drafter's guesses fit the target: the divergence of its distributions from the target's, guess by guess.
+"""Measures how well a drafter fits the target: the divergence of its distributions from the target's, by guess.
 
 A count of accepted guesses tells two wirings apart only after hundreds of positions. The divergence tells them apart
 after dozens, since a guess that is not the target's first choice still shows how far off it is. So it selects the few

@@ -1,6 +1,6 @@
-"""How often each of several heads is right, whatever the heads before it said.
+"""Measures how often each of several heads is right, whether or not the heads before it are.
 
-A method's tokens per step are mostly those of the first heads, so a dead one among good ones hides behind them.
+A method's tokens per step are mostly those of the first heads, so a dead head hides among good ones.
 """
 
 from __future__ import annotations

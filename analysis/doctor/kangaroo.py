@@ -1,4 +1,4 @@
-"""A Kangaroo adapter under examination: the layer that it follows, and how its rows are rotated and seen."""
+"""Examines a Kangaroo adapter: the layer that it follows, its rotary positions and its mask."""
 
 from __future__ import annotations
 

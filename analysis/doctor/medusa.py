@@ -1,4 +1,4 @@
-"""Medusa heads under examination: which head guesses which position, and from which hidden state."""
+"""Examines Medusa heads: which head guesses which position, and from which hidden state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of a drafter's config.json that are mistyped, so that the entry that was meant has its default value."""
+"""Finds mistyped entries of a drafter's config.json, whose intended entries have their default values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the same prompts give without the drafter: how often simple guesses are right, and what its card promises."""
+"""References for a drafter: how often simple guesses are right on the same prompts, and what its card promises."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def exit_name(layer: int) -> str:
 
 
 class Promise(NamedTuple):
-    """How often each of a drafter's guesses was right when it had been trained, from 1, and where that is written."""
+    """How often each of a drafter's guesses, from 1, was right after its training, and the source of these numbers."""
 
     shares: Mapping[int, float]
     source: str
 
 
 def promise(folder: Path) -> Promise | None:
-    """Read what a drafter's README tells, or else what its training measured last."""
+    """Read the acceptance in a drafter's README, or else the last one in its training log."""
     rows = _ROW.findall(_text(folder / "README.md"))
     if rows:
         return Promise({int(number or 1): float(share or alone) / 100 for number, share, _, alone in rows}, "card")

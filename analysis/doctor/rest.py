@@ -1,4 +1,4 @@
-"""What can be seen of any drafter without a run: its norms, its embeddings, and how its numbers are stored."""
+"""Checks that any drafter's files allow without a run: of norms, embeddings, and stored numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which other settings of a drafter's rotary embedding are tried: another base, another scaling or none."""
+"""Lists other settings of a drafter's rotary embedding to try: another base, another scaling or none."""
 
 from __future__ import annotations
 

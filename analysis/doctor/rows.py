@@ -1,4 +1,4 @@
-"""Which tokens the rows of a drafter's output layer belong to, by the rows of the target's that are most like them."""
+"""Finds the tokens of the rows of a drafter's output layer, by the most similar rows of the target's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the target itself writes greedily, once for all probes: greedy text does not depend on the draft."""
+"""Writes the target's greedy texts, once for all probes: greedy text does not depend on the draft."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST = 1024  # tokens of a prompt; a longer one is left out, since every pro
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A prompt, the target's text after it, and what the target made of every token."""
+    """A prompt, the target's text after it, and the target's states at every token."""
 
     prompt: Prompt
     ids: tuple[int, ...]

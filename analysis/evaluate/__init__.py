@@ -1,1 +1,1 @@
-"""Runs methods over whole prompt sets, and writes what happened as Parquet."""
+"""Runs methods over whole prompt sets, and writes every run, step and guess as Parquet."""

@@ -91,7 +91,7 @@ def _begin(folder: Path, plan: EvaluationPlan, about: Mapping[str, JSON]) -> dic
 
 
 class _TimeLeft:
-    """How far an evaluation is, and how long the rest will take at this speed."""
+    """The progress of an evaluation, and the time that the rest takes at this speed."""
 
     def __init__(self, questions: int, waiting: int) -> None:
         self._questions, self._waiting, self._begun = questions, waiting, time.monotonic()
@@ -102,7 +102,7 @@ class _TimeLeft:
         return 1.0 - (self._waiting - self.finished) / self._questions
 
     def sentence(self) -> str:
-        """Describe how far it is."""
+        """Describe the progress."""
         left, done = self._waiting - self.finished, self._questions - self._waiting + self.finished
         progress = f"{done} of {self._questions} questions"
         if not self.finished or not left:

@@ -1,4 +1,4 @@
-"""The finished questions of an evaluation, one by one on the disk, and the tables that they are put together into."""
+"""Writes the finished questions of an evaluation one by one, and merges them into the tables at the end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_part(folder: Path, number: int, answered: Answered) -> None:
 
 
 def merge(folder: Path) -> None:
-    """Put the parts together in their order, runs numbered through. Only a few of them are in memory at a time."""
+    """Merge the parts in their order, and renumber their runs. Only a few of them are in memory at a time."""
     with ExitStack() as stack:
         writers = {}
         for name, schema in SCHEMAS.items():

@@ -1,4 +1,4 @@
-"""What an evaluation runs: questions, methods with their settings, and how every run is decoded and recorded."""
+"""The plan of an evaluation: questions, methods with their settings, and how every run is decoded and recorded."""
 
 from __future__ import annotations
 

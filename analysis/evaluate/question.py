@@ -1,4 +1,4 @@
-"""Runs one question of an evaluation: every turn with every entry, in turn, so that all meet the same machine."""
+"""Runs one question of an evaluation: every turn with every entry, in turn, so that all have the same conditions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def warm_up(engine: Engine, plan: EvaluationPlan) -> None:
         budget = min(_WARM_UP, plan.max_new_tokens)
         for entry in plan.entries:
             engine.generate(ids, entry.method, entry.params, plan.sampling, budget, record=plan.record, memory={})
-    except Exception:  # whatever it is, the question's own run meets it again and records it
+    except Exception:  # an error occurs again in the question's own run, which records it
         return
 
 

@@ -1,6 +1,6 @@
-"""An evaluation over several processes or machines, with Ray Data: workers that hold the model answer questions.
+"""Evaluates on several processes or machines, with Ray Data: workers that hold the model answer questions.
 
-Answers come back through Ray and are written by the process that asked for them, so machines need no common disk.
+Answers come back through Ray and are written by the process that requested them, so machines need no common disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STAYS = "finished questions are kept: the same command resumes after them"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where the workers run, and what each of them uses."""
+    """Where the workers run, and the resources of each."""
 
     address: str | None = None  # None: a cluster of this machine, started for the evaluation
     workers: int = 2

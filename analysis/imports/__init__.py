@@ -1,7 +1,7 @@
 """Imports runs of other engines and benchmarks from their files into the tables of a run folder.
 
-A file is recognised by what it holds. All files are taken for hostile: whatever is wrong with one, or does not add up,
-is a TraceError of one sentence that names the line.
+A file is recognised by its contents. All files are untrusted: every mistake or contradiction is a TraceError of one
+sentence that names the line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where in its text the steps of a record begin.
+"""Finds where in its text the steps of a record begin.
 
 An engine counts its steps with guesses; the first pass, which reads the prompt, writes one token without any. So
 1 + the sum of (accepted + 1) is the number of tokens, unless steps had no guess (then it is less: engines leave these

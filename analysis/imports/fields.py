@@ -39,7 +39,7 @@ class Fields:
         return any(name in self.plain for name in names)
 
     def seen(self, name: str) -> Sequence[Fields]:
-        """Return the objects in a list, or the object itself, as far as they are there: for a first look at a file."""
+        """Return the existing objects in a list, or the object itself, to recognise a file."""
         value = self.plain.get(name)
         entries = value if isinstance(value, list) else [value]
         return [Fields(each, self._place(name)) for each in entries if isinstance(each, dict)]

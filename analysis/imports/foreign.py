@@ -1,4 +1,4 @@
-"""Identifies files that hold no record: parts of an answer, answers that count no guesses, servers' logs."""
+"""Identifies files without records: parts of an answer, answers that count no guesses, servers' logs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from .fields import Fields
 
-_BEGINNING = 2**22  # bytes in which a log shows what it is; before its first request it may tell much of its start
+_BEGINNING = 2**22  # bytes that identify a log; it may have many lines on its start before the first request
 _EVENTS = re.compile(rb"\s*(?:event|data): ?[{\[a-z]")
 _EVENT_LINE = re.compile(rb":|(?:event|data|id|retry):")  # a comment or a field
 _LOGS = (

@@ -78,7 +78,7 @@ class _Unpooled(SessionPool):
 
 
 class _StatesAt:
-    """What the target shows of its layers to a run that has stored `length` tokens of the text."""
+    """The target's layer states for a run that has stored `length` tokens of the text."""
 
     def __init__(self, target: Target, length: int, ask: Ask) -> None:
         self.length = length

@@ -1,4 +1,4 @@
-"""One method of a landscape: what it guesses at every position, and how much of that the target accepts."""
+"""One method of a landscape: its guesses at every position, and how many of them the target accepts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OneMethod:
 
     @torch.inference_mode()
     def guess(self, positions: Sequence[int]) -> None:
-        """Let the method guess at some positions, and judge as far as the target has read."""
+        """Draft with the method at some positions, and judge as far as the target has read."""
         begun, after = time.perf_counter(), [each for each in positions if each > self._lead]
         for position in {*positions} - {*after}:
             self._rows[position] = {"accepted": None, "drafted": 0, "written": [], "guesses": []}
@@ -93,7 +93,7 @@ class OneMethod:
         }
 
     def _draft(self, position: int, ask: Ask) -> Draft:
-        """Return what the method proposes there."""
+        """Return the method's draft at a position."""
         parts: dict[str, Any] = {name: reader.at(position, ask) for name, reader in self._along.items()}
         draft = None if self._reader is None else (self._reader.at(position - 1, ask), self._reader.model)
         request = replace(self._request, parts={**self._request.parts, **parts})

@@ -1,4 +1,4 @@
-"""Run the same code at many positions, and answer together what it asks in between.
+"""Runs the same code at many positions, and answers their questions together.
 
 A method calls its drafter in the middle of `propose`, and only a thread can pause it there. So every position has a
 thread; one of them runs at a time, and none while answers are made.
@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 
 class Ask(Protocol):
-    """What a task calls to have a question answered; `answer` answers many questions of its kind at once."""
+    """The function that a task calls with a question; `answer` answers many questions of its kind at once."""
 
     def __call__(self, answer: Callable[[Sequence[Q]], Sequence[A]], question: Q) -> A:
         """Return the answer, once every other task has asked or ended."""

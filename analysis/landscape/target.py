@@ -32,7 +32,7 @@ class UnreadError(Exception):
 
 
 class Target:
-    """What the target chooses after every token of the text, and after the guesses that it has read.
+    """The target's choices after every token of the text, and after the guesses that it has read.
 
     It borrows a session from the pool until it is closed.
     """

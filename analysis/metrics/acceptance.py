@@ -1,4 +1,4 @@
-"""How many guesses come true: by step, by position and by draft length, in every convention that is in use."""
+"""Counts accepted guesses: by step, by position and by draft length, in all usual conventions."""
 
 from __future__ import annotations
 

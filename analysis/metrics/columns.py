@@ -111,7 +111,7 @@ class ChosenRows:
         return chosen, texts
 
     def is_text(self, column: str, text: str) -> Array:
-        """Return where a column of texts equals this one."""
+        """Return a mask of the rows with this text."""
         codes, texts = self.columns.codes(column)
         return np.equal(codes[self.rows], texts.index(text) if text in texts else -2)
 

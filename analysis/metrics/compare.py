@@ -1,4 +1,4 @@
-"""Two selections on the same questions: what differs beyond noise, in one sentence.
+"""Compares two selections on the same questions: the differences beyond noise, in one sentence.
 
 Noise is what is left when, question by question, the two results are swapped at random. Everything that might be named
 is tested together, with the step-down maximum of Westfall and Young (1993): the chance that any of it is named although
@@ -206,7 +206,7 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
 
 
 def _shown(sides: Sequence[_Side]) -> list[_Part]:
-    """List what is shown beside them but named in no sentence."""
+    """List what is shown besides them but not named in the sentence."""
     parts = []
     with suppress(UnknownError):
         parts.append(_part("beside", "draft acceptance rate", [side.rates() for side in sides], []))
@@ -275,7 +275,7 @@ def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
 
 
 def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool]) -> str:
-    """Describe where: the positions and categories of these parts."""
+    """Describe the positions and categories of these parts."""
     clauses = []
     depths = [int(parts[place].name) for place in named if parts[place].kind == "position"]
     if depths:

@@ -1,4 +1,4 @@
-"""Expected against measured speed-up: the cost of a step in autoregressive steps, and which part of it is too high."""
+"""Compares expected and measured speed-up: the cost of a step in autoregressive steps, and its largest part."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def step_cost(selection: Selection) -> MetricResult:
 
 
 def speedup(selection: Selection) -> MetricResult:
-    """Explain the way from the speed-up of accepted tokens at no cost to the measured one."""
+    """Explain the gap between the speed-up of accepted tokens at no cost and the measured one."""
     pair = Pair.of(selection)
     priced = costs(pair)
     names, slowest = ["at an autoregressive step's cost"], [TOTAL]

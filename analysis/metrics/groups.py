@@ -1,4 +1,4 @@
-"""Acceptance where the text differs: by category, by context length, by how sure the target was."""
+"""Acceptance by category, by context length, and by the target's entropy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guesses one by one: what the target chose instead, which of a tree were accepted, and where guesses came from."""
+"""Metrics of single guesses: what the target chose instead, which of a tree were accepted, and their sources."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def lost_because(selection: Selection) -> MetricResult:
 
 
 def hit_ranks(selection: Selection) -> MetricResult:
-    """Count the guesses for one position that came true, by depth and rank."""
+    """Count the accepted guesses for one position, by depth and rank."""
     judged, hits, low, high = _by_sibling(selection)
     rows: list[list[JSON]] = [
         [

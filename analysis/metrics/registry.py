@@ -1,4 +1,4 @@
-"""Every metric, once: command line, page and tutorial list the same ones, in this order."""
+"""The list of all metrics: command line, page and tutorial show the same ones, in this order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .selection import Selection
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a metric is called, how it is computed, and how to read it."""
+    """A metric: its name, its computation, and how to read it."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""The one form that every metric answers in: a number, a sentence and rows, ready for JSON."""
+"""The form of every metric's result: a number, a sentence and rows, ready for JSON."""
 
 from __future__ import annotations
 

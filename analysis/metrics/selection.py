@@ -1,4 +1,4 @@
-"""The runs, steps and guesses that a metric looks at."""
+"""Selections: the runs, steps and guesses that a metric uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A selection beside the autoregressive runs of its folder: what its steps cost, in autoregressive steps."""
+"""Computes the cost of a selection's steps, in steps of the autoregressive runs of its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time goes, and when tokens arrive."""
+"""Metrics of time: where it goes, and when tokens arrive."""
 
 from __future__ import annotations
 

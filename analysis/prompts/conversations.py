@@ -1,4 +1,4 @@
-"""Conversations out of JSON lines, in the forms in which they are handed around: parsed here for all who read them."""
+"""Parses conversations in JSON lines, in all common formats."""
 
 from __future__ import annotations
 

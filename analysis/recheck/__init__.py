@@ -1,1 +1,1 @@
-"""A recorded run checked against itself, against its model, and against a run of the same settings."""
+"""Checks a recorded run against itself, against its model, and against another run of the same settings."""

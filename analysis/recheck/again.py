@@ -26,7 +26,7 @@ _SLACK = 1e-4  # of a probability, relative: between step shapes and machines
 def run_again(
     engine: Engine, trace: Trace, progress: ProgressCallback | None = None
 ) -> tuple[list[Contradiction], str | None]:
-    """Return where a run with the record's settings takes other steps, or why that says nothing about the record.
+    """Return where a run with the record's settings differs, or why that says nothing about the record.
 
     ParamError if this engine cannot run it.
     """

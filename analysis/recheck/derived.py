@@ -1,4 +1,4 @@
-"""Checks a record against itself, without its model: the header, the end, and the summary from the steps."""
+"""Checks a record against itself, without its model: the header, the end, and the summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDS = ("length", "end_of_text", "stop", *_EARLY)
 
 
 def contradictions(trace: Trace) -> list[Contradiction]:
-    """List what contradicts itself in a record."""
+    """List the contradictions within a record."""
     return first_of(_all(trace))
 
 
@@ -35,7 +35,7 @@ def unchecked(trace: Trace) -> Iterator[str]:
 
 
 def refuse_contradictions(trace: Trace) -> None:
-    """Raise TraceError where a record contradicts itself; one that was merely cut off does not."""
+    """Raise TraceError if a record contradicts itself; one that was merely cut off does not."""
     if problems := contradictions(trace):
         raise TraceError(f"the trace contradicts itself: {summed_up(problems)}")
 

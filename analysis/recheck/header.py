@@ -1,4 +1,4 @@
-"""A record's header against the engine that checks it, and what of the header nothing can check."""
+"""Compares a record's header with the engine that checks it, and lists what of the header cannot be checked."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _card(name: str, recorded: ModelCard, ours: ModelCard, *, alike: bool) -> It
 
 
 def unchecked_header(engine: Engine, header: Header, *, again: bool) -> Iterator[str]:
-    """Say what of a header the engine does not answer for; `again`: the run was repeated with its drafter and parts."""
+    """Say what of a header cannot be checked; `again`: the run was repeated with its drafter and parts."""
     model, draft = engine.model, engine.draft
     yield _MACHINE
     yield "the size of the prompt's chunks (prefill_chunk)"

@@ -1,4 +1,4 @@
-"""The tests of sampled guesses in a record: a guess is accepted where u * q < p, and only there."""
+"""Checks the tests of sampled guesses in a record: a guess is accepted if and only if u * q < p."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Guesses of an imported record, drafted again by the models that wrote it."""
+"""Drafts the guesses of an imported record again, with the models that wrote it."""

@@ -1,4 +1,4 @@
-"""Stop rules replayed on recorded runs: what another draft length, threshold or tree size would have given.
+"""Replays stop rules on recorded runs: the effect of another draft length, threshold or tree size.
 
-Nothing is decoded again but SuffixDecoding, which needs no model. `report.py` says how sure each number is.
+Only SuffixDecoding, which needs no model, is run again. `report.py` says how certain each number is.
 """

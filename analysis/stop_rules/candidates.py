@@ -1,4 +1,4 @@
-"""The rules that are replayed for each method, and why a record cannot say anything about others."""
+"""Lists the rules to replay for each method, and why a record cannot answer for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other stop rules as a card of the Debug page: priced by the record's own passes, as the best draft length is."""
+"""Other stop rules as a card of the Debug tab, priced by the record's own passes, as is the best draft length."""
 
 from __future__ import annotations
 

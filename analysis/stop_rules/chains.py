@@ -1,10 +1,10 @@
-"""Chains that stop earlier than the recorded ones.
+"""Replays chains that stop earlier than the recorded ones.
 
 A rule that accepts fewer guesses in a step than the record begins the next step at a position where no recorded step
 begins. What the recorded step drafted from there on is the position's *tail*. A drafter that writes token by token from
-the text alone, as a draft model or an early exit does, would draft these very tokens there, since accepted guesses are
-the text. After the last guess of a chain that was accepted as a whole, the record does not tell what the drafter would
-guess: that guess may be wrong, which gives the most steps, or right, which gives the fewest.
+the text alone, as a draft model or an early exit does, would draft exactly these tokens there, since accepted guesses
+are the text. After the last guess of a fully accepted chain, the record does not show what the drafter would guess:
+that guess may be wrong, which gives the most steps, or right, which gives the fewest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which measured costs a record is priced with."""
+"""Finds the measured costs that a record is priced with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stop rule would have given on a record, and how sure that is."""
+"""The result of a stop rule on a record, and its certainty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARGIN = 0.15
 
 
 class Certainty(Enum):
-    """How sure the numbers of a replayed rule are."""
+    """How certain the numbers of a replayed rule are."""
 
     EXACT = "exact"  # a run with these settings takes these very steps
     BOUNDED = "bounded"  # it takes a number of steps between two that are exact

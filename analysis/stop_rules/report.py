@@ -1,4 +1,4 @@
-"""The rules of a run folder in words: which one to take, with its flags, and how far each number can be trusted."""
+"""Describes the rules of a run folder: the best one, with its flags, and the certainty of each number."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def best_rule(outcomes: Sequence[RuleOutcome]) -> int | None:
 
 
 def sentence_of(method: str, outcomes: Sequence[RuleOutcome], best: int | None) -> str:
-    """Describe which rule to take, and how sure that is."""
+    """Describe the best rule, and how certain that is."""
     recorded = outcomes[0]
     if recorded.speedup is None:
         return "No run has a step after its first, so there is nothing to price."

@@ -1,4 +1,4 @@
-"""SuffixDecoding run again over recorded texts: it guesses from the tokens alone, so any of its settings is exact."""
+"""Runs SuffixDecoding again over recorded texts: it guesses from the tokens alone, so any of its settings is exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of which the target reads fewer guesses: those with the largest products of probabilities, as in EAGLE-2.
+"""Replays smaller trees, with the guesses of the largest products of probabilities, as in EAGLE-2.
 
 Growing a tree does not depend on how much of it is kept, so the smaller tree of a recorded step is known. Once it
 accepts less than the recorded one, the next step begins where no recorded step begins. Its tree is unknown, since the

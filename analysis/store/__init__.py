@@ -1,1 +1,1 @@
-"""The run folder: three tables of Parquet and a summary, how they are written, checked, read and queried."""
+"""The run folder, three Parquet tables and a summary: writes, checks, reads and queries it."""

@@ -1,8 +1,8 @@
-"""Reads a stranger's run folder in a process of its own.
+"""Reads an untrusted run folder in a separate process.
 
-What unpacks Parquet is C++, and some damaged files end the process that reads them: no `except` helps there. So a
-server that takes files from anybody leaves the reading to a child, with bounded time and memory, and takes over what it
-has checked and written down anew.
+Parquet is unpacked by C++ code, and some damaged files end the process that reads them: no `except` helps there. So a
+server that accepts files from anybody reads them in a child, with limited time and memory, and uses what the child has
+checked and written again.
 """
 
 from __future__ import annotations

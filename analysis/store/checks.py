@@ -1,4 +1,4 @@
-"""The rules of the three tables beyond their types; a folder that breaks one was not written by us."""
+"""Checks the rules of the three tables beyond their types; a folder that breaks one was not written by us."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plain_texts(column: pa.ChunkedArray, where: str, limits: FolderLimits) -> pa
 
 
 def check_table(table: pa.Table, name: str, where: str) -> None:
-    """Check one table by itself: nothing required is null, and every number is one that can be."""
+    """Check one table by itself: nothing required is null, and every number is possible."""
     for field in SCHEMAS[name]:
         column, place = table[field.name], f"{where}: column {field.name}"
         if not field.nullable and column.null_count:
@@ -93,7 +93,7 @@ def check_table(table: pa.Table, name: str, where: str) -> None:
 
 
 def check_tables(runs: pa.Table, steps: pa.Table, nodes: pa.Table) -> None:
-    """Check what joins the tables: rows are sorted and have what they belong to, and the numbers agree."""
+    """Check how the tables fit together: rows are sorted, the rows that they refer to exist, and the numbers agree."""
     of_runs, of_steps, of_nodes = _keys(runs, "run"), _keys(steps, "run", "step"), _keys(nodes, "run", "step", "node")
     for name, keys in ((RUNS, of_runs), (STEPS, of_steps), (NODES, of_nodes)):
         if not _increasing(keys):

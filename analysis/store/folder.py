@@ -53,7 +53,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether all that was to be measured is there."""
+        """Whether the measurement is complete."""
         return bool(self.summary["finished"])
 
 
@@ -102,7 +102,7 @@ def as_table(rows: pa.Table | TableRows, name: str) -> pa.Table:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, or leave one that is there."""
+    """Make a folder unless it exists."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character

@@ -1,4 +1,4 @@
-"""The trace of one run of a run folder: its own file, or one that is put together from the tables."""
+"""Returns the trace of one run of a run folder: its own file, or one that is rebuilt from the tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _LackingError(Exception):
 
 
 def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tuple[Trace, bool]:
-    """Return a run's trace, and whether it has a file of its own; raise TraceError where the tables lack too much."""
+    """Return a run's trace, and whether it has its own file; raise TraceError if the tables lack too much."""
     row = _run_of(folder, run)
     if (named := row["trace"]) and _FILE.fullmatch(named):
         file = folder.path / named
@@ -54,7 +54,7 @@ def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tu
 
 
 def refuse_differences(trace: Trace, folder: RunFolder, run: int) -> None:
-    """Raise TraceError where a run's own trace is not what the folder's tables were made of."""
+    """Raise TraceError if a run's own trace differs from the folder's tables."""
     if difference := next(_differences(trace, folder, _run_of(folder, run)), None):
         raise TraceError(f"the run's trace and the folder's tables disagree: {difference}")
 
@@ -113,7 +113,7 @@ def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trac
 
 
 def _way(run: dict[str, Any]) -> str:
-    """Describe how the run can be played anyway, where it can."""
+    """Describe how the run can be played anyway, if it can."""
     if run["engine"] == SOURCE:
         return ": evaluate with --traces to play it"
     if run["prompt_ids"] and run["ids"]:

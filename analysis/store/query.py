@@ -1,6 +1,6 @@
-"""Chooses steps of a run folder: by a few filters, which write an SQL query, or by the query itself.
+"""Selects steps of a run folder: by a few filters, which write an SQL query, or by the query itself.
 
-A query that chooses steps has the columns run and step; any other SELECT answers with a table.
+A query that selects steps has the columns run and step; the result of any other SELECT is a table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLUMNS = 64  # of a table that is shown
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What steps must have; None is no condition. Bounds include their ends."""
+    """The conditions on steps; None is no condition. Bounds include their ends."""
 
     text: str | None = None  # in a guess of the step
     wanted: str | None = None  # what the target chose instead of a guess
@@ -129,7 +129,7 @@ class ChosenSteps:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A table that a query answers with, as JSON: rows of numbers and texts."""
+    """The result table of a query, as JSON: rows of numbers and texts."""
 
     columns: list[str]
     rows: list[list[Any]]

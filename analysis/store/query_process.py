@@ -1,7 +1,7 @@
-"""Runs queries of strangers in a child process, which can be killed.
+"""Runs untrusted queries in a child process, which can be killed.
 
-DuckDB's interrupt is not looked at while it parses and plans, and its bound on memory holds for the data alone: some
-queries of a few hundred characters need minutes or gigabytes for that. `query_size.py` refuses those that we know.
+DuckDB ignores its interrupt while it parses and plans, and its memory limit holds for the data only: some queries of a
+few hundred characters need minutes or gigabytes for that. `query_size.py` refuses the known ones.
 """
 
 from __future__ import annotations

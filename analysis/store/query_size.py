@@ -1,4 +1,4 @@
-"""Bounds how large a query becomes once its stars, aliases and macros have been expanded.
+"""Limits how large a query becomes when its stars, aliases and macros are expanded.
 
 DuckDB puts the expression of an alias in the place of each of its uses, and every column in the place of a star, before
 the query runs. So `a+a b, b+b c, c+c d, ...` doubles with each alias: sixteen took 18 seconds, twenty took 147 seconds

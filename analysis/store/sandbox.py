@@ -1,4 +1,4 @@
-"""A database in memory without files, network, extensions or settings that a query could change."""
+"""Opens a database in memory without files, network, extensions or settings that a query could change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The three tables of a run folder: runs, their steps, and the steps' nodes.
 
-They are the interface between what measures (an evaluation, an import of another engine's records) and what reads
+They are the interface between their sources (an evaluation, an import of another engine's records) and their readers
 (metrics, queries, the page). A column that a source does not know is null: a reader greys out what needs it. Columns
-are only ever added, and one that a file lacks, because it is older, is null as well.
+are only ever added, and one that an older file lacks is null as well.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 RUNS, STEPS, NODES = "runs", "steps", "nodes"
-VERSION = 1  # raised whenever a reader of the old tables would misread the new ones
+VERSION = 1  # raised when a reader of the old tables would misread the new ones
 
 _text, _whole, _number, _yes = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _ids = pa.list_(pa.int32())

@@ -1,4 +1,4 @@
-"""Tables that several processes have in memory once: each maps the same file."""
+"""Tables that several processes share in memory: each maps the same file."""
 
 from __future__ import annotations
 

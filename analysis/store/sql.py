@@ -1,7 +1,7 @@
-"""Runs one SELECT over tables in memory, as text that a stranger wrote.
+"""Runs one untrusted SELECT over tables in memory.
 
-The query is checked (`allowed.py`) and then runs in a database of its own (`sandbox.py`), with bounds on memory,
-threads, time and result. Every failure is a ParamError of one sentence.
+The query is checked (`allowed.py`) and then runs in its own database (`sandbox.py`), with limits on memory, threads,
+time and result. Every failure is a ParamError of one sentence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError
 
 @dataclass(frozen=True, slots=True)
 class QueryBounds:
-    """What one query may take."""
+    """The limits of one query."""
 
     seconds: float = 5.0
     rows: int = 1_000
@@ -46,7 +46,7 @@ class QueryResult:
 
 
 def run(tables: Mapping[str, pa.Table], text: str, bounds: QueryBounds | None = None) -> QueryResult:
-    """Run a query over tables; raises ParamError where it is no harmless SELECT, or takes too much."""
+    """Run a query over tables; raises ParamError if it is not a harmless SELECT, or exceeds a limit."""
     bounds = bounds or QueryBounds()
     check_query(text, {name: table.column_names for name, table in tables.items()})
     with closing(open_sandbox(tables)) as database:

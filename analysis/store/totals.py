@@ -1,7 +1,7 @@
-"""The rules by which the three tables must agree: totals with their parts, trees, paths and ends of runs.
+"""Checks that the three tables agree: totals with their parts, trees, paths and ends of runs.
 
-Each number of a table can be possible by itself and make nonsense of a figure beside another, as a million accepted
-guesses of three. What a table does not say is not compared.
+Numbers can be possible by themselves and impossible together, such as a million accepted guesses of three. Missing
+values are not compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Rows:
         return np.asarray(values.to_numpy(), float)
 
     def is_text(self, column: str, text: str) -> _Array:
-        """Return where a column of texts holds this one."""
+        """Return a mask of the rows with this text."""
         return np.asarray(pc.equal(self._table[column], text).to_numpy())
 
     def refuse(self, wrong: _Array, sentence: str, *amounts: _Array | float) -> None:
@@ -126,7 +126,7 @@ def _check_times(runs: _Rows, steps: _Rows, summed: Callable[[_Array], _Array]) 
 
 
 def _differ(one: _Array, other: _Array, tolerance: float = 0.0) -> _Array:
-    """Return where two numbers are both given and differ."""
+    """Return a mask of the rows whose two numbers are both given and differ."""
     return np.asarray(np.abs(one - other) > tolerance * np.maximum(one, other))
 
 

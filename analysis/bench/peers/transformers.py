@@ -1,4 +1,4 @@
-"""transformers' `generate`: plain, and in its two assisted modes that need nothing trained for them."""
+"""transformers' `generate`: plain, and in its two assisted modes that need no trained parts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def decode_plainly(engine: Engine, model: str, draft: str | None) -> Peer:
 
 
 def prompt_lookup(engine: Engine, model: str, draft: str | None) -> Peer:
-    """Decode with its search for the last words in the text so far."""
+    """Decode with its prompt lookup, which searches the text for its last words."""
     return _peer(_load(model, engine), engine, {"prompt_lookup_num_tokens": _LOOKED_UP})
 
 
 def draft_model(engine: Engine, model: str, draft: str | None) -> Peer:
-    """Decode with its assisted generation: the engine's own drafter, and lengths that it chooses by itself."""
+    """Decode with its assisted generation: the engine's own drafter, with draft lengths that transformers chooses."""
     drafter = draft or drafter_of(model)
     if drafter is None:
         raise ParamError("transformers-draft-model needs a drafter: name one with --draft, or leave this peer out")
@@ -60,7 +60,7 @@ def _peer(model: Any, engine: Engine, options: dict[str, Any]) -> Peer:
     from transformers import GenerationConfig
 
     def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> MeasuredRun:
-        # Its own settings, penalties among them, must not blend into the plain greedy decoding that is compared.
+        # The model's own generation settings, such as penalties, must not change the greedy decoding that is compared.
         model.generation_config = GenerationConfig(
             do_sample=False, max_new_tokens=budget, eos_token_id=sorted(ends) or None, pad_token_id=0
         )

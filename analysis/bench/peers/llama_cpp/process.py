@@ -1,4 +1,4 @@
-"""The process in which llama.cpp runs: a line of JSON for every text, and one back with ids and times."""
+"""Runs llama.cpp in a separate process: sends a line of JSON for every text, and receives one with ids and times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs a GGUF file with llama-cpp-python: a line of JSON in for every text, one out with its ids and times.
 
-It runs in an environment of its own, which has llama-cpp-python and nothing of this project. Of llama.cpp it uses the
-plain C functions, so that no sampler runs between a pass and its greedy token.
+It runs in a separate environment with llama-cpp-python and without this project. It uses the plain C functions of
+llama.cpp, so that no sampler runs between a pass and its greedy token.
 """
 
 from __future__ import annotations
