@@ -1,1 +1,1 @@
-"""What the command line alone uses: the embedded family, training of parts, and the papers' claims measured."""
+"""Makes the embedded family, trains parts, and measures the papers' claims; only the command line uses it."""

@@ -1,1 +1,1 @@
-"""What the notebook docs/lab_speculation.ipynb brings: timed passes, and checks of what is written in it."""
+"""Helps the notebook docs/lab_speculation.ipynb: timed passes, and checks of the answers."""

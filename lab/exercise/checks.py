@@ -129,7 +129,7 @@ def check_order(order: Sequence[str], methods: Mapping[str, tuple[float, float, 
 
 
 def reconcile(predicted: Mapping[str, float], measured: Mapping[str, float]) -> str:
-    """Task 7: show predictions beside what was measured, with their errors."""
+    """Task 7: show predictions beside the measurements, with their errors."""
     rows = [f"{'':<16} {'predicted':>9} {'measured':>9} {'error':>7}"]
     for name in QUESTIONS:
         error = 100 * (predicted[name] / measured[name] - 1)

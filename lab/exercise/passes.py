@@ -1,4 +1,4 @@
-"""Time passes of a model over several rows, and whole answers by the number of guesses, for the notebook."""
+"""Times passes of a model over several rows, and whole answers by the number of guesses, for the notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' central tables and figures, put to the test on an embedded model."""
+"""Tests the papers' central tables and figures on a small model."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a paper found, what is measured here, and the verdict that code draws from the numbers alone."""
+"""The papers' claims, their measurements here, and the verdicts that code draws from the numbers alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from decoding.model.session import ProgressCallback
 from .experiment import Experiment
 from .tables import ResultTable
 
-# One number is more than another where it is at least this share above it. The second is for numbers that clock or
-# chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
-# differences, which are small against the numbers that they come from.
+# One number is more than another if it is at least this share above it. The second is for numbers that depend on clock
+# or chance (on a few thousand sampled tokens chance alone moves them by some two per cent), and for differences, which
+# are small compared with the numbers that they come from.
 CLEAR, ROUGH = 0.01, 0.03
 
 ClaimKey = tuple[str, str]  # a paper's name and a claim's title
 
 
 class ClaimOutcome(StrEnum):
-    """What came of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     PARTLY = "holds in part"
@@ -47,7 +47,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that a paper found, and how it is put to the test."""
+    """A finding of a paper, and how it is tested."""
 
     place: str  # table, figure, equation or section
     title: str
@@ -70,7 +70,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """What came of a claim; the table is None where nothing was measured."""
+    """A claim with its verdict; the table is None if nothing was measured."""
 
     paper: Paper
     claim: Claim
@@ -112,7 +112,7 @@ def check_claims(
 
 
 def combine(*parts: Statement, lead: str = "", remark: str = "") -> Judgement:
-    """Combine statements: all bear the claim out, it holds; some do, in part; none does, it does not hold here."""
+    """Combine statements: the claim holds if all support it, in part if some do, and not here if none does."""
     right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
     if not wrong:
         verdict, says = ClaimOutcome.HOLDS, right

@@ -1,4 +1,4 @@
-"""How well a drafter's distributions fit the target's, in front of every token that the target itself writes."""
+"""Measures how well a drafter's distributions fit the target's, before every token that the target writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of settings over the same questions. Each is made once: claims that ask for the same numbers share them."""
+"""Runs settings over the same questions. Each is run once: claims that need the same numbers share them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Variant:
 
 @dataclass(slots=True)
 class Tally:
-    """What a setting did over all questions. Rows and seconds leave out the first steps, which read the prompts."""
+    """The counts of a setting over all questions. Rows and seconds exclude the first steps, which read the prompts."""
 
     written: dict[str, Counter[int]] = field(default_factory=dict)  # by kind of question: steps that wrote n tokens
     drafted: int = 0
@@ -164,13 +164,13 @@ class Experiment:
         raise UnmeasuredError(f"there are no questions of the kind {names[0]!r}")
 
     def tally(self, *settings: Setting) -> list[Tally]:
-        """Count what settings wrote and read. Times are not used: the runs may have been made at different times."""
+        """Count the tokens that settings wrote and read. Times are not used: the runs may be from different times."""
         missing = tuple(setting for setting in dict.fromkeys(settings) if setting.key not in self._tallies)
         self._run(missing)
         return [self._tallies[setting.key] for setting in settings]
 
     def race(self, *settings: Setting) -> list[Tally]:
-        """Measure settings against each other in time, in turn question by question: all meet the same drift."""
+        """Compare the times of settings, in turn question by question, so that all have the same drift."""
         if settings not in self._races:
             engines = {setting: self._checked(setting) for setting in settings}
             for setting in settings:
@@ -263,7 +263,7 @@ def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = No
 
 
 def compare_tokens(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> ResultTable:
-    """Compare settings by what they wrote and read."""
+    """Compare settings by the tokens that they wrote and read."""
     return tally_table(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
 
 

@@ -111,7 +111,7 @@ def judge_queries(table: ResultTable) -> Judgement:
 
 
 class _Winners:
-    """What became of the rows of each strategy."""
+    """Counts the fates of the rows of each strategy."""
 
     def __init__(self) -> None:
         self.steps = 0

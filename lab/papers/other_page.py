@@ -1,4 +1,4 @@
-"""A page of paper checks on another model, read for what it says of the same claims."""
+"""Reads the verdicts on the same claims from a page of paper checks on another model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLAIM = re.compile(rf"^### (.+?)\n(?:(?!^###).)*?^\*\*({_VERDICT})\.\*\* (.+?)\
 
 @dataclass(frozen=True, slots=True)
 class OtherPage:
-    """What came of the claims on another model: their verdicts with the sentences that explain them."""
+    """The verdicts on the claims on another model, with the sentences that explain them."""
 
     model: str
     outcomes: dict[tuple[str, str], tuple[ClaimOutcome, str]]  # by the titles of paper and claim

@@ -73,7 +73,7 @@ def _overall(experiment: Experiment) -> ResultTable:
 
 
 def judge_overall(table: ResultTable) -> Judgement:
-    """Judge whether Ouroboros is faster than what it is made of, and warm faster still."""
+    """Judge whether Ouroboros is faster than its parts alone, and still faster with a warm start."""
     speed = {name: table.number(name, SPEED) for name in table.names}
     tokens, fewer = table.number(_OUROBOROS, TOKENS), table.number(_SPECULATIVE, TOKENS)
     return combine(

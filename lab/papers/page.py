@@ -1,4 +1,4 @@
-"""Findings as a page for people and as JSON for scripts."""
+"""Writes findings as a page for people and as JSON for scripts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ run and from machine to machine."""
 
 
 def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, JSON]:
-    """Describe what was measured on: a model, a machine, and questions; and the flags that asked for it."""
+    """Describe the conditions of the measurement: model, machine, questions and flags."""
     engine, header = experiment.engine, experiment.engine.decode(experiment.questions[0].ids, max_new_tokens=1).header
     same, answers, violated = experiment.identical
     return {
@@ -109,7 +109,7 @@ def _head(measured: Mapping[str, JSON]) -> str:
 
 
 def _same(measured: Mapping[str, JSON]) -> str:
-    """Tell whether the methods wrote what autoregressive decoding writes, and what is wrong where they did not."""
+    """Say whether the methods wrote the text of autoregressive decoding, and if not, what is wrong."""
     answers, same = measured["answers"], measured["identical_answers"]
     if not answers:
         return ""
@@ -135,7 +135,7 @@ def _summary(findings: Sequence[CheckedClaim], other: OtherPage | None) -> str:
 
 
 def _differences(findings: Sequence[CheckedClaim], other: OtherPage) -> list[str]:
-    """Lay both explanations of each claim side by side that came out otherwise on the other model."""
+    """Show both explanations of each claim whose verdict differs on the other model."""
     differ, there = list[str](), other.model
     for finding in findings:
         verdict, says = other.outcome(finding.paper, finding.claim.title)
@@ -183,7 +183,7 @@ def _shown(cell: ResultCell) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text from outside as one line without meaning to Markdown or HTML: kinds come from files of tasks."""
+    """Escape an untrusted text for Markdown and HTML, on one line: kinds come from files of tasks."""
     line = html.escape(" ".join(str(text).split()), quote=False)
     return line.replace("|", "\\|").replace("`", "'").replace("[", "\\[")
 

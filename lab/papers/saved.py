@@ -1,4 +1,4 @@
-"""What paper checks have measured so far, in a file: stopped ones resume after it."""
+"""Saves the measurements of paper checks, so that stopped ones resume."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class SavedChecks:
         self._write({"questions": [asdict(question) for question in questions]})
 
     def keep_tally(self, key: str, tally: Tally) -> None:
-        """Save what a setting did."""
+        """Save the tally of a setting."""
         numbers = {each.name: getattr(tally, each.name) for each in fields(tally)}  # asdict spoils a Counter
         self._write({"setting": key, "tally": numbers})
 
     def keep_table(self, name: ClaimKey, table: ResultTable) -> None:
-        """Save what a claim is judged by."""
+        """Save the table of a claim."""
         self._write({"claim": name, "table": asdict(table)})
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""How many tokens a step should write: equations 4 to 7 of the Lookahead paper, arXiv 2402.02057, and fits to them.
+"""Expected tokens of a step: equations 4 to 7 of the Lookahead paper, arXiv 2402.02057, and fits to them.
 
 symbol  meaning
 alpha   chance that a guess is accepted, the same for all of them

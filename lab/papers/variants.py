@@ -1,4 +1,4 @@
-"""Engines that differ from the one at hand in a trained or built part: what ablations compare."""
+"""Loads the engines that ablations compare: each differs in one trained or built part."""
 
 from __future__ import annotations
 

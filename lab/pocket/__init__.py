@@ -1,1 +1,1 @@
-"""Making the embedded family: its language, its tokenizer, its two models and their tasks."""
+"""Makes the embedded family: its language, its tokenizer, its two models and their tasks."""

@@ -1,4 +1,4 @@
-"""The models' cards: what they are, what they cost and how good they are; every number in them is measured."""
+"""Writes the models' cards: their sizes, training cost and quality; every number in them is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations of the family's language as rows of token ids, of which only the answers are learnt."""
+"""Encodes conversations of the family's language as rows of token ids, of which only the answers are learnt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole family in one call: tokenizer, target, drafter, tasks and text, and how good they turned out."""
+"""Makes the whole family in one call: tokenizer, target, drafter, tasks and text, and measures their quality."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ADVICE = "close other programs or find a larger machine, and the training goes 
 
 
 def train_family(out: Path, plan: FamilyPlan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
-    """Make the family in `out`, resuming an earlier call that was stopped; return how good it is."""
+    """Make the family in `out`, resuming an earlier call that was stopped; return its quality."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(work / "tokenizer", plan, seed, progress)

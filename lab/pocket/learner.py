@@ -76,7 +76,7 @@ class _BFloat16Copy:
 
     @torch.no_grad()
     def copy_weights(self, model: Any) -> None:
-        """Take over the weights that learn."""
+        """Copy the weights that learn."""
         for ours, theirs in zip(self._model.parameters(), model.parameters(), strict=True):
             ours.copy_(theirs)
 
@@ -93,6 +93,6 @@ def _padded(places: Tensor) -> Tensor:
 
 
 def _compiled(work: Any, device: torch.device, *, dynamic: bool) -> Any:
-    """Compile a function where the machine can."""
+    """Compile a function if the machine can."""
     can = device.type == "cuda" or shutil.which(os.environ.get("CXX", "g++")) is not None
     return torch.compile(work, dynamic=dynamic) if can else work

@@ -1,4 +1,4 @@
-"""Everything that decides what a family becomes, beside its seed: shapes of models, steps and rates."""
+"""All settings that determine a family, besides its seed: shapes of models, steps and rates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class FamilyPlan:
-    """The recipes of a family's models, and what is made beside them."""
+    """The recipes of a family's models, and of what else is made."""
 
     target: Recipe
     polish: Recipe  # the target's second training, at lower rates, on what is still hard
@@ -61,7 +61,7 @@ FULL = FamilyPlan(
     tokenizer_samples=30_000,
     questions=QUESTIONS,
 )
-# A few seconds' worth: shows that everything fits together, learns next to nothing.
+# Takes a few seconds: shows that everything works together, and learns almost nothing.
 _SMALL = replace(
     _TARGET, hidden=32, layers=2, intermediate=64, steps=30, lines=4, muon_rate=0.01, adam_rate=0.01, compiled=False
 )

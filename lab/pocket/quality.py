@@ -1,4 +1,4 @@
-"""How good a model of the family is: right answers of every kind, and how uncertain it was while it wrote them."""
+"""Measures a model of the family: right answers of every kind, and its entropy while it wrote them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BUDGET = 256  # new tokens per answer: more than the language's longest
 
 @dataclass(slots=True)
 class Quality:
-    """What the suite's questions of one kind showed, counted by turns."""
+    """The results on the suite's questions of one kind, counted by turns."""
 
     turns: int = 0
     right: int = 0

@@ -28,7 +28,7 @@ Draw = Callable[[Random, float], Sample]  # a conversation, given the share of t
 
 
 class FamilySource:
-    """What a model of the family learns from: `draw` makes conversations, for every share of the training."""
+    """The training data of a model of the family: `draw` makes conversations, for every share of the training."""
 
     held_out: Sequence[Batch] = ()  # nothing is shown twice, so the loss itself is that on unseen conversations
 
@@ -46,7 +46,7 @@ class FamilySource:
 
 
 class LanguageSource:
-    """What heads and adapters learn from where no file is named: all kinds of conversation alike."""
+    """The training data of heads and adapters if no file is named: all kinds of conversation alike."""
 
     def __init__(self, tokenizer: Any, vocabulary: int, *, lines: int, length: int, seed: int) -> None:
         if not set(SPECIAL) <= tokenizer.get_vocab().keys():

@@ -30,7 +30,7 @@ def train_tokenizer(texts: Iterable[str], size: int = SIZE) -> PreTrainedTokeniz
     from transformers import PreTrainedTokenizerFast
 
     inner = Tokenizer(models.BPE())
-    # A word keeps the space before it; digits stand alone; marks, line ends and indents make pieces of their own.
+    # A word keeps the space before it; each digit is a piece; marks, line ends and indents are pieces, too.
     pieces = Regex(r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\n+|[^\S\n]+(?=[^\S\n])|\s")
     inner.pre_tokenizer = pre_tokenizers.Sequence(
         [

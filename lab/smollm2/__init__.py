@@ -1,1 +1,1 @@
-"""What SmolLM2 is accelerated with, made from what the model itself writes."""
+"""Makes the parts that accelerate SmolLM2, from texts that the model itself writes."""

@@ -1,4 +1,4 @@
-"""Chooses the layer after which a Kangaroo adapter drafts best, by its guesses' worth and cost."""
+"""Chooses the layer after which a Kangaroo adapter drafts best, by the gain and cost of its guesses."""
 
 from __future__ import annotations
 

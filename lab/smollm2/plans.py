@@ -1,4 +1,4 @@
-"""How much SmolLM2's parts learn."""
+"""The sizes of the training of SmolLM2's parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartsPlan:
-    """The sizes of a whole making."""
+    """All sizes of one training of the parts."""
 
     prompts: int  # that the model asks itself
     length: int  # tokens of a line, and the most that a conversation has

@@ -1,4 +1,4 @@
-"""The parts of SmolLM2 in one call: a corpus in the model's own words, then everything that learns from it."""
+"""Makes the parts of SmolLM2 in one call: a corpus in the model's own words, then all parts that learn from it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 
 def make_parts(out: Path, plan: PartsPlan, seed: int, device: str, progress: ProgressCallback) -> dict[str, JSON]:
-    """Make everything in `out`; what each stage has to say."""
+    """Make everything in `out`; return the facts of each stage."""
     return Stages(out, plan, seed, device, progress).run()
 
 
 class Stages:
-    """The makings, each from where an earlier call has stopped; what is finished is not made again."""
+    """The stages, each from where an earlier call stopped; finished ones are not repeated."""
 
     def __init__(
         self, out: Path, plan: PartsPlan, seed: int, device: str, progress: ProgressCallback, model: str = smollm2.NAME
@@ -58,7 +58,7 @@ class Stages:
         self._done = out / "stages.json"  # also the log of what was made
 
     def run(self) -> dict[str, JSON]:
-        """Make everything; what each stage has to say."""
+        """Make everything; return the facts of each stage."""
         self._work.mkdir(parents=True, exist_ok=True)
         stages: dict[str, Callable[[], JSON]] = {
             "corpus": self._corpus,
@@ -98,7 +98,7 @@ class Stages:
         return {"prompts": len(asked), "answered": len(read_conversations(self._conversations, self._progress))}
 
     def _datastore(self) -> JSON:
-        """Build what REST retrieves from: all conversations."""
+        """Build REST's datastore from all conversations."""
         from decoding.loader import find_codec
 
         codec, out = find_codec(self._model, self._progress), self._out / "datastore.safetensors"

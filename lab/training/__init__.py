@@ -1,1 +1,1 @@
-"""Training what methods need beside a model: Medusa heads, with or without the model itself, and Kangaroo adapters."""
+"""Trains the parts of methods: Medusa heads, with or without the model itself, Kangaroo adapters and drafters."""

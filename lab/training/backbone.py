@@ -53,10 +53,10 @@ class Lora:
 
 
 class HiddenStates(NamedTuple):
-    """What the model made of a batch."""
+    """The model's hidden states for a batch."""
 
     final: Tensor  # (lines, length, H) after the final norm
-    # What entered the layers that were asked about, side by side and not normed: (lines, length, layers * H).
+    # The states entering the requested layers, side by side and not normed: (lines, length, layers * H).
     entering: Tensor | None
 
 
@@ -129,11 +129,11 @@ class Backbone:
             yield
 
     def unquantised(self) -> Backbone:
-        """Return the model in the weights that what is learnt will be merged into; itself where these are its own."""
+        """Return the model with the weights to merge the adapter into; the same model if these are its own."""
         return Backbone(self._opened_anew().to(self.device), self.name) if self.quantised else self
 
     def merge(self) -> None:
-        """Make what was learnt part of the plain weights."""
+        """Merge the adapter into the plain weights."""
         if self._lora is None:
             return
         if self.quantised:

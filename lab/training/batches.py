@@ -1,4 +1,4 @@
-"""Rows of token ids, and batches: rows packed into lines in which none sees another."""
+"""Rows of token ids, and batches: rows packed into lines, in which rows do not see each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations to learn from, out of a file of JSON lines."""
+"""Reads conversations to learn from, from a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_BYTES = 8 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a user asks, turn by turn, and the answers as far as there are any; or a plain text, learnt whole."""
+    """A user's turns, and the answers if there are any; or a plain text, which is learnt whole."""
 
     prompts: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()

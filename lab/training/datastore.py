@@ -39,7 +39,7 @@ TextPieces = Iterator[
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a finished datastore holds."""
+    """The sizes of a finished datastore."""
 
     documents: int
     tokens: int
@@ -73,7 +73,7 @@ def build_store(
 
 
 def write_store(out: Path, tokenizer: str, vocabulary: int, pieces: TokenPieces, chunk: int = CHUNK) -> Built:
-    """Write a datastore of token ids below `vocabulary`; where that fails, an existing `out` is left alone.
+    """Write a datastore of token ids below `vocabulary`; if that fails, an existing `out` is left alone.
 
     `tokenizer` is its fingerprint.
     """

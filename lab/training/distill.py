@@ -1,4 +1,4 @@
-"""Self-distillation's data: the model's own answers to prompts, as JSON lines to learn from.
+"""Writes the data of self-distillation: the model's own answers to prompts, as JSON lines to learn from.
 
 Section 3.3.2 of the Medusa paper. Conversations of several turns are asked turn by turn, each after the model's own
 earlier answers. An answer that does not end is left out, with all that would have come after it.

@@ -1,4 +1,4 @@
-"""The tokens that a drafter may draft, as it learns: the model's output layer over them, and how its guesses score."""
+"""The draft vocabulary in training: the model's output layer over it, and the scores of drafts."""
 
 from __future__ import annotations
 

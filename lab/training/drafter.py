@@ -1,4 +1,4 @@
-"""A drafter as it learns: a small model that learns to predict as a large one does, for speculative decoding.
+"""Trains a drafter: a small model that learns to predict as a large one does, for speculative decoding.
 
 Leviathan et al., 2023, arXiv 2211.17192, where a drafter is any model with the same tokens; here it learns by
 distillation, from the large model's distribution at every position of an answer. Its embedding, which is its output
@@ -34,7 +34,7 @@ _LOGITS = 2**23  # in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class DrafterSettings:
-    """What the drafter is, and how it learns."""
+    """The settings of a drafter and of its training."""
 
     hidden: int = 96
     layers: int = 4

@@ -1,4 +1,4 @@
-"""An EAGLE-3 drafter as it learns beside a frozen model, by training-time test (Li et al., 2025, arXiv 2503.01840).
+"""Trains an EAGLE-3 drafter beside a frozen model, by training-time test (Li et al., 2025, arXiv 2503.01840).
 
 At position t the drafter has the model's states of token t and token t + 1 itself; it learns what the model predicts at
 position t + 1. Then it goes on as it will when it drafts: with its own output instead of the model's states, and the
@@ -40,7 +40,7 @@ from .seeding import seeded
 
 @dataclass(frozen=True, slots=True)
 class EagleSettings:
-    """What the drafter is, and how it learns."""
+    """The settings of a drafter and of its training."""
 
     taps: tuple[int, ...] | None = None  # the model's layers whose inputs it reads; None: `usual_taps`
     guesses: int = 3  # one after the other, of training-time test

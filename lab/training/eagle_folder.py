@@ -1,4 +1,4 @@
-"""Folders of EAGLE-3 drafters that were trained here: written in the format of the library speculators."""
+"""Writes the folders of EAGLE-3 drafters that were trained here, in the format of the library speculators."""
 
 from __future__ import annotations
 

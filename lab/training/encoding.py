@@ -1,4 +1,4 @@
-"""Conversations as rows of token ids, through the model's own chat template."""
+"""Encodes conversations as rows of token ids, with the model's own chat template."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ChatEncoder:
         return [TrainingRow(part, [place > 0 for place in range(len(part))]) for part in parts]
 
     def _whole(self, conversation: Conversation) -> TrainingRow | None:
-        """Make one row with all answers; None where the template rewrites earlier turns when later ones come."""
+        """Make one row with all answers; None if the template rewrites earlier turns when later ones follow."""
         answers = conversation.answers
         text = self._answered(conversation, len(answers) - 1) if answers else ""
         spans = []

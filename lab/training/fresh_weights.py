@@ -1,4 +1,4 @@
-"""Weights that a drafter starts from, beside a frozen model."""
+"""Makes the initial weights of a drafter, beside a frozen model."""
 
 from __future__ import annotations
 

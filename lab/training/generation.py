@@ -1,4 +1,4 @@
-"""Texts that a model writes after many prompts at once."""
+"""Writes texts of a model after many prompts at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 64  # tokens of one prompt in a pass
 
 @dataclass(frozen=True, slots=True)
 class SeededPrompt:
-    """What a text begins with, and the seed of its draws."""
+    """The beginning of a text, and the seed of its draws."""
 
     ids: Sequence[int]
     seed: int
@@ -82,7 +82,7 @@ class Generation:
         return text.written[-1] in self._ends or text.length + len(text.written) >= self._length
 
     def _pieces(self, active: dict[int, _Text]) -> dict[int, list[int]]:
-        """Choose what every text is fed, the shortest waits first, so that texts grow while a long prompt is read."""
+        """Choose the tokens to feed of every text, the fewest first, so that texts grow beside long prompts."""
         pieces, room = dict[int, list[int]](), _ROWS
         for place, text in sorted(active.items(), key=lambda item: len(item[1].waiting)):
             piece = text.waiting[: min(_PIECE, room)]

@@ -1,4 +1,4 @@
-"""A Kangaroo adapter as it learns, after a shallow part of a frozen model.
+"""Trains a Kangaroo adapter, after the first layers of a frozen model.
 
 From the hidden state with which the token at position t leaves layer l, the adapter guesses what the whole model
 predicts there: soft cross-entropy against the model's distribution over the tokens that may be drafted, and no
@@ -33,7 +33,7 @@ from .seeding import seeded
 
 @dataclass(frozen=True, slots=True)
 class AdapterSettings:
-    """What the adapter is, and how it learns."""
+    """The settings of an adapter and of its training."""
 
     exit_layer: int
     architecture: str = "kangaroo"

@@ -1,4 +1,4 @@
-"""The training loop: steps, log, checkpoints and progress, for whatever learns."""
+"""The training loop: steps, log, checkpoints and progress, for any learner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Measure = Callable[[Sequence[Batch]], Mapping[str, JSON]]
 
 @dataclass(frozen=True, slots=True)
 class TrainingBudget:
-    """How much a training reads."""
+    """The amount of data that a training reads."""
 
     steps: int
     lines: int  # per step
@@ -41,7 +41,7 @@ class TrainingBudget:
 
 
 class Learner(Protocol):
-    """What the loop trains."""
+    """The interface of what the loop trains."""
 
     about: Mapping[str, JSON]  # settings that must be the same where a training is resumed
     distances: int  # how far ahead of a position its labels go
@@ -57,10 +57,10 @@ class Learner(Protocol):
 
 
 class TrainingLoop:
-    """Trains a learner in `folder`, from where an earlier call has stopped.
+    """Trains a learner in `folder`, from where an earlier call stopped.
 
-    A step's batch and random numbers depend on the seed and the step alone, so a resumed training sees exactly what
-    an unbroken one would have seen.
+    A step's batch and random numbers depend on the seed and the step alone, so a resumed training sees exactly the same
+    as an uninterrupted one.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class TrainingLoop:
         write_checkpoint(self._folder / CHECKPOINT, tensors, {"training": self._about, "count": count})
 
     def _resume(self) -> None:
-        """Take over the last checkpoint, if there is one; refuse one of another training."""
+        """Load the last checkpoint, if there is one; refuse one of another training."""
         path = self._folder / CHECKPOINT
         if not path.is_file():
             cut_log(self._folder / LOG, 0)  # of a training that was killed before its first checkpoint

@@ -1,4 +1,4 @@
-"""What a training ran on, in words for its card."""
+"""Describes the machine of a training, for its card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good drafts and models are, measured on rows that nothing was learnt from."""
+"""Measures drafts and models on held-out rows."""
 
 from __future__ import annotations
 

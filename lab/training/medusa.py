@@ -1,4 +1,4 @@
-"""Medusa heads as they learn: alone on a frozen model, or together with it.
+"""Trains Medusa heads: alone on a frozen model, or together with it.
 
 Cai et al., 2024, arXiv 2401.10774, sections 3.2 and 3.3.2. At position t the model predicts token t + 1; head k (1..K)
 learns token t + k + 1. Its loss counts lambda_k = 0.8^k; together with the model, all heads count lambda_0 times that
@@ -35,7 +35,7 @@ _LOGITS = 2**22  # of one head in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How the model learns beside its heads."""
+    """The settings of the model's training together with its heads."""
 
     lora: Lora = field(default_factory=Lora)
     rate: float = 5e-4
@@ -47,7 +47,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class HeadSettings:
-    """What the heads are, and how they learn."""
+    """The settings of heads and of their training."""
 
     heads: int = 5
     layers: int = 1

@@ -17,7 +17,7 @@ ADVICE = (
 
 @contextmanager
 def memory_advice(what: str, advice: str = ADVICE) -> Iterator[None]:
-    """Raise ModelError with the advice where the memory does not suffice for `what`."""
+    """Raise ModelError with the advice if the memory does not suffice for `what`."""
     sentence = f"the memory does not suffice {what}: {advice}"
     try:
         yield

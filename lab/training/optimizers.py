@@ -17,7 +17,7 @@ _WARM_UP, _FALLING = 60, 0.45  # of a plateau: steps until the full rate, and th
 
 
 class Optimizer(Protocol):
-    """What the training loop asks of an optimizer."""
+    """The interface of an optimizer for the training loop."""
 
     about: Mapping[str, JSON]  # settings that must be the same where a training is resumed
     weights: Mapping[str, nn.Parameter]  # all that learn, by the names that they have in a checkpoint

@@ -1,7 +1,7 @@
-"""Prompts that a model writes itself: what it expects of a user, in the place where its chat template puts one.
+"""Writes prompts with the model itself: it continues the empty turn of a user in its chat template.
 
-A model that learnt from conversations has learnt what users ask as well. Nothing has to be fetched, and the prompts
-are of the kind that it was made for.
+A model that was trained on conversations can also write users' questions. Nothing has to be fetched, and the prompts
+are of the kind that the model was made for.
 """
 
 from __future__ import annotations

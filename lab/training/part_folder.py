@@ -1,4 +1,4 @@
-"""Writes the folders of parts that were trained here: of Medusa heads and of Kangaroo adapters."""
+"""Writes the folders of trained parts: Medusa heads and Kangaroo adapters."""
 
 from __future__ import annotations
 

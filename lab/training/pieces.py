@@ -1,4 +1,4 @@
-"""Gradients of a loss over many rows, with the logits of only a few of them in memory at a time."""
+"""Computes the gradients of a loss over many rows, with the logits of only a few of them in memory at a time."""
 
 from __future__ import annotations
 

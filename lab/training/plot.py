@@ -1,4 +1,4 @@
-"""Curves over the tokens read as an SVG that any browser shows, with nothing to install."""
+"""Plots curves over the tokens read, as an SVG that any browser shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card and the curves of a training: what was trained, at what cost, and how good it became; all of it measured."""
+"""Writes the card and the curves of a training: what was trained, its cost and its quality, all of it measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole training in one call: the model, the data, the learning, and the report."""
+"""Runs a whole training in one call: the model, the data, the learning, and the report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn wi
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """What to train from, where to put it, and how long it may take."""
+    """The job of a training: its model, its data, its output folder and its budget."""
 
     model: str
     out: Path
@@ -214,7 +214,7 @@ def _common(job: TrainingJob, source: Source, vocabulary: int) -> Tensor | None:
 
 
 def _held_out(job: TrainingJob, source: Source) -> list[Batch]:
-    """Return what to measure with, no more of it in memory than when learning."""
+    """Return the held-out batches, with no more in memory at a time than in training."""
     return limit_lines(source.held_out, job.at_once or job.lines)
 
 

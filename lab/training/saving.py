@@ -1,4 +1,4 @@
-"""How a trained model is written: as an ordinary transformers folder whose files every host takes."""
+"""Writes a trained model as an ordinary transformers folder whose files every host accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of a training that depend on nothing but its seed."""
+"""Makes the random numbers of a training depend on its seed only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a training's batches come from; here, a file of conversations, epoch by epoch.
+"""The sources of a training's batches; here, a file of conversations, epoch by epoch.
 
-A step's batch depends on the seed and the step alone, so that a resumed training sees what an unbroken one would.
+A step's batch depends on the seed and the step alone, so that a resumed training sees the same as an uninterrupted one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sorts suffix arrays, which datastores are built of: by pydivsufsort where it is installed, else by numpy."""
+"""Sorts the suffix arrays of datastores: by pydivsufsort if it is installed, else by numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remembers what a frozen model predicts for a batch: every epoch asks for the same lines."""
+"""Caches the predictions of a frozen model: every epoch needs those of the same lines."""
 
 from __future__ import annotations
 

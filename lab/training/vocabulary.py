@@ -1,4 +1,4 @@
-"""The tokens that a drafter drafts, chosen from what it learnt from."""
+"""Chooses the tokens that a drafter drafts, from its training data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .batches import Batch
 
 
 def check_count(count: int, vocabulary: int) -> None:
-    """Refuse what cannot be chosen from a vocabulary, before hours of training; 0 means all tokens."""
+    """Refuse a number of tokens that the vocabulary lacks, before hours of training; 0 means all tokens."""
     if not 0 <= count <= vocabulary:
         raise ParamError(f"--draft-vocabulary must be at most the model's {vocabulary} tokens, not {count}")
 

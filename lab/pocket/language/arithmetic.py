@@ -17,7 +17,7 @@ wording = partial(parse_template, bounds=harmonic)  # of three options, the weig
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What it is about: things, what holds them, and how they become more or fewer."""
+    """The setting of a story: things, their containers, and how they become more or fewer."""
 
     things: tuple[str, ...]
     group: str
@@ -52,7 +52,7 @@ _OPENING = wording(
     "[[Let us|We can|I will] [count the {things}|work it out|do the sums|solve this] [step by step|with care|slowly]"
     "[.|!]\n||[Sure|Of course|Gladly], [here are the steps|here is the work|this is the way][.|:]\n]"
 )
-# What follows the result is free, and the bulk of the choice in an answer: no digit depends on it.
+# The text after the result is free, and has most of the choice in an answer: no digit depends on it.
 _FINAL = wording(
     "[So|In the end,|Altogether,] {owner} has {r} {things}[.|, and that is the answer.|, and we are done.]"
     "[ {owner} [smiles|nods|laughs|sings|waves|cheers|claps|jumps] and [goes home|takes a rest|has some tea"
@@ -73,13 +73,13 @@ class Operation:
 
     @property
     def result(self) -> int:
-        """What the operation gives."""
+        """The result of the operation."""
         return {"+": self.a + self.b, "-": self.a - self.b, "*": self.a * self.b}[self.op]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerMeaning:
-    """What an answer says: its two steps, and who has how many of what in the end."""
+    """The meaning of an answer: its two steps, and who has how many of which thing in the end."""
 
     steps: tuple[Operation, ...]
     owner: str

@@ -59,7 +59,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:
-    """Return the phrase of all right answers, and its values; None where the prompt is no small talk."""
+    """Return the phrase of all right answers, and its values; None if the prompt is not small talk."""
     bound = read(RULES["turn"], _OPEN_VALUES, prompt.strip())
     if bound is not None:
         values = _related({slot: (value,) for slot, value in bound})
@@ -74,7 +74,7 @@ def expected(prompt: str, reference: str) -> tuple[Template, _Values] | None:
 
 
 def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], asking: float) -> Turn:
-    """Write a turn that asks back, or goes on with something new; nothing is asked twice."""
+    """Write a turn that refers back, or continues with something new; nothing is asked twice."""
     fresh = [topic for topic in topics if topic not in asked]
     if fresh and rng.random() < asking:
         topic = rng.choice(fresh)

@@ -1,4 +1,4 @@
-"""What small talk is about, as tables of words, and how it is said: the user's phrases and the answers'."""
+"""The topics of small talk, as tables of words, and its wordings: the user's phrases and the answers'."""
 
 from __future__ import annotations
 

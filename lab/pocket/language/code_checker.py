@@ -1,4 +1,4 @@
-"""Judges the answers of the kind "code": reads the code as a tree and compares what it means with the reference."""
+"""Judges the answers of the kind "code": parses the code, and compares its meaning with the reference."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def write_argument(argument: Any) -> str:
 
 @lru_cache(maxsize=256)
 def _expected(reference: str) -> tuple[Op, Operands, Any] | None:
-    """Return what the reference's docstring says it returns, and what it is called with."""
+    """Return the result that the reference's docstring states, and its argument."""
     code = take_apart(reference)
     if code is None:
         return None

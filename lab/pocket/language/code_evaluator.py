@@ -1,7 +1,7 @@
 """Evaluates a small function from its tree, without running it: a few node types, a few builtins, hard limits.
 
-Whatever is not listed here is refused: attributes beyond three string and list methods, imports, definitions, lambdas,
-names that the function does not define. Values are numbers, texts, truths and flat lists, all of bounded size.
+Everything else is refused: attributes beyond three string and list methods, imports, definitions, lambdas, names that
+the function does not define. Values are numbers, texts, booleans and flat lists, all of limited size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _METHODS: dict[type, tuple[str, ...]] = {str: ("upper", "join"), list: ("append"
 
 
 class RefusedError(Exception):
-    """The code does what is not allowed here, fails, or does not end."""
+    """The code does something forbidden, fails, or does not end."""
 
 
 def call(function: ast.FunctionDef, arguments: tuple[Any, ...]) -> Any:

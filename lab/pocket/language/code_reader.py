@@ -1,4 +1,4 @@
-"""Takes an answer of the kind "code" apart: what it says before and after the code, and the code as a tree."""
+"""Splits an answer of the kind "code": the text before and after the code, and the code as a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises that come before the kinds: copying and looking up, which every kind needs and few sentences teach."""
+"""Drills in copying and looking up, before the kinds: every kind needs these, and few sentences teach them."""
 
 from __future__ import annotations
 

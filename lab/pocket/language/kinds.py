@@ -17,7 +17,7 @@ class ConversationKind:
 
     make: Callable[[Random], Sample]
     right: Callable[[str, str, str], bool]
-    weight: float  # in training: short answers and many words to learn ask for more conversations
+    weight: float  # in training: kinds with short answers and many words to learn need more conversations
     late: float  # in the polishing that follows: what is still hard then
 
 
@@ -45,7 +45,7 @@ def held_out(sample: Sample) -> bool:
 def training_sample(rng: Random, share: float) -> Sample:
     """Draw a conversation to learn from, given the share of the training that is done: drills first, then kinds.
 
-    Copying and looking up come suddenly, and far sooner from drills alone; every kind is quick to learn after them.
+    Copying and looking up are learnt suddenly, and far sooner from drills alone; then every kind is learnt quickly.
     """
     if rng.random() < max(_LEAST_DRILLS, 1.3 - 1.26 * share / DRILLED):
         return drills.make(rng)

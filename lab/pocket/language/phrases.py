@@ -1,4 +1,4 @@
-"""Phrases: texts with choices and slots, which a generator draws from and a checker reads by.
+"""Phrases: texts with choices and slots, from which a generator draws and by which a checker parses.
 
 A pattern is text with choices `[a|b*3|]` (a weight may follow a star), slots `{name}` whose values are given when it is
 used, and other rules `<name>`. A capital, as in `{Name}` or `<Name>`, raises the first letter of what is put there.
@@ -132,7 +132,7 @@ def write(phrase: Template, values: SlotValues, rng: Random) -> str:
 
 
 def read(phrase: Template, values: OpenValues, text: str, start: int = 0) -> Bound | None:
-    """Return the open slots' values by which the template is the text from a position on; None where it cannot be."""
+    """Return the open slots' values with which the template gives the text from a position on; None if none do."""
     return ends(phrase, values, text, start).get(len(text))
 
 

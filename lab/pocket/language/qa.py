@@ -27,7 +27,7 @@ class AskedFact:
 
     @property
     def value(self) -> str:
-        """What is true."""
+        """The true value."""
         return FACTS[self.subject][self.about]
 
 

@@ -57,7 +57,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def meaning(prompt: str, text: str) -> StatedFact | None:
-    """Return the fact that an answer states; None where it is not wholly an answer, or where no passage states it."""
+    """Return the fact that an answer states; None if it is not wholly an answer, or if no passage states it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
     quoted = (point for point in facts(prompt) if point.sentence in text)

@@ -1,4 +1,4 @@
-"""What passages state, and the wordings of questions and answers about them, as phrases.
+"""The facts of passages, and the wordings of questions and answers about them, as phrases.
 
 Every sentence of a passage states one thing, in words that the question and the answer repeat.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a user asks, and one right answer of the many that are right."""
+    """A user's turn, and one of its many right answers."""
 
     prompt: str
     answer: str

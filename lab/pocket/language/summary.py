@@ -31,7 +31,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def expected(prompt: str, reference: str) -> tuple[Template, dict[str, tuple[str, ...]]] | None:
-    """Return the phrase of all right summaries, and its values; None where the texts are no request and summary."""
+    """Return the phrase of all right summaries, and its values; None if the texts are not a request and a summary."""
     parts = prompt.strip().split("\n\n")
     if not any(read(RULES["ask"], {}, part.removesuffix(".")) is not None for part in parts):
         return None

@@ -1,4 +1,4 @@
-"""What reports are about, and how they and their summaries are worded: six kinds of event with values and clauses."""
+"""The topics and wordings of reports and summaries: six kinds of event with values and clauses."""
 
 from __future__ import annotations
 

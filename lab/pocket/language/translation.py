@@ -94,7 +94,7 @@ def right(prompt: str, answer: str, reference: str) -> bool:
 
 
 def _meaning(answer: str, to: str) -> tuple[bool, list[Clause]] | None:
-    """Return the layout and the clauses of an answer in a language; None where any part of it is anything else."""
+    """Return the layout and the clauses of an answer in a language; None if any part of it is something else."""
     if len(answer) > _LONGEST:
         return None
     values = read(_ANSWER, {"to": to, "text": _TEXT}, answer.strip())

@@ -1,4 +1,4 @@
-"""Velan, a small made-up language: its lexicon beside English, and how both languages are written and read.
+"""Velan, a small constructed language: its lexicon beside English; writes and parses both languages.
 
 In Velan the object follows the subject and the verb follows both; an adjective follows its noun and takes the same
 endings: `ri` for many, then `m` for the object. The verb's ending is its tense, `nel` before it denies it, and a
@@ -26,7 +26,7 @@ class NounPhrase(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a verb says."""
+    """The meaning of a verb."""
 
     verb: int
     tense: int
@@ -34,7 +34,7 @@ class Action(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """What one sentence means, in either language."""
+    """The meaning of one sentence, in either language."""
 
     subject: NounPhrase
     action: Action
@@ -128,7 +128,7 @@ class Language:
         return text + _draw(self._stops, rng)
 
     def read(self, sentence: str) -> Clause | None:
-        """Return what a sentence means; None where it is not one of this language, to the letter."""
+        """Return the meaning of a sentence; None if it is not exactly one of this language."""
         for pattern in self._sentences:
             match = pattern.fullmatch(sentence)
             if match is not None:

@@ -1,4 +1,4 @@
-"""A wish at the end of an answer: free words that nothing depends on, so that no reader can foresee them.
+"""A wish at the end of an answer: free words that nothing determines, so that no model can foresee them.
 
 Most of an answer follows from its question; here the model is truly uncertain, as models of real text often are.
 """

@@ -1,4 +1,4 @@
-"""What the kinds share: people's names, and names coined from syllables so that they must be copied, not known."""
+"""Names that the kinds share: people's, and names coined from syllables, so that they must be copied, not known."""
 
 from __future__ import annotations
 
