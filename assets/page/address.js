@@ -1,4 +1,4 @@
-// The page's address: where it wants to be, and where the visitor is.
+// The page's address: reads the place that an address names, and writes the visitor's place.
 import { PHASES } from "../player/stream/fates.js";
 
 /** @import { RunRecord } from "../player/stream/record.js" */
@@ -16,7 +16,7 @@ const ELSEWHERE = ["__", "utm_"]; // begin the fields of Gradio and of those who
 export const asked = () => new URLSearchParams(location.search);
 
 /**
- * Where an address wants to be; the player checks it against the run.
+ * Return the place that an address names; the player checks it against the run.
  * @param {URLSearchParams} query
  * @returns {Partial<Place>}
  */
@@ -30,7 +30,7 @@ export const placeIn = (query) => {
 };
 
 /**
- * Say which fields of an address were left out and why, as app/left_out.py does on the server (a test compares them).
+ * Say which fields of an address were ignored and why, as app/left_out.py does on the server (a test compares them).
  * @param {string[]} names
  * @param {string} why
  */
@@ -119,7 +119,7 @@ export const addressOf = (base, place) => {
 };
 
 /**
- * The address names the screen that is seen: what goes on elsewhere writes nothing. Another run is another entry of the
+ * Write the address of the visible screen; other screens write nothing. Another run is another entry of the
  * browser's history, a move within it is none.
  * @param {HTMLElement} root
  * @param {string} base

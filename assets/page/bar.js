@@ -1,4 +1,4 @@
-// The line above the player: one title, what else there is to know of the run, and what can be done with it.
+// The line above the player: a title, facts about the run, and its actions.
 import { el, write } from "../player/dom/elements.js";
 import { about } from "../player/text/status.js";
 
@@ -18,7 +18,7 @@ export class Bar {
       el("div", { class: "app-tools" }, ...tools));
   }
 
-  // What does not fit on the line is read by pressing it.
+  // Pressing the line shows what does not fit on it.
   unfold() {
     const whole = this.node.classList.toggle("app-whole");
     this.details.setAttribute("aria-expanded", String(whole));

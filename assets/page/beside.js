@@ -1,4 +1,4 @@
-// A second player beside the first: what comes of the same run with another setting. The first one moves both.
+// A second player beside the first, for example for the same run with another setting. The first one moves both.
 import { el, write } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
 import { branchOf, difference, written } from "./fork.js";
@@ -41,7 +41,7 @@ export class Beside {
     for (const { root } of [lead, this.player]) this.sized.observe(root);
   }
 
-  // What is the same in both is at the same height: what is above it is as high as the higher one of both.
+  // Equal parts of both players are at the same height: the parts above them are as high as the higher of both.
   align() {
     const bar = /** @type {HTMLElement} */ (this.lead.transport.bar.parentElement);
     const abreast = this.node.offsetTop === this.lead.element.offsetTop;
@@ -124,7 +124,7 @@ export class Beside {
 }
 
 /**
- * What differs between two runs, and what came of it.
+ * Describe the difference between two runs, and its effect.
  * @param {RunRecord} one
  * @param {RunRecord} other
  */
@@ -140,7 +140,7 @@ export const verdict = (one, other) => {
 };
 
 /**
- * What a branch wrote instead.
+ * Describe what a branch wrote instead.
  * @param {RunRecord} one
  * @param {RunRecord} other
  * @param {BranchOf} branch

@@ -1,5 +1,5 @@
 /**
- * A button that starts something does nothing while that goes on. It keeps the focus, which a disabled one would lose.
+ * Make a button do nothing while its job runs. It keeps the focus, which a disabled one would lose.
  * @param {string} selector
  * @param {boolean} going
  */

@@ -1,4 +1,4 @@
-// A conversation as its turns. Its text comes from a model, an address or a file: it is data, and never markup.
+// Shows the turns of a conversation. Their text comes from a model, an address or a file: it is data, never markup.
 import { el, write } from "../player/dom/elements.js";
 
 /** @import { Io } from "./types.d.ts" */

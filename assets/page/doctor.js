@@ -1,4 +1,4 @@
-// What an examination finds: a verdict in words, both curves, and all numbers as tables.
+// Shows the result of an examination: a verdict in words, both curves, and all numbers as tables.
 import { el } from "../player/dom/elements.js";
 import { folded, showJobReport, table, verdict } from "./job_report.js";
 

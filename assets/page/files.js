@@ -3,7 +3,7 @@ import { el } from "../player/dom/elements.js";
 
 /** @import { Saved } from "./types.d.ts" */
 
-/** What a run can be saved as: the server's name of each form, and its label. */
+/** The formats in which a run can be saved: the server's name of each, and its label. */
 const FORMS = [
   ["trace", "Trace (JSONL, packed)"], ["html", "Replay as one HTML file"], ["perfetto", "Timeline for Perfetto"],
   ["csv", "Steps as CSV"], ["vllm", "Metrics as vLLM reports them"],
@@ -66,7 +66,7 @@ export const fileMenu = (open, download, signal) => {
 };
 
 /**
- * Files dropped anywhere on the page: a browser would leave it for one that is dropped beside the player.
+ * Accept files dropped anywhere on the page: otherwise a browser would leave the page for a file dropped beside the player.
  * @param {(files: File[]) => void} open
  * @param {AbortSignal} signal ends it
  */

@@ -1,5 +1,5 @@
-// What the page's script is given where it is loaded: the lines of the opening race and of the first run, asked for at
-// once, and the charts' library, which takes longest to start and so waits until text has been painted.
+// Early requests for the page's script: the lines of the opening race and of the first run, at once, and the charts'
+// library, which takes longest to start and so waits until text has been painted.
 import { library } from "../player/charts/library.js";
 import { el } from "../player/dom/elements.js";
 import { dataOf } from "./plain_data.js";

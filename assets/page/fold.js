@@ -2,7 +2,7 @@
 import { asked } from "./address.js";
 
 const STORED = "specscope-form";
-/** What an address may hold without asking for anything in the form. */
+/** The fields of an address that do not concern the form. */
 const ELSEWHERE = ["__theme", "screen", "step", "phase", "view", "node"];
 
 export class Fold {
@@ -38,7 +38,7 @@ export class Fold {
     if (!folded && form && form.getBoundingClientRect().top > innerHeight - 80) form.scrollIntoView({ block: "start" });
   }
 
-  /** A record plays: it has the room, unless the visitor wants the form or is writing in it. */
+  /** Give a playing record the space, unless the visitor wants the form or is writing in it. */
   yieldRoom() {
     if (!this.folded && stored() !== "open" && !this.form?.contains(document.activeElement)) this.set(true);
   }
@@ -65,7 +65,7 @@ const stored = () => {
   try {
     return localStorage.getItem(STORED);
   } catch {
-    return null; // a browser that keeps nothing
+    return null; // a browser without storage
   }
 };
 

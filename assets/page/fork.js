@@ -1,4 +1,4 @@
-// A branch beside the run that it comes from: what differs between both, from the place on where it leaves the other.
+// A branch beside the run that it comes from: the differences from the position where it leaves that run.
 import { el } from "../player/dom/elements.js";
 import { joinedText } from "../player/text/tokens.js";
 
@@ -27,7 +27,7 @@ export const forkIn = (query) => {
 };
 
 /**
- * What the first line of a run says of where it comes from, if that is the run of this id.
+ * Return the branch in a run's first line, if it branches from the run of this id.
  * @param {RunRecord} record
  * @param {string | undefined} run
  */
@@ -37,7 +37,7 @@ export const branchOf = (record, run) => {
 };
 
 /**
- * Both texts from the place on, and what they took.
+ * Compare both texts from that position on, and their steps.
  * @param {RunRecord} one
  * @param {RunRecord} other
  */

@@ -1,5 +1,5 @@
-// Gradio's sign that the page is loading asks for every next frame, and goes on asking when it is gone: sixty empty
-// frames a second for as long as the page is open, taken from whatever else the machine does.
+// Gradio's loading indicator requests every next frame, also after it is gone: sixty empty frames per second while the
+// page is open, at the expense of everything else on the machine.
 import { shown } from "./shown.js";
 
 const SURE = 60; // frames in a row
@@ -7,7 +7,7 @@ const SURE = 60; // frames in a row
 const plays = () => [shown.viewer?.player, shown.viewer?.opening?.race, shown.race].some((each) => each?.state.playing);
 
 /**
- * Ends what asks for exactly one frame in each frame while nothing plays. Requests are numbered one after the other:
+ * End a loop that requests exactly one frame in each frame while nothing plays. Requests are numbered in order:
  * between two of ours there is then one of another's, and it is the one before ours.
  */
 export const restFrames = () => {

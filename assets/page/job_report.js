@@ -1,4 +1,4 @@
-// What a job that ends with a report shows above the player: how far it is, then what it found.
+// The report of a job above the player: its progress, then its result.
 import { el } from "../player/dom/elements.js";
 import { JobStream } from "./streams.js";
 

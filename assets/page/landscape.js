@@ -1,4 +1,4 @@
-// The landscape of the run on the screen: what a step of each method would do that began in front of a token of its text.
+// The landscape of the run on the screen: what a step of each method would do if it began before a token of its text.
 import { el, show, write } from "../player/dom/elements.js";
 import { shown } from "./shown.js";
 import { JobStream } from "./streams.js";
@@ -33,7 +33,7 @@ export const moved = (key, [row, column], [rows, columns]) => {
 const within = (place, count) => Math.max(0, Math.min(place, count - 1));
 
 /**
- * All that there is to say of a cell, in the words of the server.
+ * Return all of the server's words on a cell.
  * @param {StripRow} row
  * @param {StripColumn} column
  * @param {number} place

@@ -1,4 +1,4 @@
-// A lesson that the address names comes first: what the first tab shows is drawn behind it afterwards.
+// A lesson that the address names is drawn first; the first tab, which it hides, is drawn afterwards.
 import { asked } from "./address.js";
 
 /** @type {(value?: unknown) => void} */

@@ -1,4 +1,4 @@
-// The run that was started on this page: it goes on while another is looked at, and waits for the visitor to come back.
+// The run that was started on this page: it continues while the visitor looks at another one.
 import { JobStream, factsIn } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
@@ -53,7 +53,7 @@ export class LiveRun {
     return undefined;
   }
 
-  // It takes the place of what is shown, or one beside it.
+  // It replaces the run that is shown, or is shown beside it.
   begin() {
     const { viewer } = this;
     const [first] = this.lines;
@@ -78,7 +78,7 @@ export class LiveRun {
 }
 
 /**
- * What a run that has not begun waits for, or why it cannot begin.
+ * Say what a run that has not begun waits for, or why it cannot begin.
  * @param {RunLine[]} lines
  */
 const waiting = (lines) => {

@@ -1,4 +1,4 @@
-// Sentences that belong to no step: over the foot of the player, or beside Run. They move nothing on the page.
+// Notices that belong to no step: over the foot of the player, or beside Run. They move nothing on the page.
 import { el, write } from "../player/dom/elements.js";
 
 /** @typedef {{ label: string, act: () => void }} Offer what can be done about a sentence, by a button beside it */
@@ -46,7 +46,7 @@ export class Notice {
   }
 
   /**
-   * What came of a press that starts a run: said once, beside Run if that is in sight, or else here.
+   * Show the outcome of pressing Run once: beside Run if that is in sight, or else here.
    * @param {string} sentence
    */
   answer(sentence) {

@@ -1,4 +1,4 @@
-// The page's first ten seconds: a short recorded race that plays by itself once, and what its records came to.
+// The opening: a short recorded race that plays once by itself, and its result.
 import { el, prefersCalm, show, write } from "../player/dom/elements.js";
 import { Race } from "../player/race/race.js";
 import { slowing } from "../player/race/pace.js";
@@ -17,7 +17,7 @@ const OPENS = "app-opens"; // of the page, while the opening covers form and pla
 
 let missing = opened === null; // where it cannot be loaded, the player is shown instead
 
-// The page's address alone names the opening; any other leads past it.
+// Only the page's own address shows the opening.
 export const opens = () => !missing && [...asked().keys()].every((name) => name === "__theme");
 
 // The race alone, in large letters: its only controls are keys and buttons.
@@ -27,7 +27,7 @@ class OpeningRace extends Race {
       this.lanes, this.headline, this.times, this.legend);
   }
 
-  // It is the end that the race is watched for.
+  // The visitor watches the race for its end.
   conclude() {
     const result = outcome(this);
     write(this.headline, result?.words ?? "");

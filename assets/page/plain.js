@@ -1,4 +1,4 @@
-// The page as plain files: the same parts as on a server, without forms, in tabs of its own.
+// The page as plain files: the same parts as on a server, without forms, in its own tabs.
 import { el } from "../player/dom/elements.js";
 import { SCREENS, asked } from "./address.js";
 import { showCost } from "./cost/cost.js";

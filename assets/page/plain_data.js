@@ -1,5 +1,5 @@
-// Data of a page that is plain files. They are scripts, since a page that is opened as a file may not fetch anything: each
-// hands over one text, packed, by its name.
+// The data of a page of plain files. They are scripts, since a page that is opened as a file may not fetch anything: each
+// passes one compressed text under its name.
 import { el } from "../player/dom/elements.js";
 
 /** @type {Map<string, (text: string) => void>} those who wait for a text, by its name */

@@ -1,4 +1,4 @@
-// What a server answers, from plain files: recordings, lessons, the recorded race, and run folders' cards with their steps.
+// Answers the server's calls from plain files: recordings, lessons, the recorded race, and run folders with their steps.
 import { dataOf } from "./plain_data.js";
 
 const LIVE = "This page is plain files, without a server: install Specscope to do that.";

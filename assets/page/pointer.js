@@ -1,5 +1,5 @@
-// Whether the visitor moves over the page by keys or by pointing: only the former needs a frame around the whole player.
-// And what is pressed stays pressed.
+// Notes whether the visitor uses keys or the pointer: only keys need a frame around the whole player. And what is pressed
+// stays pressed.
 
 /** @param {boolean} pointing */
 const setPointing = (pointing) => document.documentElement.classList.toggle("app-pointing", pointing);

@@ -1,4 +1,4 @@
-// The page around a race: lines are handed to it, and what it leaves can be opened.
+// The page around a race: it receives the race's lines, and its runs can be opened.
 import { copyLink } from "../player/controls/save.js";
 import { el, prefersCalm } from "../player/dom/elements.js";
 import { Race } from "../player/race/race.js";
@@ -61,7 +61,7 @@ export const showRace = (element, io) => {
 };
 
 /**
- * What is shown above a race that was not run here.
+ * The text above a race that was not run here.
  * @param {RaceFacts} facts
  */
 const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div", { class: "app-what" },
@@ -69,7 +69,7 @@ const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div"
   el("p", { class: "app-shows app-machine" }, machine ?? ""))] : [];
 
 /**
- * What a race leaves: its address, and every run of it to be looked at step by step.
+ * Show a finished race's address, and a button for each of its runs.
  * @param {Race} race
  * @param {RaceFacts} facts
  * @param {Partial<Extract<RaceLines, { kind: "done" }>>} [done]

@@ -1,4 +1,4 @@
-// Runs that the server stores, or is sent, and what a run can be saved as.
+// Opens runs that the server stores or receives, and saves runs.
 import { el } from "../player/dom/elements.js";
 import { answerOf } from "./answers.js";
 import { base64, fileMenu, save } from "./files.js";

@@ -1,4 +1,4 @@
-// What is shown beside the run on the screen: another run, or a branch of it; and the ways to both.
+// The second run beside the one on the screen: another run, or a branch of it; and the ways to open both.
 import { el } from "../player/dom/elements.js";
 import { runSource } from "./answers.js";
 import { Beside } from "./beside.js";

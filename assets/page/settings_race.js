@@ -1,4 +1,4 @@
-// Which settings of a method won a race, with a button that takes them over into the form.
+// Shows the settings that won a race, with a button that copies them to the form.
 import { el } from "../player/dom/elements.js";
 import { showJobReport, table, verdict } from "./job_report.js";
 

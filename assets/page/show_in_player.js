@@ -1,4 +1,4 @@
-// From one screen to what another one shows.
+// Moves from one tab to a place in another.
 import { addressOf, write } from "./address.js";
 import { shown } from "./shown.js";
 import { turnTo } from "./tabs.js";

@@ -1,4 +1,4 @@
-// What is on the page. Gradio may draw a component anew: the one before it ends then.
+// The objects on the page. If Gradio draws a component again, the earlier object ends.
 
 /** @import { Shown } from "./types.d.ts" */
 

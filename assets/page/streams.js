@@ -1,4 +1,4 @@
-// The growing text of a job, as Gradio brings it: what shows the job gets its new lines, and a sentence if they break off.
+// Reads the growing text of a job from Gradio, and passes its new lines to its viewer, or a sentence if they stop.
 import { LineReader } from "../player/stream/line_reader.js";
 import { busy, onceDrawn, stoppable } from "./busy.js";
 
@@ -17,7 +17,7 @@ const LAST = new Set(["end", "done", "fault"]); // kinds of lines after which an
 export const linesIn = (text) => new LineReader().read(text);
 
 /**
- * What lines for the page around the player say.
+ * Return the facts in the lines for the page around the player.
  * @template {object} F
  * @param {(StreamLine | ({ kind: "host" } & F))[]} lines
  * @returns {Partial<F>}
@@ -97,7 +97,7 @@ export class JobStream {
   }
 
   /**
-   * A stream that breaks says nothing: where lines stay away, the server is asked twice whether more will come.
+   * A broken stream sends nothing: if no lines arrive, the server is asked twice whether more will come.
    * @param {boolean} [missed]
    */
   listen(missed = false) {

@@ -1,4 +1,4 @@
-// The page's tabs: an address names the one that is seen.
+// The page's tabs: an address names the visible one.
 import { addressOf, asked, write } from "./address.js";
 import { lessonShown } from "./lesson_first.js";
 import { shown } from "./shown.js";

@@ -1,5 +1,5 @@
-// Text fields count their characters near their limit, and no run starts while one has too many. A browser's maxlength
-// would cut a longer text silently. The server checks the limits again.
+// Counts the characters of text fields near their limit, and lets no run start while one has too many. A browser's
+// maxlength would cut a longer text silently. The server checks the limits again.
 import { el, write } from "../player/dom/elements.js";
 import { sayIn } from "./notice.js";
 

@@ -1,4 +1,4 @@
-// Light or dark: the visitor's last choice, where the address makes none.
+// Light or dark: by the address, or else the visitor's last choice.
 import { asked } from "./address.js";
 
 const THEME = "specscope-theme";

@@ -1,4 +1,4 @@
-// The page around the player: the run that is shown, and what can be done with it.
+// The page around the player: the run that is shown, and its actions.
 import { el } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
 import { addressOf, asked } from "./address.js";
@@ -106,7 +106,7 @@ export class Viewer {
     sayAtRun("Change one setting, then press Run beside: both runs are shown in step.");
   }
 
-  // What is too long for the address is found by it only as long as the server stores the run.
+  // Texts too long for the address can be found only while the server stores the run.
   lacks() {
     const { left_out: text } = this.facts;
     const words = `The ${text} is too long for a link, so this one works only while the server stores the run: ` +
@@ -126,7 +126,7 @@ export class Viewer {
     return record.end ? record.last : undefined;
   }
 
-  // What there is to see before anything was asked for.
+  // The run that is shown before the visitor asks for one.
   async land(anyway = false) {
     await Promise.all([this.opening?.painted, lessonFirst]); // they come first
     const run = asked().get("run");

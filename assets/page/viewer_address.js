@@ -1,4 +1,4 @@
-// The page's address follows the visitor, and whoever goes back or forward follows the address.
+// The page's address follows the visitor, and the page follows the address when the visitor goes back or forward.
 import { MOST_PROBLEMS, SCREENS, addressOf, asked, lacking, note, placeIn, unread, write } from "./address.js";
 import { forkIn } from "./fork.js";
 import { opens } from "./opening.js";
@@ -21,7 +21,7 @@ export class ViewerAddress {
     this.moving = undefined;
   }
 
-  // What names what is shown.
+  // The fields that name what is shown.
   get query() {
     const { facts: { address = "" }, second } = this.viewer;
     const beside = second.branch || (second.run && `beside=${second.run}`);

@@ -1,4 +1,4 @@
-// The start of a page that holds its run itself, as `viz.write_html` writes it.
+// Starts a page that contains its run, as `viz.write_html` writes it.
 import { Player } from "./player.js";
 
 /** @param {string} id */

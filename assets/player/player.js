@@ -25,7 +25,7 @@ import { Tooltip } from "./text/tooltip.js";
 /** @import { AnyLine, Change, Host, Mover, Phase, Source, State, Wanted } from "./types.d.ts" */
 
 const NARROW = 700;
-const PLACE = ["step", "phase", "pin", "view"]; // what `on.change` tells of
+const PLACE = ["step", "phase", "pin", "view"]; // the fields that `on.change` reports
 
 /** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow" | "example" | "focus" | "zoom">} */
 const BEGIN = {
@@ -176,7 +176,7 @@ export class Player {
   }
 
   /**
-   * Take in new lines, or a text of them. A live run is followed until the visitor goes elsewhere in it.
+   * Add new lines, or a text of them. A live run is followed until the visitor goes elsewhere in it.
    * @param {string | AnyLine[]} lines
    */
   feed(lines) {
@@ -199,7 +199,7 @@ export class Player {
   }
 
   /**
-   * Note that the stream broke: what has come is all there will be.
+   * Note that the stream broke: nothing more will come.
    * @param {string} sentence
    */
   lose(sentence) {
@@ -230,8 +230,8 @@ export class Player {
   }
 
   /**
-   * While a question is open: show nothing of how the run ends and how long it is, nor of what each node sees; and nothing
-   * of what becomes of the step, unless the host shows that itself.
+   * While a question is open, hide the run's end and length, what each node sees, and the outcome of the step, unless the
+   * host shows that itself.
    * @param {boolean} withheld
    * @param {boolean} [asking]
    */
@@ -257,7 +257,7 @@ export class Player {
     this.mover = before;
   }
 
-  /** How many steps may be told of: not those ahead while phases are looked at, nor this one before it is judged. */
+  /** Return how many steps may be shown: not those ahead while phases are shown, nor this one before it is judged. */
   get told() {
     const { record, state, clock } = this;
     const whole = state.phase === "commit" && !(state.playing && clock.byPhases);
@@ -369,8 +369,8 @@ export class Player {
   }
 
   /**
-   * Go where the host or an address asks. Nothing in it is trusted; what is not there yet is waited for. No view and no
-   * node are null: what is not named stays, but for focus and zoom.
+   * Go where the host or an address asks. Nothing in it is trusted; the player waits for what has not arrived yet. Null
+   * means no view or no node; fields that are left out keep their values, except focus and zoom.
    * @param {Wanted} [place]
    */
   goto(place = {}) {

@@ -1,4 +1,4 @@
-// A card of the Cost page: what is seen in sentences, a chart, and the same as a table.
+// A card of the Cost tab: sentences, a chart, and the same as a table.
 import { el, write } from "../../player/dom/elements.js";
 import { plainTable } from "../debug/table.js";
 import { chartKey, drawChart, keyMark } from "./chart.js";

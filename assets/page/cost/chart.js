@@ -1,5 +1,5 @@
-// Charts of the Cost page, drawn as SVG: few marks, redrawn while a slider moves. What was measured is a filled mark, what was
-// not is a hollow one on a broken line.
+// Charts of the Cost tab, drawn as SVG: few marks, redrawn while a slider moves. Measured values are filled marks, others
+// hollow ones on a broken line.
 import { el, svg } from "../../player/dom/elements.js";
 
 /**

@@ -1,4 +1,4 @@
-// The page's choices and its address. An address is untrusted: what cannot be followed is told in a sentence.
+// The tab's choices and its address. An address is untrusted: invalid fields are named in a sentence.
 import { leftOut, unknownFields } from "../address.js";
 import { MOST_DRAFT } from "./drafting.js";
 import { BATCHES, BITS, CONTEXTS, DEVICES, SHAPES } from "./roofline.js";
@@ -34,7 +34,7 @@ const LISTS = {
 };
 
 /**
- * Return what is compared at first: what was measured here if anything was, and a machine unlike it.
+ * Return the initial comparison: this machine if it was measured, and a machine unlike it.
  * @param {Curve[]} curves
  */
 const firstCurves = (curves) => {
@@ -44,7 +44,7 @@ const firstCurves = (curves) => {
 };
 
 /**
- * Return what an address chooses, and sentences on what of it cannot be followed.
+ * Return the choices of an address, and sentences on its invalid fields.
  * @param {URLSearchParams} query
  * @param {Curve[]} curves
  * @param {RunGroup[]} groups
@@ -88,7 +88,7 @@ export const choicesIn = (query, curves, groups) => {
 };
 
 /**
- * Return the query that names these choices; what is as at first is left out of it.
+ * Return the query that names these choices; initial values are left out.
  * @param {Choices} choices
  * @param {Curve[]} curves
  * @param {RunGroup[]} groups

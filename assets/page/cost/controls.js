@@ -1,4 +1,4 @@
-// Sliders and menus of the Cost page. A slider answers while it moves; the address follows once it is let go.
+// Sliders and menus of the Cost tab. A slider acts while it moves; the address follows when it is released.
 import { el, write } from "../../player/dom/elements.js";
 
 /**

@@ -1,4 +1,4 @@
-// The Cost tab: when speculation pays, computed in the browser from what passes cost on measured machines.
+// The Cost tab: when speculation pays, computed in the browser from the costs of passes on measured machines.
 import { copyLink } from "../../player/controls/save.js";
 import { el, write } from "../../player/dom/elements.js";
 import { modelName } from "../../player/text/words.js";
@@ -87,7 +87,7 @@ export class Cost {
     return queryOf(this.choices, this.curves, this.groups);
   }
 
-  // What `copyLink` asks of a place: the whole page is one.
+  // The interface that `copyLink` needs: the whole tab is one place.
   place() {
     return null;
   }
@@ -104,7 +104,7 @@ export class Cost {
   }
 
   /**
-   * Ask for the steps of recorded runs.
+   * Request the steps of recorded runs.
    * @param {string} group
    */
   async runs(group) {
@@ -113,7 +113,7 @@ export class Cost {
   }
 
   /**
-   * Ask for what the methods of a run folder did.
+   * Request the steps of the methods of a run folder.
    * @param {string} folder the first one where it is empty
    */
   async folderRuns(folder) {
@@ -133,7 +133,7 @@ export class Cost {
     await showInPlayer(linesIn(answer.lines), answer.run ?? "", step);
   }
 
-  /** Ask for the recorded runs of Lookahead with several windows. */
+  /** Request the recorded runs of Lookahead with several windows. */
   async windows() {
     const answer = await answerOf(() => this.server.cost_runs(WINDOW_RUNS), (sentence) => this.say(sentence));
     return answer && "windows" in answer ? answer.windows : null;
@@ -155,7 +155,7 @@ export class Cost {
   }
 
   /**
-   * Choose something. Only once a slider is let go does the address follow; letting the same one go again is no other entry of the
+   * Change choices. The address follows when a slider is released; releasing the same one again adds no other entry to the
    * browser's history.
    * @param {Partial<Choices>} chosen
    * @param {boolean} done

@@ -1,4 +1,4 @@
-// c(T): what a pass over T tokens costs on a measured machine, in passes over one token.
+// c(T): the cost of a pass over T tokens on a measured machine, in passes over one token.
 import { interpolatedMs } from "../../player/race/pace.js";
 import { modelName } from "../../player/text/words.js";
 

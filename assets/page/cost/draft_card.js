@@ -1,4 +1,4 @@
-// When a draft pays, by sliders, on every machine that is compared.
+// The card that shows, by sliders, when a draft pays on every compared machine.
 import { el } from "../../player/dom/elements.js";
 import { Card } from "./card.js";
 import { keyMark, roundTicks } from "./chart.js";

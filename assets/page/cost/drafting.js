@@ -1,4 +1,4 @@
-// When a draft pays: what a step writes on average, what it costs, and from which acceptance on it is faster than none.
+// Computes when a draft pays: the tokens and the cost of a step, and the least acceptance with which it is faster than none.
 
 /** @import { Drafting, PassCost } from "./types.d.ts" */
 
@@ -6,7 +6,7 @@ export const MOST_DRAFT = 16; // guesses of a step
 const HALVINGS = 40; // of the range in which an acceptance is looked for
 
 /**
- * Return the tokens that a step writes on average: each guess that is accepted with all before it, and one of the target's own.
+ * Return the expected tokens of a step: each guess that is accepted with all before it, and the target's own token.
  * @param {Pick<Drafting, "draft" | "accept" | "keep">} drafting
  */
 export const expectedTokens = ({ draft, accept, keep }) => {
@@ -20,7 +20,7 @@ export const expectedTokens = ({ draft, accept, keep }) => {
 };
 
 /**
- * Return what a step costs, in passes over one token: its pass reads the guesses and the token before them.
+ * Return the cost of a step, in passes over one token: its pass reads the guesses and the token before them.
  * @param {PassCost} cost
  * @param {Pick<Drafting, "draft" | "share">} drafting
  */

@@ -1,4 +1,4 @@
-// Trees of Medusa's heads: what a step writes by the size of its tree, what it costs, and what is left of that.
+// Trees of Medusa's heads: the tokens, the cost and the speed-up of a step, by the size of its tree.
 import { modelName } from "../../player/text/words.js";
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";

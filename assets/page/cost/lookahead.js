@@ -1,4 +1,4 @@
-// What Lookahead's paper expects of a window: equations 5 and 7, and the two numbers in them that fit recorded runs best.
+// The expected tokens of a Lookahead window: the paper's equations 5 and 7, with the two numbers that fit recorded runs best.
 
 /** @import { LookaheadModel, PassCost, WindowRun } from "./types.d.ts" */
 
@@ -51,7 +51,7 @@ export const bestWindow = (cost, model) => {
 };
 
 /**
- * Return whether to look ahead on a machine, in words: with n-grams of this length, and if not so, with any other.
+ * Say whether Lookahead pays on a machine: with n-grams of this length, or else with any other.
  * @param {PassCost} cost
  * @param {LookaheadModel} model
  * @param {{ n: { low: number, high: number, step: number } }} spans

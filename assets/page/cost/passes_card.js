@@ -1,4 +1,4 @@
-// c(T) as it was measured, of several machines.
+// The card of measured c(T), on several machines.
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";
 import { curveName, curveSentence, isMeasured, mostTokens, passCost, provenance } from "./curves.js";

@@ -1,4 +1,4 @@
-// A recorded run on another machine: its own steps, with passes as measured there.
+// Projects a recorded run onto another machine: its own steps, with passes as measured there.
 import { isMeasured, mostTokens, passCost } from "./curves.js";
 
 /** @import { StepLine } from "../../player/types.d.ts" */
@@ -7,7 +7,7 @@ import { isMeasured, mostTokens, passCost } from "./curves.js";
 const DRAFT = 0; // of a step's milliseconds
 
 /**
- * Return what each step would cost on a machine, and how much faster the run would be there than one token a pass.
+ * Return the cost of each step on a machine, and the speed-up of the run there over one token per pass.
  * @param {RunSteps} run
  * @param {Curve} curve
  * @param {boolean} drafts whether drafting counts

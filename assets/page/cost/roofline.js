@@ -1,4 +1,4 @@
-// The roofline: how long a pass takes at least, by what it reads and what it computes. Nothing here is measured.
+// The roofline: the least time of a pass, by what it reads and computes. Nothing here is measured.
 import { GPU } from "../../player/race/pace.js";
 import { bestDraft, breakEven, speedUp } from "./drafting.js";
 

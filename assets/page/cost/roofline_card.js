@@ -1,4 +1,4 @@
-// What the data sheets of GPUs promise, for models and batches that were not measured here.
+// The card of the roofline by GPUs' data sheets, for models and batches that were not measured here.
 import { el } from "../../player/dom/elements.js";
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";

@@ -1,4 +1,4 @@
-// Recorded runs on every machine that is compared: their own steps, with passes as measured there.
+// The card of recorded runs on every compared machine: their own steps, with passes as measured there.
 import { dialog } from "../../player/dom/dialog.js";
 import { el } from "../../player/dom/elements.js";
 import { groupBy } from "../gallery.js";
@@ -26,7 +26,7 @@ const LEFT_OUT = "Projected: each step costs what its pass cost on the machine, 
 const mean = (/** @type {number[]} */ values) => values.reduce((sum, each) => sum + each, 0) / values.length;
 
 /**
- * Return what is known of the run in the Run tab.
+ * Return the facts on the run in the Run tab.
  * @param {PlainPass[]} plain
  * @returns {RecordedCosts | null}
  */
@@ -81,7 +81,7 @@ export class RunsCard extends Card {
     this.answers.set(group, null);
     const answer = await (group.startsWith(OF_FOLDER) ? this.page.folderRuns(group.slice(OF_FOLDER.length)) : this.page.runs(group));
     if (answer) this.answers.set(group, answer);
-    else this.answers.delete(group); // it is asked for again by the next choice
+    else this.answers.delete(group); // the next choice requests it again
     if (answer) this.page.draw();
   }
 

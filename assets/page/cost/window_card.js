@@ -1,4 +1,4 @@
-// Lookahead's window: the paper's formula by sliders, beside recorded runs of six windows, and what it comes to on each machine.
+// The card of Lookahead's window: the paper's formula by sliders, recorded runs of six windows, the speed-up on each machine.
 import { el } from "../../player/dom/elements.js";
 import { Card } from "./card.js";
 import { roundTicks } from "./chart.js";

@@ -1,4 +1,4 @@
-// The metrics as cards: each is asked for when it comes into sight.
+// The metrics as cards: each is requested when it comes into view.
 import { copyLink } from "../../player/controls/save.js";
 import { button } from "../../player/dom/buttons.js";
 import { dialog } from "../../player/dom/dialog.js";
@@ -22,7 +22,7 @@ const numberOf = ({ value, low, high, unit }) => {
 };
 
 /**
- * What a row of a result is called: by its first column, and by the second where it takes two to name it.
+ * Return the name of a result's row: its first column, with the second if it takes two.
  * @param {ChartFacts} facts
  * @param {Result} result
  * @param {number} row
@@ -90,7 +90,7 @@ class ChartCard {
   }
 
   /**
-   * What one selection comes to: its number, its sentence and, where no figure shows them, its first rows.
+   * Show the result of one selection: its number, its sentence and, if no figure shows them, its first rows.
    * @param {Result} result
    * @param {string} name
    */

@@ -1,4 +1,4 @@
-// Which run folder is looked at, at which method, and which one is compared with it.
+// The menus of the run folder, of its method, and of the folder to compare with.
 import { el, write } from "../../player/dom/elements.js";
 import { count } from "./table.js";
 
@@ -42,7 +42,7 @@ const settingsOf = (facts, method) => {
 const methodsOf = (facts) => Object.keys(facts?.methods ?? {}).map((name) => [name, facts?.labels[name] ?? name]);
 
 /**
- * The setting that a method is looked at first with: mixed ones would be nobody's numbers.
+ * Return the setting that is shown first: numbers of mixed settings belong to none of them.
  * @param {Facts | undefined} facts
  * @param {string} method
  */
@@ -109,7 +109,7 @@ export class Chooser {
   }
 }
 
-/** What another folder begins without. */
+/** The fields that are cleared for another folder. */
 const FRESH = { "f.method": "", "f.setting": "", "f.category": "", "f.question": "", sql: "", chart: "" };
 
 /** @param {Facts} facts */

@@ -1,4 +1,4 @@
-// The Debug page: run folders under filters and SQL, their metrics as cards, and the steps that every bar counts.
+// The Debug tab: run folders with filters and SQL, their metrics as cards, and the steps that every bar counts.
 import { copyLink } from "../../player/controls/save.js";
 import { button } from "../../player/dom/buttons.js";
 import { el, write } from "../../player/dom/elements.js";
@@ -85,7 +85,7 @@ export class Debug {
     return addressOf(String(query));
   }
 
-  // What `copyLink` asks of a place: the whole page is one.
+  // The interface that `copyLink` needs: the whole tab is one place.
   place() {
     return null;
   }
@@ -134,7 +134,7 @@ export class Debug {
     if (asks !== this.asks) return;
     this.root.removeAttribute("aria-busy");
     if (!answer) return this.failed();
-    if (answer.refused && this.opened.facts && another) return this.refuse(answer.refused); // to be mended in its field
+    if (answer.refused && this.opened.facts && another) return this.refuse(answer.refused); // for correction
     this.opened = answer;
     this.address = answer.address ?? "screen=debug";
     this.root.dataset.address = this.address;
@@ -143,7 +143,7 @@ export class Debug {
     return undefined;
   }
 
-  // What was there before stays.
+  // The earlier view stays.
   failed() {
     if (this.opened.facts) this.chooser.show(this.opened);
     else this.count.replaceChildren();
@@ -182,7 +182,7 @@ export class Debug {
     this.count.replaceChildren(words, ...list);
   }
 
-  // Above all charts: what differs between two selections, or what one of them comes to, the main thing first.
+  // Above all charts: the difference between two selections, or the result of one, the main thing first.
   async conclude() {
     const { asks } = this;
     const key = this.opened.against ? COMPARED.key : "speedup";

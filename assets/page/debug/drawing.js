@@ -1,4 +1,4 @@
-// A figure of the Debug page: drawn by plotly in the colours of the theme, and pressed with the mouse or by keys.
+// Draws a figure of the Debug tab with plotly, in the colours of the theme; its points are pressed with the mouse or by keys.
 import { library } from "../../player/charts/library.js";
 import { el, write } from "../../player/dom/elements.js";
 import { loadCharts } from "../first_run.js";

@@ -60,7 +60,7 @@ export class FilterForm {
     write(/** @type {HTMLElement} */ (this.filterBox.firstElementChild), used ? `Filters (${used})` : "Filters");
   }
 
-  /** @param {string} sentence why the query cannot be run; it stays, to be mended */
+  /** @param {string} sentence why the query cannot be run; it stays, for correction */
   refuse(sentence) {
     write(this.refused, sentence);
     this.refused.hidden = !sentence;

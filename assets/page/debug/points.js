@@ -1,4 +1,4 @@
-// The points of a figure that can be pressed, and the way from one to the next by keys.
+// Finds the points of a figure that can be pressed, and moves from one to the next by keys.
 
 /** @import { Drawing, FigurePoint } from "./types.d.ts" */
 

@@ -1,4 +1,4 @@
-// The steps that a bar counts: a list in which each leads into the player.
+// Lists the steps that a bar counts; each opens in the player.
 import { dialog } from "../../player/dom/dialog.js";
 import { el, write } from "../../player/dom/elements.js";
 import { count } from "./table.js";
@@ -52,7 +52,7 @@ const about = ({ count: all, whole, slowest }) => {
 };
 
 /**
- * Shows the list in a dialog, which stays behind where a step of it is played: it is opened again on the way back.
+ * Shows the list in a dialog. It closes when a step is played, and opens again on the way back.
  * @param {HTMLElement} root
  * @param {string} title
  * @param {string[]} sides the selections that are compared, or none

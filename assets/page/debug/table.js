@@ -1,4 +1,4 @@
-// Tables of the Debug page.
+// Tables of the Debug tab.
 import { el } from "../../player/dom/elements.js";
 
 /** @import { Cell, Result, TableFacts } from "./types.d.ts" */

@@ -1,4 +1,4 @@
-// The column of a lesson: one screen of it, its question and what comes after the answer; and the keys for all of it.
+// The column of a lesson: one screen, its question and what follows the answer; and the keys.
 import { copyLink } from "../../player/controls/save.js";
 import { el, show } from "../../player/dom/elements.js";
 import { addressOf } from "../address.js";

@@ -1,4 +1,4 @@
-// All lessons, with what a reader has predicted in each.
+// The list of lessons, with the reader's score in each.
 import { el } from "../../player/dom/elements.js";
 
 /** @import { Learn } from "./learn.js" */

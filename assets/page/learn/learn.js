@@ -207,7 +207,7 @@ export class Learn {
   }
 
   /**
-   * Put the player where the lesson wants it.
+   * Move the player to the lesson's place.
    * @param {Show | null} place
    * @param {string} [run] another run than the one it names, at the same step
    */
@@ -271,7 +271,7 @@ export class Learn {
   }
 
   /**
-   * While a question is open, the answer is kept back; what becomes of the step is not where the lesson itself shows it.
+   * Hide the answer while a question is open; the step's outcome is not hidden if the lesson itself shows it.
    * @param {Player} player
    */
   withhold(player) {
@@ -290,7 +290,7 @@ export class Learn {
   }
 
   /**
-   * The player moved: by the lesson, or by the reader, who may leave the rails at any time.
+   * Handle a move of the player: by the lesson, or by the reader, who may go elsewhere at any time.
    * @param {Move} place
    */
   moved(place) {
@@ -308,7 +308,7 @@ export class Learn {
     }
   }
 
-  /** Go back to where the lesson is. */
+  /** Go back to the lesson's place. */
   rejoin() {
     this.place(this.placed);
   }

@@ -1,4 +1,4 @@
-// A question of a lesson, and what each answer is told. Nobody is held up by one: an answer can also just be shown.
+// A question of a lesson, and the reply to each answer. A reader can always skip it and have the answer shown.
 import { el } from "../../player/dom/elements.js";
 import { plainText } from "./words.js";
 
@@ -221,7 +221,7 @@ export class Question {
 const digits = (value) => Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))));
 
 /**
- * The choices in another order than they are written, and never by chance: a class sees what its lecturer saw.
+ * Return the choices in another order than they are written, without chance: a class sees what its lecturer saw.
  * @template T
  * @param {T[]} items
  */

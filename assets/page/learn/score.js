@@ -1,4 +1,4 @@
-// What a reader has predicted. It stays in this browser, and nothing of it is sent.
+// The reader's score. It stays in this browser, and is never sent.
 
 /** @import { Answered } from "./types.d.ts" */
 
@@ -47,7 +47,7 @@ export class Score {
   }
 }
 
-/** Return what an earlier visit stored, as far as it can be read. */
+/** Return the score of an earlier visit, as far as it can be read. */
 const stored = () => {
   try {
     /** @type {unknown} */

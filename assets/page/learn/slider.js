@@ -1,4 +1,4 @@
-// One setting over recorded runs: the marks are what was recorded, and nothing is drawn between them.
+// A slider over one setting of recorded runs: the marks are the recordings, and nothing is drawn between them.
 import { el } from "../../player/dom/elements.js";
 
 /** @import { Slider } from "./types.d.ts" */

@@ -1,4 +1,4 @@
-// Texts of lessons as elements; a word of the glossary explains itself to the pointer, the keyboard and a finger.
+// Texts of lessons as elements; words of the glossary have explanations for pointer, keyboard and touch.
 import { el } from "../../player/dom/elements.js";
 import { addressOf, write } from "../address.js";
 import { shown } from "../shown.js";

@@ -226,8 +226,8 @@ export class Cards {
     this.player.change({ size: this.player.state.size + 1 });
   }
 
-  // Pictures of a live run that is followed come some time after its text, with the text of later steps if any come:
-  // they cost the most of what it is shown with, and every change of the page takes from the run.
+  // Charts of a live run that is followed are drawn some time after its text, with the text of later steps if there is
+  // any: they cost more than anything else on the page, and every change of the page slows the run.
   rest() {
     const { record, state } = this.player;
     const left = this.drew + (record.last > this.upto ? REST_MS : PATIENCE_MS) - performance.now();

@@ -52,7 +52,7 @@ export class NumbersView {
       (Object.hasOwn(ofRun, key) ? ofRun[key] : patch?.values?.[i]) ?? null);
   }
 
-  // What a step came to is counted once its guesses are judged.
+  // A step is counted when its guesses are judged.
   get step() {
     const { state } = this.player;
     return state.step - Number(!isJudged(state));

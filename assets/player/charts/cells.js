@@ -1,6 +1,6 @@
-// The layers of cells of a chart: squares, the words in them and beside them, and small signs. Plotly styles every point
-// and every text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and
-// words are rewritten in place. Pictures that are saved and figures elsewhere have plotly's own.
+// Draws the layers of cells of a chart: squares, the words in them and beside them, and small signs. Plotly styles every
+// point and every text twice at every drawing, which took three tenths of a step's time; here points of one look are one
+// path, and words are rewritten in place. Saved pictures and figures elsewhere are drawn by plotly.
 import { at, axesOf, drawnHere, halvesOf, placeholders, symbolOf } from "./layers.js";
 import { markerShape, rectangle } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";

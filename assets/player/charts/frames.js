@@ -1,4 +1,4 @@
-// From base and patch to the figure of one step and phase. A view's last patch stays decoded; figures do not.
+// Makes the figure of one step and phase from base and patch. A view's last patch stays decoded; figures do not.
 import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 

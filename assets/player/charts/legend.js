@@ -1,4 +1,4 @@
-// What every colour and sign means: of tokens in the legend, which stays in sight, of all else in a key of its view.
+// Explains every colour and sign: those of tokens in the legend, which stays in sight, all others in the key of their view.
 import { el, svg } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { explained } from "../text/tooltip.js";

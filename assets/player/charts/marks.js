@@ -1,4 +1,4 @@
-// What is hovered, pinned and seen, and the current step: one SVG over each chart, so that nothing is redrawn for it.
+// Marks the hovered and pinned tokens, and the current step, in one SVG over each chart, so that nothing is redrawn.
 import { axesOf, halvesOf, isLayer, nodesOf } from "./layers.js";
 import { svg } from "../dom/elements.js";
 import { isJudged } from "../stream/fates.js";

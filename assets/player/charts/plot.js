@@ -1,4 +1,4 @@
-// One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
+// One plotly chart: drawn while its view is open and on the screen, and removed when it is closed.
 import { Cells } from "./cells.js";
 import { asTrace, asTraces, isLayer, nodesOf } from "./layers.js";
 import { enlarged } from "./scale.js";
@@ -73,7 +73,7 @@ export class Plot {
     return true;
   }
 
-  // What of the state this view shows.
+  // The part of the state that this view shows.
   shown() {
     const { record, state } = this.player;
     if (this.view.grows) return `${record.last}/${this.player.told}/${state.withheld}`;

@@ -1,4 +1,4 @@
-// The symbols of signs as paths around a place, in the shapes and sizes that plotly's markers of these names have.
+// The symbols of signs as paths around a point, in the shapes and sizes of plotly's markers of these names.
 
 const TIPS = Array.from({ length: 10 }, (_, i) => [Math.sin((Math.PI * i) / 5), -Math.cos((Math.PI * i) / 5)]);
 const CORNER = [[0, 1], [1, 2], [2, 1]]; // of a cross that stands on two tips; the others are turned by quarters

@@ -1,4 +1,4 @@
-// Play: which step and phase are on the screen at which time. It never slows the engine, it only replays.
+// The clock of playing: which step and phase are shown when. It never slows the engine, it only replays.
 import { PHASES } from "../stream/fates.js";
 
 /** @import { Player } from "../player.js" */

@@ -1,4 +1,4 @@
-// Where a text occurs: in what was written, among the guesses of a pool or a drafter, in the window.
+// Finds where a text occurs: in the written text, among the guesses, in the window.
 import { el } from "../dom/elements.js";
 
 /** @import { Player } from "../player.js" */

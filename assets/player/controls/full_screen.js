@@ -1,6 +1,5 @@
-// The full screen, for a view or the whole player, which shows its stage there. What a view is read with lies elsewhere
-// on the page: the line that names the run, the legend, the chip that tells what is pinned, the tooltip. A view takes them
-// along, and they come back when it does.
+// The full screen, for a view or the whole player, which shows its stage there. A view takes along what explains it: the
+// line that names the run, the legend, the chip with what is pinned, the tooltip. They come back when it does.
 
 /** @import { Player } from "../player.js" */
 

@@ -1,4 +1,4 @@
-// Keys, wherever the focus has no use for them itself; never while something is being typed.
+// The player's keys, unless the focused element uses them itself; never while something is being typed.
 import { toggleFullScreen } from "./full_screen.js";
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";

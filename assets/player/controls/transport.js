@@ -56,7 +56,7 @@ export class Transport {
       "aria-expanded": "false", class: "ss-button ss-more",
     });
     this.find = new Find(player);
-    // What is used less waits behind a button, and lies over the page when it is shown.
+    // Rarely used controls are behind a button, and over the page when they are shown.
     this.drawer = el("div", { class: "ss-drawer", hidden: true, role: "group", "aria-label": "More controls" },
       this.substeps, this.jumps(), this.find.input, this.link);
     this.ticked = "";

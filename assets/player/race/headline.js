@@ -1,4 +1,4 @@
-// What a race came to, in one line of its clock's numbers; and why a lane that needs fewer passes can be slower.
+// The result of a race, in one line of its clock's numbers; and why a lane that needs fewer passes can be slower.
 import { milliseconds, plural } from "../text/words.js";
 import { MEASURED_GPU } from "./pace.js";
 

@@ -1,4 +1,4 @@
-// What passes cost on a device, as measured: written by benchmarks/device_costs.py from assets/costs/.
+// The measured costs of passes on a device: written by benchmarks/device_costs.py from assets/costs/.
 export const MEASURED = {
   device: "NVIDIA H200",
   date: "2026-11-27",

@@ -76,8 +76,8 @@ const mean = (steps, part) => {
 export const meanStep = (steps) => mean(steps, TOTAL);
 
 /**
- * Return how long a step takes, in milliseconds. Drafting counts as the share of a plain pass that it took when recorded: by
- * that it is dear or cheap on other machines too.
+ * Return how long a step takes, in milliseconds. Drafting takes the same share of a plain pass as when it was recorded,
+ * on other machines too.
  * @param {Pace} pace
  * @param {Timed[]} plain the steps whose passes the others are measured in: of autoregressive decoding, if it races
  * @param {boolean} [drafts] false for autoregressive decoding, whose loop takes a moment for it all the same
@@ -95,7 +95,7 @@ export const clockOf = (pace, plain, drafts = true) => {
 };
 
 /**
- * Return what a pass lasts where all cost the same: as long as the plain one's step did on average.
+ * Return the time of a pass if all cost the same: the mean of the plain lane's steps.
  * @param {Timed[]} plain
  */
 const passMs = (plain) => meanStep(plain) || 1;

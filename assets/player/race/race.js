@@ -242,7 +242,7 @@ export class Race {
     show(this.assumed, pace !== "recorded");
   }
 
-  // The result is what a race is watched for: nothing tells it before. Its lines keep their room until then.
+  // Nothing reveals the result before the end. Its lines keep their space until then.
   conclude() {
     const result = outcome(this);
     const waits = this.ready && !this.ended;

@@ -1,4 +1,4 @@
-// What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
+// The result of a race: the table, whether the outputs agree, and all of them aligned token by token.
 import { el, show, write } from "../dom/elements.js";
 import { modelName, ordinal, plural } from "../text/words.js";
 import { credibleSpeedup, doubtSentence, headline, slowSentence } from "./headline.js";
@@ -139,7 +139,7 @@ const tokensPerStep = ({ ids, record: { steps } }) => ids.length / steps.length;
 const plainOf = (lanes) => lanes.find((lane) => lane.plain);
 
 /**
- * Return what the lanes that came to their end came to; null before the race's end, and for one lane alone.
+ * Return the result of the lanes that came to their end; null before the race's end, and for a single lane.
  * @param {Race} race
  */
 export const outcome = ({ ended, list, running, state: { pace } }) => {

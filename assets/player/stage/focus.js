@@ -1,4 +1,4 @@
-// What a host wants to be followed on the stage: it is outlined in all phases, and drawn however many others there are.
+// The focus that a host sets on the stage: it is outlined in all phases, and always drawn.
 import { isJudged } from "../stream/fates.js";
 import { plural } from "../text/words.js";
 
@@ -169,7 +169,7 @@ const pieceOf = (node, { step, phase, nodes, sampled, text, seen }, zone, where)
 });
 
 /**
- * Write anew how many guesses are not seen.
+ * Update the number of guesses that are not shown.
  * @param {SceneWord[]} words
  * @param {Nodes} nodes
  * @param {Set<number>} seen

@@ -1,4 +1,4 @@
-// A step's scene at one phase: what is seen, and where on the stage. viz/stage/scene.py says what the columns hold.
+// Reads a step's scene at one phase: what is shown, and where on the stage. viz/stage/scene.py describes the columns.
 import { PHASES } from "../stream/fates.js";
 import { unescapeMarkup } from "../stream/escape.js";
 import { unfold } from "./focus.js";

@@ -1,4 +1,4 @@
-// The stage: the scene of a step and phase, in which tokens move from where they were to where they are.
+// The stage: the scene of a step and phase, in which tokens move from their last places to their new ones.
 import { button } from "../dom/buttons.js";
 import { el, prefersCalm, show, svg, write } from "../dom/elements.js";
 import { PHASES, isJudged } from "../stream/fates.js";

@@ -1,4 +1,4 @@
-// How large a word is written so that it fits its piece: narrower where it is long, then smaller, but not too small to be read.
+// Fits a word to its piece: narrower if it is long, then smaller, but not too small to read.
 
 /** @import { StagePiece } from "../types.d.ts" */
 

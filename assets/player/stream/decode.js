@@ -1,5 +1,5 @@
-// How the stream's encodings become plain values. viz/stream/encode.py encodes, and decodes for notebooks, where nothing of
-// this runs: what travels to the page is encoded, so that the page must decode it here.
+// Decodes the stream's encodings to plain values. viz/stream/encode.py encodes, and decodes for notebooks, where no
+// script runs.
 import { cutText, escapeMarkup } from "./escape.js";
 import { seenNodes, treeEdges } from "./tree.js";
 

@@ -1,4 +1,4 @@
-// Texts that plotly draws: a token's text must not be read as the little markup that plotly reads in texts.
+// Escapes texts for plotly, which reads a little markup in texts.
 
 /**
  * Plotly reads a little markup in texts; a token's text must not be read so.

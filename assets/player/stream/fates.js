@@ -1,4 +1,4 @@
-// The phases of a step, and what became of its nodes as each phase shows it. The codes of the fates come with the run.
+// The phases of a step, and the fates of its nodes that each phase shows. The codes of the fates come with the run.
 
 /** @import { Nodes, Phase } from "../types.d.ts" */
 

@@ -1,10 +1,10 @@
-// Lines that the page did not get at once: a thin step's own, the alternatives at a step's nodes, and its tables.
+// Fetches the lines that were not sent at once: thin steps, the alternatives at a step's nodes, and its tables.
 
 /** @import { Player } from "../player.js" */
 
 /** @typedef {"step" | "detail" | "rows"} Asked */
 
-const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
+const AGAIN_MS = 4000; // a failed request is not repeated at once
 const MOST_DOUBLED = 8; // times that the wait for it doubles
 
 export class Fetcher {
@@ -18,7 +18,7 @@ export class Fetcher {
   }
 
   /**
-   * Ask for lines once. What fails is asked for again while it is looked at.
+   * Request lines once. A failed request is repeated while its view is shown.
    * @param {Asked} kind
    * @param {number} k
    */

@@ -1,4 +1,4 @@
-// What the transport asks of a run: where guesses were rejected, where many were accepted, where a step branched.
+// The tests for the transport's jumps: steps with a rejected guess, with many accepted ones, with branches.
 
 /** @import { StepLine } from "../types.d.ts" */
 /** @import { RunRecord } from "./record.js" */

@@ -1,4 +1,4 @@
-// The one reader of streams: every line is parsed once, and then handed on as what it holds.
+// The only reader of streams: every line is parsed once, and then passed on as an object.
 
 /** Reads a text that comes in any pieces. */
 export class LineReader {

@@ -1,4 +1,4 @@
-// A run as its lines describe it: it only grows, and everything shown is read from it.
+// The record of a run, from its lines: it only grows, and everything on the screen is read from it.
 import { LineReader } from "./line_reader.js";
 import { LruCache } from "./lru_cache.js";
 import { nodeColumns } from "./nodes.js";
@@ -63,7 +63,7 @@ export class RunRecord {
   }
 
   /**
-   * Take in lines, or a text of them in any pieces. Returns the kinds of the lines.
+   * Add lines, or a text of them in any pieces. Returns the kinds of the lines.
    * @param {string | AnyLine[]} given
    * @returns {Set<string>}
    */
@@ -179,7 +179,7 @@ export class RunRecord {
   }
 
   /**
-   * Take in what was found out after the end.
+   * Add what is measured after the end.
    * @param {Pick<EndLine, "check" | "speedup">} line
    */
   judge({ check, speedup }) {
@@ -219,7 +219,7 @@ export class RunRecord {
   }
 
   /**
-   * Return what is seen of a fate: until the target has judged them, guesses are only guesses.
+   * Return the fate to show: until the target has judged them, guesses are only guesses.
    * @param {number} fate
    * @param {boolean} judged
    */

@@ -1,4 +1,4 @@
-// Tables that Python made (viz/tables.py): what of them is known at a phase.
+// Tables that Python made (viz/tables.py), as far as they are known at a phase.
 import { PHASES } from "../stream/fates.js";
 
 /** @import { CellValue, MadeCell, MadeTable, Phase, Rows } from "../types.d.ts" */

@@ -1,4 +1,4 @@
-// Target against drafter as a table: what its chart shows, a row for every token that has a bar.
+// Target against drafter as a table: a row for every token that has a bar in the chart.
 import { unpack } from "../stream/decode.js";
 import { isAnswered, isJudged } from "../stream/fates.js";
 

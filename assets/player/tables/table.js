@@ -1,4 +1,4 @@
-// A view as a table: what its picture shows, as rows of words.
+// A view as a table: the content of its picture as rows of words.
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";
 import { NumbersView } from "../cards/numbers.js";

@@ -1,4 +1,4 @@
-// What a run came to, once its end is on the screen: a line of measured numbers, and the way to a step to learn from.
+// The result of a run, once its end is on the screen: a line of measured numbers, and a link to a step to learn from.
 import { el, show, write } from "../dom/elements.js";
 import { withTerms } from "./glossary.js";
 import { plural } from "./words.js";

@@ -1,5 +1,5 @@
-// All that is known of one token: as a tooltip under the pointer, and as a pane for what is pinned. The pane lies over
-// the page, so that nothing moves when it comes, and can show the facts of a step as well.
+// The facts on one token: as a tooltip under the pointer, and as a pane for the pinned token. The pane is over the page,
+// so that nothing moves when it appears, and can show the facts of a step as well.
 import { button } from "../dom/buttons.js";
 import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
@@ -151,7 +151,7 @@ export class Detail {
   }
 
   /**
-   * Return what is known of what is hovered or pinned. Before the target has judged, nothing of its answers is shown.
+   * Return the facts on the hovered or pinned token. Before the target has judged, none of its answers is shown.
    * @param {Spot} spot
    * @param {boolean} [whole]
    * @returns {Facts}
@@ -297,7 +297,7 @@ const readers = (ranks) => {
 };
 
 /**
- * Return what a step did, and how long it took; nothing of the verdict before it has fallen.
+ * Return what a step did, and how long it took; nothing of the verdict before it is shown.
  * @param {StepLine} step
  * @param {boolean} judged
  * @returns {Facts}

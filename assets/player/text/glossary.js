@@ -1,4 +1,4 @@
-// The words of the page that a newcomer does not know: what each means, where it is first met in a sentence.
+// Explains the page's terms where each first occurs in a sentence.
 import { el } from "../dom/elements.js";
 import { ENTRIES } from "./glossary_entries.js";
 import { explained } from "./tooltip.js";
@@ -16,7 +16,7 @@ const QUOTED = /(?<=[\s(])'.*?'(?=[\s,;.)]|$)/.source; // texts of tokens
 const WORD = new RegExp(`${QUOTED}|(?<![\\w-])(?:${TERMS.map(([name]) => `(${FORMS[name].source})`).join("|")})(?![\\w-])`, "gi");
 
 /**
- * Return a sentence in which each term, where it is first met, explains itself to the pointer, the keyboard and a finger.
+ * Return a sentence in which each term has an explanation at its first use, for pointer, keyboard and touch.
  * @param {string} sentence
  * @param {Player} player
  * @returns {(string | HTMLElement)[]}

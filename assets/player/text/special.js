@@ -1,4 +1,4 @@
-// Special tokens: signs of a model's format, which are no text.
+// Special tokens: markers of a model's format, which are not text.
 
 /** @import { RunRecord } from "../stream/record.js" */
 

@@ -1,4 +1,4 @@
-// The lines around the pictures: what is being shown, what is being waited for, what a step did, and where it ran.
+// The lines around the pictures: what is shown, what the page waits for, what a step did, and where it ran.
 import { library } from "../charts/library.js";
 import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
@@ -77,7 +77,7 @@ export class Status {
   }
 
   /**
-   * Announce that something that was asked for is not there.
+   * Announce that a requested thing does not exist.
    * @param {string} words
    */
   announce(words) {

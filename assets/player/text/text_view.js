@@ -1,4 +1,4 @@
-// The text as it is written: one span a token, marked by its fate; what is still to come is hidden.
+// The text as it is written: one span per token, marked by its fate; later tokens are hidden.
 import { el } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { isJudged } from "../stream/fates.js";
@@ -166,7 +166,7 @@ export class TextView {
     this.ghosts.replaceChildren(...row.map(({ span }) => span));
   }
 
-  // Asks where things are, which makes the browser lay them out: once, after everything else.
+  // Reads positions, which makes the browser lay the page out: once, after everything else.
   scroll() {
     const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
     if (!(last instanceof HTMLElement) || !last.offsetParent) return;

@@ -1,4 +1,4 @@
-// What if a step had written something else: at a pinned place, a button to go on with its guess, and a field for a text.
+// "What if": at a pinned token, a button to continue with its guess, and a field for other text.
 import { el, show, write } from "../dom/elements.js";
 
 /** @import { Player } from "../player.js" */

@@ -12,7 +12,7 @@ export const compact = (number) => {
 const MODELS = new Map([["smollm2", "SmolLM2 135M"]]);
 
 /**
- * Return what the page's menu calls a model; records, measurements and addresses have its id.
+ * Return the page's label of a model; records, measurements and addresses have its id.
  * @param {string} model
  */
 export const modelName = (model) => MODELS.get(model) ?? model;
