@@ -11,7 +11,7 @@ from decoding.types import Summary
 def speedup(run: Summary, plain: Summary) -> float | None:
     """Compare a run's speed with that of autoregressive decoding of its prompt, both with reading the prompt.
 
-    None where one of them was cut short or has a single step, or where the ratio is a measuring error.
+    None if one of them was cut short or has a single step, or if the ratio is a measuring error.
     """
     if any(each.finish not in WHOLE or each.steps < 2 for each in (run, plain)):
         return None

@@ -61,7 +61,7 @@ class View:
     grows: bool = False
     # Per part of a plot: "points" where a column holds each point's node, -1 for none ("nodes" of a layer, "customdata"
     # of a trace); "rows" where the rows of a matrix are the step's nodes; "own" where a line leads from a node to the
-    # token that the target wrote itself after it; None where the part shows no nodes.
+    # token that the target wrote itself after it; None if the part shows no nodes.
     nodes: tuple[str | None, ...] = ()
     # Per part: the phase of the step from which it is seen.
     phases: tuple[StepPhase, ...] = ()

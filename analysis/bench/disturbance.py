@@ -19,7 +19,7 @@ class Disturbance:
 
     @property
     def disturbed(self) -> bool | None:
-        """Return whether other processes took more than a tenth of the cores' time; None where the system does not
+        """Return whether other processes took more than a tenth of the cores' time; None if the system does not
         tell.
 
         The system counts in whole ticks on each core, so that one tick a core is no sign of them.

@@ -90,7 +90,7 @@ def _find(name: str, dtype: torch.dtype) -> Path | None:
 
 
 def _weights(folder: Path | None, draft: AnyDecoder) -> dict[str, torch.Tensor]:
-    """Read the weights of a draft model's layers; none where they are quantised, too large to be held twice, or not on
+    """Read the weights of a draft model's layers; none if they are quantised, too large to be held twice, or not on
     this machine.
     """
     from decoding.model.files import TensorFiles

@@ -46,7 +46,7 @@ class ExaminationReport:
     checks: tuple[Check, ...]
     outcomes: tuple[ProbeOutcome, ...]  # of the first round
     faults: tuple[Fault, ...]
-    given: AcceptedGuesses | None  # None where the files could not be read
+    given: AcceptedGuesses | None  # None if the files could not be read
     best: AcceptedGuesses | None  # with all faults mended that a change of the wiring can mend
     prompts: int
     seconds: float

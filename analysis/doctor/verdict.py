@@ -74,7 +74,7 @@ class ProbeOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An entry that is wrong; the numbers are None where the files alone show it."""
+    """An entry that is wrong; the numbers are None if the files alone show it."""
 
     name: str
     flag: str

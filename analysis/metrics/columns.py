@@ -95,14 +95,14 @@ class ChosenRows:
         return self.columns.number(column)[self.rows]
 
     def number(self, column: str) -> Array:
-        """Return a column of numbers, NaN where it is null; raise UnknownError where it is null throughout."""
+        """Return a column of numbers, NaN where it is null; raise UnknownError if it is null throughout."""
         values = self.maybe(column)
         if np.isnan(values).all():
             raise self.lacking(column)
         return values
 
     def codes(self, column: str) -> tuple[Array, list[str]]:
-        """Return a column of texts as indices and texts, -1 where null or empty; raise UnknownError where all are."""
+        """Return a column of texts as indices and texts, -1 where null or empty; raise UnknownError if all are."""
         codes, texts = self.columns.codes(column)
         empty = texts.index("") if "" in texts else -1
         chosen = np.where(codes == empty, -1, codes)[self.rows]

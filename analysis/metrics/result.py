@@ -74,7 +74,7 @@ def unknown(reason: str) -> MetricResult:
 
 
 def json_number(value: JSON) -> JSON:
-    """Return a value that JSON can hold: None where there is no number."""
+    """Return a value that JSON can hold: None if there is no number."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

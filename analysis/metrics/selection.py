@@ -179,7 +179,7 @@ class Selection:
 
     @cached_property
     def judged(self) -> Array:
-        """Return a mask of the guesses that the target decided on; raises UnknownError where there are none."""
+        """Return a mask of the guesses that the target decided on; raises UnknownError if there are none."""
         judged = self.guesses & (self.nodes.number("judged") > 0)
         if not judged.any():
             raise UnknownError("no guess of this selection was judged" if self.guessing.any() else NO_GUESS)
@@ -256,7 +256,7 @@ def _index(values: Array) -> Array:
 
 
 def _places(listed: Array, asked: Array, what: str) -> Array:
-    """Find each key among the sorted ones; raise TraceError where one is missing."""
+    """Find each key among the sorted ones; raise TraceError if one is missing."""
     order = np.argsort(listed, kind="stable")
     places = np.searchsorted(listed, asked, sorter=order)
     indices = order[np.minimum(places, max(0, len(listed) - 1))] if len(listed) else np.zeros(len(asked), np.int64)

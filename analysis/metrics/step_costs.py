@@ -61,7 +61,7 @@ class Pair:
 
     @classmethod
     def of(cls, selection: Selection) -> Pair:
-        """Pair a selection with its folder's autoregressive runs; raise UnknownError where there are none."""
+        """Pair a selection with its folder's autoregressive runs; raise UnknownError if there are none."""
         plain = selection.baseline
         both = set(selection.questions) & set(plain.questions)
         if not both:

@@ -36,7 +36,7 @@ def later_steps(selection: Selection) -> Array:
 
 
 def phase_means(selection: Selection) -> dict[str, float] | None:
-    """Return the milliseconds of a later step by phase; None where the record does not split them."""
+    """Return the milliseconds of a later step by phase; None if the record does not split them."""
     steps, later = selection.steps, later_steps(selection)
     means: dict[str, float] = {}
     for phase in TIME_PARTS:

@@ -129,7 +129,7 @@ def _task(line: bytes, number: int) -> Task:
 
 
 def _texts(data: dict[str, Any], key: str) -> tuple[str, ...]:
-    """Read a list of texts; empty where the key is missing or null."""
+    """Read a list of texts; empty if the key is missing or null."""
     values = data.get(key)
     if values is None and key == "reference":
         return ()

@@ -93,7 +93,7 @@ def _compared(run: Run, trace: Trace, progress: ProgressCallback | None) -> Iter
 
 
 def _difference(recorded: Any, ours: Any) -> str | None:
-    """Return the path to the first difference inside two values, "" where they are no lists; None if they agree."""
+    """Return the path to the first difference inside two values, "" if they are no lists; None if they agree."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
         if recorded.keys() != ours.keys():
             return ""

@@ -56,7 +56,7 @@ class ChainRecord:
     at: Positions
     length: Array  # (S,) guesses of a step
     whole: Array  # (S,) whether the chain ended for another reason than its length, so that no rule makes it longer
-    confidence: Array | None  # (S, K) the drafter's probability of each guess; None where not recorded
+    confidence: Array | None  # (S, K) the drafter's probability of each guess; None if not recorded
     from_text: bool  # whether the drafter knows nothing but the text
     drawn: bool  # whether the guesses were drawn
     ends: dict[tuple[float, bool], tuple[Array, Array]] = field(default_factory=dict)  # by threshold

@@ -44,7 +44,7 @@ class Prices:
         return cls(costs, float(spent * scale / amount), per_guess)
 
     def speedup(self, replay: Replay) -> float | None:
-        """Return the speed-up over writing the same tokens one by one; None where a pass was not measured."""
+        """Return the speed-up over writing the same tokens one by one; None if a pass was not measured."""
         if not len(replay.slow):
             return None
         verifying = replay.per_step(lambda guesses: self.costs.times(1 + guesses))

@@ -50,7 +50,7 @@ class Replay:
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """Return the fewest and the most steps that the rule can take; None where they are estimated."""
+        """Return the fewest and the most steps that the rule can take; None if they are estimated."""
         if self.certainty is Certainty.ESTIMATED:
             return None
         return (self.fast or self.slow).steps, self.slow.steps

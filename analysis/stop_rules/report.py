@@ -80,7 +80,7 @@ def _context(selection: Selection) -> float:
 def best_rule(outcomes: Sequence[RuleOutcome]) -> int | None:
     """Choose the fastest rule that `run` can take and that surely and notably beats the recorded one, else that one.
 
-    None where one token at a time is as fast, or where there are no prices.
+    None if one token at a time is as fast, or if there are no prices.
     """
     recorded = outcomes[0].speedup
     if recorded is None:
@@ -128,7 +128,7 @@ def spelt(settings: Mapping[str, JSON] | None) -> str:
 
 
 def flags(recorded: RecordedRuns, rule: Mapping[str, JSON] | None) -> str | None:
-    """Return the flags with which `run` takes a rule; None where it cannot."""
+    """Return the flags with which `run` takes a rule; None if it cannot."""
     if rule is None:
         return None
     settings = recorded.run_settings(rule).items()

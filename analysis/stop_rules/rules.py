@@ -59,7 +59,7 @@ class RecordedRuns:
 
     @classmethod
     def of(cls, selection: Selection) -> RecordedRuns:
-        """Check that a selection can be replayed; raise UnknownError where it cannot."""
+        """Check that a selection can be replayed; raise UnknownError if it cannot."""
         [(method, _)] = selection.methods
         if method not in REPLAYED:
             raise UnknownError(f"rules can be replayed only for {', '.join(REPLAYED)}")

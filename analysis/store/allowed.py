@@ -58,7 +58,7 @@ _PARSER_LOCK = threading.Lock()
 
 
 def check_query(text: object, tables: Mapping[str, Sequence[str]]) -> None:
-    """Check that a query is one harmless SELECT over tables with these columns; raises ParamError where it is not."""
+    """Check that a query is one harmless SELECT over tables with these columns; raises ParamError if it is not."""
     query = check_text(text)
     with _PARSER_LOCK:
         parser = _parser()

@@ -48,7 +48,7 @@ class Filter:
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Filter:
-        """Parse a filter from texts; raise ParamError where one does not fit. Empty texts are no condition."""
+        """Parse a filter from texts; raise ParamError if one does not fit. Empty texts are no condition."""
         kinds = {each.name: str(each.type).partition(" ")[0] for each in fields(cls)}
         if unknown := sorted(set(raw) - set(kinds)):
             raise ParamError(f"there is no filter {unknown[0][:40]!r}: choose among {', '.join(kinds)}")

@@ -226,7 +226,7 @@ def _probabilities(step: Step, greedy: bool) -> dict[str, Sequence[Any]]:
 
 
 def _undraftable(step: Step) -> set[int] | None:
-    """Return the tokens of a step that its drafter cannot draft; None where it can draft all, or does not say."""
+    """Return the tokens of a step that its drafter cannot draft; None if it can draft all, or does not say."""
     tokens = step.panel.get("unsayable")
     if not step.panel.get("vocabulary") or not isinstance(tokens, list):  # a panel from a file may hold anything
         return None

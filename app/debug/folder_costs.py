@@ -56,7 +56,7 @@ def _method(opened: OpenFolder, method: str, setting: str, most: int) -> dict[st
 
 
 def _beside_plain(selection: Any, later: Array) -> dict[str, Any]:
-    """Return the measured speed-up and each step's drafting in autoregressive steps; None where there are none."""
+    """Return the measured speed-up and each step's drafting in autoregressive steps; None if there are none."""
     try:
         pair = Pair.of(selection)
         speed = float(costs(pair).speed)

@@ -52,7 +52,7 @@ class Selected:
 
     @property
     def selection(self) -> Selection:
-        """The steps, for the metrics; raises ParamError where the query answers with a table."""
+        """The steps, for the metrics; raises ParamError if the query answers with a table."""
         answer = self.answer
         if isinstance(answer, Shown):
             raise ParamError("a query that chooses steps has one column run and one column step: select both")

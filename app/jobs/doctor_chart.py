@@ -17,7 +17,7 @@ GIVEN, MENDED = "as given", "mended"
 
 
 def figures(report: ExaminationReport) -> dict[str, Any]:
-    """Draw the figure in the colours of each theme; empty where nothing could be measured."""
+    """Draw the figure in the colours of each theme; empty if nothing could be measured."""
     if report.given is None or report.best is None:
         return {}
     mended = report.best is not report.given

@@ -222,6 +222,6 @@ class JobRunner:
         started.engine, started.until = engine, time.monotonic() + job.seconds
 
     def _is_unread(self, tab: str) -> bool:
-        """Return True if nobody has read a tab's events for some seconds; False where no request filter notes it."""
+        """Return True if nobody has read a tab's events for some seconds; False if no request filter notes it."""
         tracker = self._tracker
         return tracker is not None and tracker.knows(tab) and tracker.away(tab) > LIMITS.unread_seconds

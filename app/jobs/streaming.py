@@ -22,7 +22,7 @@ EVICTED = (
     f"To store this run, your oldest one was deleted: the server stores {LIMITS.stored_runs_each} runs, and "
     f"{LIMITS.stored_bytes_each >> 20} MB, of each visitor. Download the runs that you want to keep."
 )
-Lines = Generator[str, None, None]  # "" where there is nothing new
+Lines = Generator[str, None, None]  # "" if there is nothing new
 
 
 class UnbegunError(SpecscopeError):

@@ -173,7 +173,7 @@ def _entry(row: object, number: int) -> CatalogEntry:
 
 
 def _pinned(row: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return an entry's fields, with the commits of its models apart; ParamError where a hub id names none."""
+    """Return an entry's fields, with the commits of its models apart; ParamError if a hub id names none."""
     pinned: dict[str, Any] = dict(row)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
         hub_id = hub_id_of(row.get(part))

@@ -45,7 +45,7 @@ class Fit:
 
 
 def fit(points: Sequence[ScalingPoint]) -> Fit | None:
-    """Fit by least squares; None where no step ever wrote more than one token, so that every f fits.
+    """Fit by least squares; None if no step ever wrote more than one token, so that every f fits.
 
     S - 1 is 1/f times what a good speculation adds, so the best f for an alpha is known. Alpha is searched: over the
     whole range first, then by golden section around the best point.

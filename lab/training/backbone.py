@@ -65,7 +65,7 @@ class Backbone:
 
     def __init__(self, model: Any, name: str, *, quantised: bool = False, card_hash: str = "") -> None:
         self.model, self.name, self.quantised = model.eval().requires_grad_(False), name, quantised
-        self.card_hash = card_hash  # by which the engine knows the model's folder; empty where it came from none
+        self.card_hash = card_hash  # by which the engine knows the model's folder; empty if it came from none
         self.shape: Shape = _shape(model.config)
         weight = model.get_input_embeddings().weight
         self.device: torch.device = weight.device

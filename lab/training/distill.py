@@ -138,7 +138,7 @@ def _answer(
 def _generate_compiled(
     decoder: Decoder, codec: Codec, answering: Answering, prompts: Sequence[SeededPrompt]
 ) -> list[str]:
-    """Answer prompts, each drawn with its own seed; the text is empty where an answer does not end."""
+    """Answer prompts, each drawn with its own seed; the text is empty if an answer does not end."""
     generation = Generation(
         decoder, codec.end_tokens, at_once=answering.at_once, length=answering.length, temperature=answering.temperature
     )
@@ -147,14 +147,14 @@ def _generate_compiled(
 
 
 def _ended(codec: Codec, ids: list[int]) -> str:
-    """Return the text up to its end; empty where there is none, unless the model's texts have no ends at all."""
+    """Return the text up to its end; empty if there is none, unless the model's texts have no ends at all."""
     end = next((place for place, token in enumerate(ids) if token in codec.end_tokens), None)
     return "" if codec.end_tokens and end is None else codec.decode(ids[:end])
 
 
 @torch.no_grad()
 def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Sequence[SeededPrompt]) -> list[str]:
-    """Answer prompts through transformers; the text is empty where an answer does not end."""
+    """Answer prompts through transformers; the text is empty if an answer does not end."""
     from transformers import GenerationConfig
 
     prompts = [[*prompt.ids] for prompt in asked]

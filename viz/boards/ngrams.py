@@ -110,7 +110,7 @@ def table(rows: Sequence[TableRow], entries: int, say: Sequence[Cell] = ()) -> T
 
 
 def key_row(run: RunState, k: int, node: int, outcome: str) -> list[TableRow]:
-    """Return the row of the token before the n-grams on the left; none where no nodes are recorded."""
+    """Return the row of the token before the n-grams on the left; none if no nodes are recorded."""
     step = run.steps[k]
     cells = (texts_of(run, step.tokens[node : node + 1]), HELD_FOR_KEY, None, fates_of(step, [node]), outcome)
     return [TableRow(cells, node)] if step.tokens else []

@@ -7,7 +7,7 @@ that is known to where it is now; a new one comes out of the piece that is named
 
 A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
 
-"pieces"  "id", a number of the piece's name; "text", empty where there is no token; "x", "y"; "when"; "fate", a code
+"pieces"  "id", a number of the piece's name; "text", empty if there is no token; "x", "y"; "when"; "fate", a code
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word

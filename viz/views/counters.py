@@ -180,7 +180,7 @@ class Totals(NamedTuple):
 
 
 def numbers(run: RunState, k: int) -> dict[str, Any]:
-    """Return the value of every number after step k; None where nothing was measured."""
+    """Return the value of every number after step k; None if nothing was measured."""
     totals = _totals(run, k)
     new, drafted, accepted, fed, hits, ranks, exchanged = totals.counts
     by_accepted, by_written, (*phases, total) = totals.accepted, totals.written, totals.times
@@ -228,7 +228,7 @@ def _totals(run: RunState, k: int) -> Totals:
 def bandwidth(run: RunState, summary: Summary | None) -> str | None:
     """Say what share of the device's bandwidth the passes of a whole run reached, or why none is given.
 
-    The share is a lower bound, as what passes wrote is not counted. None where nothing is known.
+    The share is a lower bound, as what passes wrote is not counted. None if nothing is known.
     """
     header, k, card = run.header, len(run.steps) - 1, run.header.model
     if k < 1 or card.pass_bytes is None or card.token_bytes is None:

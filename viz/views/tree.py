@@ -142,7 +142,7 @@ def _taken(step: Step, count: int) -> dict[str, Any]:
 
 
 def _own_token(step: Step) -> dict[str, Any]:
-    """Return the token that the target wrote itself, after the accepted path; none where the run was cut before it."""
+    """Return the token that the target wrote itself, after the accepted path; none if the run was cut before it."""
     if len(step.emitted) <= step.accepted:
         return {}
     end, node_rows, fate = step.path[-1], rows(step), emitted_fates(step)[-1]

@@ -17,7 +17,7 @@ _FORMAT = 1  # of the files written here
 
 
 def source_of(name: str) -> Path:
-    """Return the GGUF file of a model; raise ParamError where there is none."""
+    """Return the GGUF file of a model; raise ParamError if there is none."""
     path = packaged() if name == NAME and not Path(name).exists() else Path(name)
     if path is None or not is_gguf(path):
         raise ParamError("llama.cpp reads GGUF files: name one with --model, or leave it out of the peers")
