@@ -155,12 +155,14 @@ def clean(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def check_place(flag: str, path: str) -> None:
-    """Raise ParamError if no file can be written there; call it before the work, not after it."""
+def check_place(flag: str, path: str, *, replace: bool = True) -> None:
+    """Raise ParamError if no file can be written, or replaced, there; call it before the work, not after it."""
     if Path(path).is_dir():
         raise ParamError(f"{flag} must name a file, and {clean(path)[:200]!r} is a folder: add a name to it")
     if not Path(path).parent.is_dir():
         raise ParamError(f"{flag} must name a file in a folder that exists, not {clean(path)[:200]!r}")
+    if not replace and Path(path).exists():
+        raise ParamError(f"{clean(path)[:200]!r} exists: name another file, or replace it with --force")
 
 
 def read_text(path: str, what: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from decoding.trace.metrics import may_be_cached
 from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, names_in, pairs, whole
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 from .progress import ProgressBar
 
 HELP = "measure methods and autoregressive decoding on the same prompts, greedily and in turn"
@@ -96,10 +95,8 @@ def main(arguments: argparse.Namespace) -> int:
         **measured,
     }
     Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if arguments.json:
-        print(json.dumps(document))
-    else:
-        print(table(Paint.for_stream(sys.stdout), document))
+    print_report(document, arguments.json, table)
+    if not arguments.json:
         print(f"saved in {one_line(clean(arguments.out))}")
     return 0
 
@@ -117,7 +114,7 @@ def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Tas
     raise ParamError("this model has no tasks of its own: use --tasks english, or name a file of prompts with --tasks")
 
 
-def table(paint: Paint, document: dict[str, JSON]) -> str:
+def table(paint: Paint, document: dict[str, JSON]) -> list[str]:
     """Format the report for a terminal."""
     threads, tasks = _count(document["threads"], "thread"), _count(document["rows"][0]["questions"], "task")
     head = f"{document['model']}, {document['device']}, {document['dtype']}, {threads}"
@@ -147,7 +144,7 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
         lines.append(one_line(f"other processes held the cores in {disturbed} of {runs} runs: measure those again"))
     for turn in document["skipped"]:
         lines.append(one_line(f"left out: question {turn['question']} from turn {turn['turn']} on, too long a prompt"))
-    return paint.fit("\n".join(lines))
+    return lines
 
 
 def _memory(document: dict[str, JSON]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
 from .bench import columns_of, number, read_questions
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 from .progress import resumable
 
 HELP = "measure what passes cost on this machine by their rows, and what each method's drafting costs"
@@ -76,10 +75,7 @@ def main(arguments: argparse.Namespace) -> int:
         )
     if arguments.out is not None:
         _add_to(Path(arguments.out), engine, report)
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        print(_table(Paint.for_stream(sys.stdout), report))
+    print_report(report, arguments.json, _table)
     return 0
 
 
@@ -106,7 +102,7 @@ def _add_to(path: Path, engine: Engine, report: dict[str, JSON]) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _table(paint: Paint, report: dict[str, JSON]) -> str:
+def _table(paint: Paint, report: dict[str, JSON]) -> list[str]:
     """Format the report for a terminal."""
     shapes = report["shapes"]
     head = f"{report['model']}, {report['device']}, {report['dtype']}, {report['threads']} threads, {report['date']}"
@@ -133,4 +129,4 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
         lines.append(paint.dim("?: disturbed by other processes, or times differ by more than 15%; --again repeats it"))
     if report["saved"]:
         lines.append(one_line(clean(f"saved in {report['saved']}")))
-    return paint.fit("\n".join(lines))
+    return lines

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from decoding.embedded import TARGET
-from decoding.errors import ParamError
 from decoding.loader import find_codec
 
 from .arguments import add_json_flag, check_place, clean
@@ -47,9 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Build and report."""
     from lab.training.datastore import build_store
 
-    check_place("--out", arguments.out)
-    if Path(arguments.out).exists() and not arguments.force:
-        raise ParamError(f"{clean(arguments.out)[:200]!r} exists: name another file, or replace it with --force")
+    check_place("--out", arguments.out, replace=arguments.force)
     border = None if arguments.border is None else clean(arguments.border).strip()
     name = clean(arguments.model)
     with ProgressBar() as progress:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from decoding.types import JSON
 
 from .arguments import MODEL_FLAGS, add_json_flag, add_model_flags, clean, device_of, load_engine, names_in, real, whole
 from .bench import add_question_flags, columns_of, method_params, number, read_questions
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 from .progress import resumable
 
 if TYPE_CHECKING:
@@ -88,10 +86,7 @@ def main(arguments: argparse.Namespace) -> int:
     answers = _answers(arguments, flags)
     with resumable("after the finished questions") as progress:
         report = evaluate(plan, out, answers, flags, progress)
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        print(_table(Paint.for_stream(sys.stdout), report))
+    print_report(report, arguments.json, _table)
     return 1 if report["failed"] == report["runs"] else 0
 
 
@@ -136,7 +131,7 @@ def _settings(texts: list[str]) -> dict[str, tuple[str, Mapping[str, JSON]]]:
     return settings
 
 
-def _table(paint: Paint, report: Mapping[str, JSON]) -> str:
+def _table(paint: Paint, report: Mapping[str, JSON]) -> list[str]:
     rows = [
         (
             one_line(row["method"]),
@@ -156,4 +151,4 @@ def _table(paint: Paint, report: Mapping[str, JSON]) -> str:
     lines = [size, *columns_of(paint, [_HEADS, *rows])]
     lines += [f"{each['runs']} failed: {one_line(each['sentence'])}" for each in report["errors"][:_ERRORS]]
     lines.append(f"saved in {one_line(report['folder'])}")
-    return paint.fit("\n".join(lines))
+    return lines

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 
 from analysis.landscape import measure_landscape
@@ -15,7 +13,7 @@ from decoding.trace import read_trace
 from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, names_in, read_text, whole
-from .paint import Paint, visible
+from .paint import Paint, print_report, visible
 from .progress import ProgressBar
 from .recorded import engine_of
 
@@ -53,10 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
     engine, ids, first = _text(arguments, written)
     with ProgressBar() as progress:
         landscape = measure_landscape(engine, ids, methods, first=first, max_new_tokens=budget, progress=progress)
-    if arguments.json:
-        print(json.dumps(landscape))
-    else:
-        print(_picture(Paint.for_stream(sys.stdout), landscape))
+    print_report(landscape, arguments.json, _picture)
     return 0
 
 
@@ -82,7 +77,7 @@ def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence
     return engine, [*run.header.prompt, *run.ids], len(run.header.prompt)
 
 
-def _picture(paint: Paint, landscape: dict[str, JSON]) -> str:
+def _picture(paint: Paint, landscape: dict[str, JSON]) -> list[str]:
     """Draw a row of digits for every method, under the text."""
     names = [one["name"] for one in landscape["methods"]]
     head = max(map(len, names), default=0)
@@ -104,7 +99,7 @@ def _picture(paint: Paint, landscape: dict[str, JSON]) -> str:
     greedy, seconds = landscape["greedy"], landscape["seconds"]
     lines += ["", paint.dim("one digit per token of the text: guesses that a run's first step there accepts")]
     lines.append(paint.dim(f"{greedy} of {len(places)} tokens are the target's own choice; {seconds:.1f} s"))
-    return paint.fit("\n".join(lines))
+    return lines
 
 
 def _cell(paint: Paint, count: int | None) -> str:

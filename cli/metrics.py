@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from decoding.errors import ParamError
 from decoding.types import JSON
 
 from .arguments import add_json_flag, clean, names_in
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 
 if TYPE_CHECKING:
     from analysis.metrics import MetricResult, Selection
@@ -44,13 +43,12 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure and report."""
     from analysis.metrics import METRICS
 
-    paint = Paint.for_stream(sys.stdout)
     if arguments.list:
         about = [
             {name: getattr(m, name) for name in ("key", "title", "group", "formula", "look_for")}
             for m in METRICS.values()
         ]
-        print(json.dumps({"metrics": about}) if arguments.json else paint.fit(_listing(paint, about)))
+        print_report({"metrics": about}, arguments.json, _listing)
         return 0
     if arguments.folder is None:
         raise ParamError("name a run folder, or add --list to see what is measured")
@@ -58,10 +56,7 @@ def main(arguments: argparse.Namespace) -> int:
     chosen = _chosen(arguments, arguments.folder)
     pairs = _pairs(chosen, _chosen(arguments, arguments.against)) if arguments.against is not None else {}
     report = _report(chosen, pairs, keys)
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        print(paint.fit(_text(paint, report, rows=arguments.only is not None)))
+    print_report(report, arguments.json, partial(_text, rows=arguments.only is not None))
     return 0
 
 
@@ -116,7 +111,7 @@ def _report(chosen: dict[Named, Selection], pairs: dict[Named, Selection], keys:
     return {"selections": parts}
 
 
-def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
+def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> list[str]:
     from analysis.metrics import METRICS
 
     lines: list[str] = []
@@ -140,7 +135,7 @@ def _text(paint: Paint, report: dict[str, JSON], *, rows: bool) -> str:
             lines += ["", paint.bold("Not in this record")]
         for reason, titles in lacking.items():
             lines += paint.wrapped(f"{', '.join(titles)}: {one_line(reason)}", dim=True)
-    return "\n".join(lines)
+    return lines
 
 
 def _metric(paint: Paint, title: str, result: MetricResult, *, rows: bool) -> list[str]:
@@ -179,9 +174,9 @@ def _cell(value: JSON, widest: int = _WIDEST) -> str:
     return text if len(text) <= widest else f"{text[: widest - 1]}…"
 
 
-def _listing(paint: Paint, about: Sequence[dict[str, JSON]]) -> str:
+def _listing(paint: Paint, report: dict[str, JSON]) -> list[str]:
     lines = []
-    for metric in about:
+    for metric in report["metrics"]:
         lines += [f"{paint.bold(metric['key'])}  {metric['title']}", f"    {metric['formula']}"]
         lines.append(paint.dim(f"    {metric['look_for']}"))
-    return "\n".join(lines)
+    return lines

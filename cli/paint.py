@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import sys
 import textwrap
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 # Where an accepted guess came from -> colour of 256 (after Okabe and Ito), style, and its text in the legend.
 # Every accepted guess is underlined (4), so that colour is never the only sign; kinds that meet in one run differ by
@@ -85,6 +88,12 @@ class Paint:
     def fit(self, text: str) -> str:
         """Replace letters that the terminal lacks."""
         return text if self.unicode else text.translate(_ASCII)
+
+
+def print_report(report: Any, as_json: bool, lines_of: Callable[[Paint, Any], list[str]]) -> None:
+    """Print a report as JSON, or its lines for the terminal."""
+    paint = Paint.for_stream(sys.stdout)
+    print(json.dumps(report) if as_json else paint.fit("\n".join(lines_of(paint, report))))
 
 
 def kind_of(source: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, clean, real
 from .bench import columns_of, number
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 
 if TYPE_CHECKING:
     from analysis.metrics import Selection
@@ -57,11 +56,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError("the record has no run that these flags choose: leave some out")
     costs = None if arguments.costs is None else clean(arguments.costs)
     report = rules_report(chosen, costs=costs, draft_ms=draft_ms)
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        paint = Paint.for_stream(sys.stdout)
-        print(paint.fit(_text(paint, report, every=arguments.all)))
+    print_report(report, arguments.json, partial(_text, every=arguments.all))
     return 0
 
 
@@ -81,7 +76,7 @@ def _selection(paths: list[str]) -> Selection:
     return Selection.of(*joined(tables))
 
 
-def _text(paint: Paint, report: dict[str, JSON], *, every: bool) -> str:
+def _text(paint: Paint, report: dict[str, JSON], *, every: bool) -> list[str]:
     lines = list[str]()
     if (costs := report["costs"]) is not None:
         measured = f"{costs['device']}, {costs['model']}, after {costs['context']:,} tokens"
@@ -102,7 +97,7 @@ def _text(paint: Paint, report: dict[str, JSON], *, every: bool) -> str:
             lines += paint.wrapped(f"{', '.join(kinds)}: {because}", dim=True)
         for each in part["unsaid"]:
             lines += paint.wrapped(f"cannot be said: {one_line(each['rules'])} ({each['because']})", dim=True)
-    return "\n".join(lines)
+    return lines
 
 
 def _table(paint: Paint, rows: list[dict[str, JSON]], every: bool) -> list[str]:

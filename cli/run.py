@@ -111,9 +111,7 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
     if silent:
         arguments.trace = None
     if arguments.trace is not None:
-        check_place("--trace", arguments.trace)
-        if Path(arguments.trace).exists() and not arguments.force:
-            raise ParamError(f"{clean(arguments.trace)[:200]!r} exists: name another file, or replace it with --force")
+        check_place("--trace", arguments.trace, replace=arguments.force)
     paint = Paint.for_stream(sys.stdout)
     start, engine = (_planned if arguments.origin is None else _planned_branch)(arguments, ranks)
     with ExitStack() as stack:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis.export import perfetto, steps_csv, vllm
-from decoding.errors import ParamError
 from decoding.trace import read_trace
 from decoding.types import Trace
 
@@ -42,13 +41,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Convert and report."""
-    check_place("--out", arguments.out)
-    out = Path(arguments.out)
-    if out.exists() and not arguments.force:
-        raise ParamError(f"{clean(arguments.out)[:200]!r} exists: name another file, or replace it with --force")
+    check_place("--out", arguments.out, replace=arguments.force)
     trace = read_trace(arguments.trace)
     text = _FORMS[arguments.format](trace)
-    out.write_text(text, encoding="ascii", newline="")
+    Path(arguments.out).write_text(text, encoding="ascii", newline="")
     if arguments.json:
         report = {
             "out": clean(arguments.out),

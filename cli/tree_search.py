@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 
 from analysis.bench.methods import bench
 from decoding.errors import ParamError
@@ -14,7 +12,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, load_engine, names_in, whole
 from .bench import read_questions
-from .paint import Paint
+from .paint import Paint, print_report
 from .progress import ProgressBar
 
 HELP = "grow Medusa trees from the heads' accuracies, and compare expected with measured tokens per step"
@@ -61,18 +59,16 @@ def main(arguments: argparse.Namespace) -> int:
                 report = bench(engine, tasks, ["medusa"], params=params, max_new_tokens=budget, progress=progress)
                 measured = report["rows"][1]
                 rows[-1] |= {"measured": measured["mean_acceptance_length"], "step_cost": measured["step_cost"]}
-    if arguments.json:
-        print(json.dumps({"model": engine.model.card.name, "accuracies": heads.accuracies, "trees": rows}))
-    else:
-        print(_table(Paint.for_stream(sys.stdout), rows))
+    report = {"model": engine.model.card.name, "accuracies": heads.accuracies, "trees": rows}
+    print_report(report, arguments.json, _table)
     return 0
 
 
-def _table(paint: Paint, rows: list[dict[str, JSON]]) -> str:
+def _table(paint: Paint, report: dict[str, JSON]) -> list[str]:
     lines = [paint.bold(f"{'guesses':>7} {'depth':>5} {'expected':>9} {'measured':>9} {'step cost':>10}")]
-    for row in rows:
+    for row in report["trees"]:
         measured, cost = (f"{row[name]:.2f}" if row[name] else "-" for name in ("measured", "step_cost"))
         lines.append(f"{row['guesses']:7} {row['depth']:5} {row['expected']:9.2f} {measured:>9} {cost:>10}")
     lines.append(paint.dim("tokens per step, the target's own included; expected as if heads erred independently"))
     lines.append(paint.dim('--json has every tree as text, for --param tree=given --param paths="..."'))
-    return paint.fit("\n".join(lines))
+    return lines

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 
 from analysis.bench.methods import as_prompt
 from analysis.candidates import CANDIDATES
@@ -14,7 +12,7 @@ from decoding.types import JSON
 
 from .arguments import add_json_flag, add_model_flags, choice, clean, load_engine, whole
 from .bench import columns_of, number, read_questions
-from .paint import Paint, one_line
+from .paint import Paint, one_line, print_report
 from .progress import ProgressBar
 
 HELP = "find a method's fastest settings on this machine, or report that autoregressive decoding is faster"
@@ -46,14 +44,11 @@ def main(arguments: argparse.Namespace) -> int:
     prompts = [as_prompt(engine, [("user", task.turns[0])]) for task in tasks]
     with ProgressBar() as progress:
         report = tune(engine, method, prompts, max_new_tokens=budget, progress=progress)
-    if arguments.json:
-        print(json.dumps(report))
-    else:
-        print(_table(Paint.for_stream(sys.stdout), report))
+    print_report(report, arguments.json, _table)
     return 0
 
 
-def _table(paint: Paint, report: dict[str, JSON]) -> str:
+def _table(paint: Paint, report: dict[str, JSON]) -> list[str]:
     """Format the report for a terminal."""
     head = f"{report['model']}, {report['device']}, {report['dtype']}, {report['threads']} threads"
     cells = [["settings", "answers", "tokens/s"]]
@@ -78,7 +73,7 @@ def _table(paint: Paint, report: dict[str, JSON]) -> str:
         )
     if report["saved"]:
         lines.append(one_line(clean(f"saved in {report['saved']}")))
-    return paint.fit("\n".join(lines))
+    return lines
 
 
 def _spelt(method: str, params: dict[str, JSON]) -> str:
