@@ -71,7 +71,6 @@ def build(app_state: AppState) -> gr.Blocks:
 
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """Lay out the page for recorded runs, the recorded race, uploaded traces and run folders."""
-    from .pages import cost, debug, learn
     from .pages.viewer import race_viewer
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -80,12 +79,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
             viewer.render()
         with gr.Tab("Race", id="race", elem_id="race"):
             race_viewer(app_state).render()
-        with gr.Tab("Debug", id="debug", elem_id="debug"):
-            debug.build(app_state)
-        with gr.Tab("Cost", id="cost", elem_id="cost"):
-            cost.build(app_state)
-        with gr.Tab("Learn", id="learn", elem_id="learn"):
-            learn.build(app_state)
+        _add_other_tabs(app_state)
 
     def opened(request: gr.Request) -> dict[Any, Any]:
         query = request.query_params or {}
@@ -100,7 +94,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """Lay out the page with live runs and races."""
     from .address import parse
-    from .pages import cost, debug, learn, race, run
+    from .pages import race, run
     from .race_from_run import race_from_run
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -108,12 +102,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
             form = run.build(app_state, viewer)
         with gr.Tab("Race", id="race", elem_id="race"):
             race_form = race.build(app_state)
-        with gr.Tab("Debug", id="debug", elem_id="debug"):
-            debug.build(app_state)
-        with gr.Tab("Cost", id="cost", elem_id="cost"):
-            cost.build(app_state)
-        with gr.Tab("Learn", id="learn", elem_id="learn"):
-            learn.build(app_state)
+        _add_other_tabs(app_state)
 
     if form.own_form is not None:
         form.own_form.wire(form.model, race_form.model)
@@ -153,6 +142,15 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
     viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
     page.unload(tolerant(closed))
+
+
+def _add_other_tabs(app_state: AppState) -> None:
+    """Add the tabs that are the same with live runs and without."""
+    from .pages import cost, debug, learn
+
+    for name, page in {"debug": debug, "cost": cost, "learn": learn}.items():
+        with gr.Tab(name.title(), id=name, elem_id=name):
+            page.build(app_state).render()
 
 
 def _open_run(app_state: AppState, run: str | None, problems: list[str]) -> Any:

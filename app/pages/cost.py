@@ -12,19 +12,17 @@ from analysis.cost.grid import COUNTED, tokens_per_step
 from ..state import AppState
 from ..store.pass_costs import pass_costs
 from ..store.run_costs import RunCosts
-from .page_script import once_loaded
 from .server_calls import ServerAnswer, ServerFunction, answering
+from .viewer import drawn
 
 
 def build(app_state: AppState) -> gr.HTML:
-    """Lay out the page."""
+    """Create the page; the caller renders it."""
     runs = RunCosts(app_state.recordings, app_state.lessons)
-    return gr.HTML(
-        html_template='<div class="app-cost-page"></div>',
-        js_on_load=once_loaded("SpecscopeApp.cost(element, { props, server });"),
-        apply_default_css=False,
-        server_functions=functions(app_state, runs),
-        elem_id="cost-viewer",
+    return drawn(
+        "cost",
+        functions(app_state, runs),
+        '<div class="app-cost-page"></div>',
         curves=pass_costs(),
         written={method: tokens_per_step(method) for method in COUNTED},
         groups=runs.groups(),

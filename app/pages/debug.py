@@ -6,18 +6,16 @@ import gradio as gr
 
 from ..server.limits import LIMITS
 from ..state import AppState
-from .page_script import once_loaded
 from .server_calls import ServerFunction, answering
+from .viewer import drawn
 
 
 def build(app_state: AppState) -> gr.HTML:
-    """Lay out the page."""
-    return gr.HTML(
-        html_template='<div class="app-debug"></div>',
-        js_on_load=once_loaded("SpecscopeApp.debug(element, { props, server });"),
-        apply_default_css=False,
-        server_functions=functions(app_state),
-        elem_id="debug-viewer",
+    """Create the page; the caller renders it."""
+    return drawn(
+        "debug",
+        functions(app_state),
+        '<div class="app-debug"></div>',
         largest=LIMITS.upload_bytes,
         live=not app_state.replay_only,
     )

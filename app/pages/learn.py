@@ -5,19 +5,17 @@ from __future__ import annotations
 import gradio as gr
 
 from ..state import AppState
-from .page_script import once_loaded
 from .server_calls import ServerFunction, answering
+from .viewer import drawn
 
 
 def build(app_state: AppState) -> gr.HTML:
-    """Lay out the page."""
+    """Create the page; the caller renders it."""
     lessons = app_state.lessons
-    return gr.HTML(
-        html_template='<div class="app-learn-page"></div>',
-        js_on_load=once_loaded("SpecscopeApp.learn(element, { props, server });"),
-        apply_default_css=False,
-        server_functions=functions(app_state),
-        elem_id="learn-viewer",
+    return drawn(
+        "learn",
+        functions(app_state),
+        '<div class="app-learn-page"></div>',
         lessons=lessons.contents(),
         glossary=dict(lessons.glossary),
     )

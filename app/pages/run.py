@@ -22,7 +22,7 @@ from ..state import AppState
 from .events import DECODES, QUICK, event_address, start_job, tab_of, tolerant
 from .form_values import on_click, parse_values
 from .run_form import RunForm
-from .viewer import doctor_viewer, landscape_viewer, settings_viewer
+from .viewer import drawn
 
 
 class RunJobs:
@@ -30,8 +30,10 @@ class RunJobs:
 
     def __init__(self, app_state: AppState, form: RunForm, viewer: gr.HTML) -> None:
         self.app_state, self.form, self.viewer = app_state, form, viewer
-        self.doctor, self.settings = doctor_viewer(app_state), settings_viewer(app_state)
-        self.landscape = landscape_viewer(app_state)
+        functions = app_state.calls.functions()
+        # Before the first examination, or the first race of settings, these two take no room.
+        self.doctor, self.settings = drawn("doctor", functions), drawn("settings", functions, acts=("fill",))
+        self.landscape = drawn("landscape", functions, acts=("measure", "end"))
 
     def wire(self) -> None:
         """Connect the events."""

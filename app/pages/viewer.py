@@ -14,14 +14,15 @@ import gradio as gr
 from ..server.limits import LIMITS
 from ..state import AppState
 from .page_script import once_loaded
+from .server_calls import ServerFunction
 
 
 def viewer(app_state: AppState) -> gr.HTML:
     """Create the player of one run, with the gallery, the upload of a trace, and downloads."""
     landing = app_state.recordings.landing
-    return _drawn(
-        app_state,
+    return drawn(
         "viewer",
+        app_state.calls.functions(),
         '<div class="app-viewer"></div>',
         ("race", "fill", "again", "branch"),
         gallery=app_state.recordings.gallery(),
@@ -33,22 +34,7 @@ def viewer(app_state: AppState) -> gr.HTML:
 
 def race_viewer(app_state: AppState) -> gr.HTML:
     """Create the players of a race, side by side."""
-    return _drawn(app_state, "race", '<div class="app-race"></div>')
-
-
-def doctor_viewer(app_state: AppState) -> gr.HTML:
-    """Create the viewer of an examination; before the first one it takes no space."""
-    return _drawn(app_state, "doctor")
-
-
-def settings_viewer(app_state: AppState) -> gr.HTML:
-    """Create the viewer of a race of settings; before the first one it takes no space."""
-    return _drawn(app_state, "settings", acts=("fill",))
-
-
-def landscape_viewer(app_state: AppState) -> gr.HTML:
-    """Create the viewer of the landscape of the run on the screen, with the button that measures it."""
-    return _drawn(app_state, "landscape", acts=("measure", "end"))
+    return drawn("race", app_state.calls.functions(), '<div class="app-race"></div>')
 
 
 def conversation(elem_id: str) -> gr.HTML:
@@ -64,12 +50,16 @@ def conversation(elem_id: str) -> gr.HTML:
     )
 
 
-def _drawn(
-    app_state: AppState, name: str, template: str = "<div></div>", acts: Sequence[str] = (), **props: Any
+def drawn(
+    name: str,
+    functions: list[ServerFunction],
+    template: str = "<div></div>",
+    acts: Sequence[str] = (),
+    **props: Any,
 ) -> gr.HTML:
-    """Create a component that a function of the page's scripts draws; the caller renders it.
+    """Create a component that the page's script of this name draws; the caller renders it.
 
-    The scripts trigger its `acts`, events that bring an address.
+    The script calls the `functions` of the server, and triggers the component's `acts`: events that bring an address.
     """
     events = "".join(f", {act}: (address) => trigger('{act}', {{ address }})" for act in acts)
     return _without_postprocess(
@@ -77,7 +67,7 @@ def _drawn(
             html_template=template,
             js_on_load=once_loaded(f"SpecscopeApp.{name}(element, {{ props, server, watch{events} }});"),
             apply_default_css=False,
-            server_functions=app_state.calls.functions(),
+            server_functions=functions,
             elem_id=name if name == "viewer" else f"{name}-viewer",
             render=False,
             **props,
