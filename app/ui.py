@@ -248,7 +248,7 @@ def serve(host: str, port: int, launch: LaunchOptions, owner: Owner = _DEFAULT_O
     site = serving.Site(lines, opening(app_state.recordings))
     more, api = offers(app_state, launch), api_of(app_state, launch)
     page, ahead = build(app_state), LessonsAhead(app_state)
-    running = serving.launch(page, site, host, port, app_state.tracker, owner, more, api, ahead.begin)
+    running = serving.Running(page, site, app_state.tracker, owner, more, api, ahead.begin).start(host, port)
     if zero_gpu.is_active():
         zero_gpu.show_server(running.page, running.server)
     gc.collect()

@@ -125,6 +125,11 @@ class Running:
         api: Api | None = None,
         lesson_asked: Callable[[str], object] | None = None,
     ) -> None:
+        """Prepare the page, and more. `lesson_asked` gets the lesson of an address before the page is answered."""
+        os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+        sys.setswitchinterval(_TURN)
+        page.max_threads = LIMITS.threads
+        page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
         self.page, self.tracker = page, tracker
         offers = more or {}
         routes = [*site.routes(), *chain.from_iterable(offers.values())]
@@ -151,8 +156,8 @@ class Running:
         self._app = RequestFilter(app, Shapes.of(page), owner, tracker, frozenset(offers), api, lesson_asked)
         self._api, self._proxied = api, owner.proxied
 
-    def start(self, host: str, port: int) -> None:
-        """Start to serve; raises ParamError if the address cannot be used."""
+    def start(self, host: str, port: int) -> Running:
+        """Serve in background threads; raises ParamError if the address cannot be used."""
         check_free(host, port)
         most = raise_file_limit()
         limit = ConnectionLimit(most, most if self._proxied else LIMITS.connections_each)
@@ -175,6 +180,7 @@ class Running:
             if not self._thread.is_alive():
                 raise ParamError(f"cannot serve on {host}:{port}: choose another --host or --port")
             time.sleep(0.01)
+        return self
 
     def stop(self, seconds: float = 3.0) -> bool:
         """Stop accepting requests and end those in progress; returns whether all ended in time."""
@@ -200,30 +206,6 @@ class Running:
 def _log_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     if "asyncgen" not in context:  # Gradio's event stream goes on when it is closed, which asyncio reports
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
-
-
-def launch(
-    page: gr.Blocks,
-    site: Site,
-    host: str,
-    port: int,
-    tracker: SessionTracker,
-    owner: Owner,
-    more: Offers | None = None,
-    api: Api | None = None,
-    lesson_asked: Callable[[str], object] | None = None,
-) -> Running:
-    """Serve the page, and more, in background threads; raises ParamError if the address cannot be used.
-
-    `lesson_asked` is called with the lesson that an address names before the page is answered.
-    """
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    sys.setswitchinterval(_TURN)
-    page.max_threads = LIMITS.threads
-    page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    running = Running(page, site, tracker, owner, more, api, lesson_asked)
-    running.start(host, port)
-    return running
 
 
 def say(sentence: str) -> None:

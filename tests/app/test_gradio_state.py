@@ -40,7 +40,7 @@ def served() -> Iterator[tuple[server.Running, AppState, int]]:
         port = int(free.getsockname()[1])
     app_state = AppState(CATALOG, "toy")
     assert app_state.jobs.models.request(CATALOG["toy"]).wait(60) is not None
-    running = server.launch(ui.build(app_state), server.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
+    running = server.Running(ui.build(app_state), server.Site(""), app_state.tracker, Owner()).start("127.0.0.1", port)
     discard_event_loops()
     yield running, app_state, port
     assert app_state.jobs.close(5.0) and running.stop()

@@ -77,7 +77,7 @@ with gr.Blocks(analytics_enabled=False) as page:
         text.submit(function, None, text)
     page.unload(at_once)
 port = free_port()
-running = server.launch(page, server.Site(""), "127.0.0.1", port, SessionTracker(), Owner())
+running = server.Running(page, server.Site(""), SessionTracker(), Owner()).start("127.0.0.1", port)
 for number in range(4):
     tab = Visitor(port)
     tab.post("/queue/join" if number else "/run/predict", tab.event(number, []))

@@ -43,7 +43,7 @@ conftest.CATALOG = catalog
 app_state = AppState(catalog, "toy")
 port = free_port()
 page = build(app_state)
-running = serving.launch(page, serving.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
+running = serving.Running(page, serving.Site(""), app_state.tracker, Owner()).start("127.0.0.1", port)
 zero_gpu.show_server(page, running.server)
 
 

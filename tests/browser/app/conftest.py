@@ -54,7 +54,7 @@ def served() -> Iterator[Served]:
     landing = app_state.recordings.landing
     assert landing is not None
     site = server.Site(app_state.calls.recording_lines(landing.id), opening(app_state.recordings))
-    running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
+    running = server.Running(ui.build(app_state), site, app_state.tracker, Owner()).start("127.0.0.1", port)
     assert app_state.jobs.models.request(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", app_state)
     app_state.jobs.close(5.0)

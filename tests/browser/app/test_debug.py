@@ -138,7 +138,7 @@ def shared(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     site = server.Site(app_state.calls.recording_lines(landing.id))
-    running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
+    running = server.Running(ui.build(app_state), site, app_state.tracker, Owner()).start("127.0.0.1", port)
     context = chromium.new_context(viewport=SIZE)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     watched, page = Watched(), context.new_page()

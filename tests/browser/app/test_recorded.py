@@ -97,7 +97,7 @@ def test_a_replay_page_offers_what_needs_no_model(new_page: NewPage) -> None:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     site = server.Site(app_state.calls.recording_lines(landing.id), opening(app_state.recordings))
-    running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
+    running = server.Running(ui.build(app_state), site, app_state.tracker, Owner()).start("127.0.0.1", port)
     try:
         page = Served(f"http://127.0.0.1:{port}/", app_state).land(new_page())
         visible = "button:not([role=tab]):visible, summary:visible, .app-shows:visible"
