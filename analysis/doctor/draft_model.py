@@ -17,7 +17,7 @@ from decoding.parts.makers import head_of
 
 from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe, word
-from .rest import check_eps, check_lost, check_norms, check_rounding, check_spoilt, refuse_infinite
+from .rest import check_eps, check_norms, check_numbers, refuse_infinite
 from .rotary import rotary_changes
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ExaminedDraft:
     def _check_weights(self) -> list[Check]:
         eps = check_eps(self._draft.shape.eps, self.model.shape.eps)
         layers = {name: weight for name, weight in self._weights.items() if ".layers." in name or "norm" in name}
-        return [eps, *(check(layers) for check in (check_norms, check_spoilt, check_lost, check_rounding) if layers)]
+        return [eps, check_norms(layers), *check_numbers(layers)] if layers else [eps]
 
     def _check_tokenizer(self) -> Check:
         name = flag = "tokenizer"

@@ -21,17 +21,7 @@ from .eagle_probes import EagleProbes, EagleWiring
 from .edits import edited
 from .names import names_in
 from .probes import UNDECIDED, Check, Probe
-from .rest import (
-    check_dtype,
-    check_embedding,
-    check_eps,
-    check_lost,
-    check_norms,
-    check_rounding,
-    check_spoilt,
-    check_verifier,
-    is_young,
-)
+from .rest import check_dtype, check_embedding, check_eps, check_norms, check_numbers, check_verifier, is_young
 from .rows import check_rows, match_rows
 
 if TYPE_CHECKING:
@@ -108,9 +98,7 @@ class ExaminedEagle:
             check_eps(config.shape.eps, model.shape.eps),
             check_embedding(embedding, self._embeddings[0]),
             check_rows(weights.get("lm_head.weight"), self._embeddings[1], self.drafted),
-            check_spoilt(weights),
-            check_lost(weights),
-            check_rounding(weights),
+            *check_numbers(weights),
             check_dtype(weights, model.dtype),
         ]
 

@@ -19,7 +19,7 @@ from decoding.parts.adapter_files import StoredAdapter, read_adapter
 from .edits import Edit, HeadSizes, edited, layer_edits, norm_scales, shares_of
 from .names import names_in
 from .probes import Check, Probe, chains, edit_probes, probe, probe_dtype
-from .rest import check_dtype, check_eps, check_lost, check_norms, check_rounding, check_spoilt, is_young
+from .rest import check_dtype, check_eps, check_norms, check_numbers, is_young
 from .rotary import rotary_changes
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ class ExaminedAdapter:
             Check("vocabulary", "vocabulary_map", fine=True, sentence=f"drafts {kept}"),
             check_norms(stored.weights),
             check_eps(config.eps, shape.eps),
-            check_spoilt(stored.weights),
-            check_lost(stored.weights),
-            check_rounding(stored.weights),
+            *check_numbers(stored.weights),
             check_dtype(stored.weights, self.model.dtype),
         ]
 

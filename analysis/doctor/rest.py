@@ -196,6 +196,11 @@ def rounding_error(weight: torch.Tensor) -> float:
     return error
 
 
+def check_numbers(weights: Mapping[str, torch.Tensor]) -> list[Check]:
+    """Look for what training and storing do to matrices."""
+    return [check_spoilt(weights), check_lost(weights), check_rounding(weights)]
+
+
 def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Check:
     """Show how the weights are stored, and the dtype they are computed in."""
     stored = sorted({word(weight.dtype) for weight in weights.values() if weight.is_floating_point()})

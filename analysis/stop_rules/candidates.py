@@ -40,7 +40,6 @@ CHAINS: Mapping[str, ChainSettings] = {
     "kangaroo": ChainSettings("gamma", "eta", product=False, from_text=True),
     "eagle3": ChainSettings("gamma", "threshold", product=True, from_text=False),
 }
-TREES = ("eagle3",)
 
 
 def is_tree(params: Params) -> bool:

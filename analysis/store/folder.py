@@ -119,7 +119,7 @@ def write_summary(folder: Path, summary: Mapping[str, JSON]) -> None:
     """Write a folder's summary, its usual fields filled in."""
     created = datetime.now(UTC).isoformat(timespec="seconds")
     whole = {"version": VERSION, "created": created, "finished": True, "missing": {}, **summary}
-    _check_summary(whole, SUMMARY)
+    _check_summary(whole)
     with replacing(folder / SUMMARY) as draft:
         draft.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
@@ -164,7 +164,7 @@ def read_summary(folder: Path) -> dict[str, JSON]:
     path = folder / SUMMARY
     data = _read_bytes(path, _LIMITS.summary_bytes)
     summary = parse_object(data, SUMMARY, _SUMMARY_DEPTH)
-    _check_summary(summary, SUMMARY)
+    _check_summary(summary)
     return summary
 
 
@@ -237,16 +237,16 @@ def _from_parts(folder: Path, limits: FolderLimits) -> list[pa.Table]:
     return [pa.concat_tables(parts[name]) for name in SCHEMAS]
 
 
-def _check_summary(summary: Mapping[str, JSON], where: str) -> None:
+def _check_summary(summary: Mapping[str, JSON]) -> None:
     kinds = {"version": int, "source": str, "name": str, "created": str, "finished": bool, "missing": dict}
     for key, kind in kinds.items():
         if type(summary.get(key)) is not kind:
             what = {int: "a whole number", str: "a text", bool: "true or false", dict: "an object"}[kind]
-            raise TraceError(f"{where}: {key} must be {what}, not {show(summary.get(key))}")
+            raise TraceError(f"{SUMMARY}: {key} must be {what}, not {show(summary.get(key))}")
     if summary["version"] != VERSION:
-        raise TraceError(f"{where} is of version {show(summary['version'])}, and {VERSION} is read: make it again")
+        raise TraceError(f"{SUMMARY} is of version {show(summary['version'])}, and {VERSION} is read: make it again")
     if not all(isinstance(reason, str) for reason in summary["missing"].values()):
-        raise TraceError(f"{where}: missing must hold a sentence for every column")
+        raise TraceError(f"{SUMMARY}: missing must hold a sentence for every column")
 
 
 def _read_bytes(path: Path, most: int) -> bytes:

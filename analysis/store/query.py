@@ -136,9 +136,6 @@ class Shown:
     more: bool  # rows than these
 
 
-ALL = Filter().sql()
-
-
 def answer_query(tables: Mapping[str, pa.Table], text: str) -> ChosenSteps | QueryResult:
     """Run a query; return the steps that it chooses, or a table to be shown."""
     result = run(tables, text, SELECTED)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from analysis.store.query import Filter
 from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
 
 CATEGORIES = ("code", "chat", "maths")
 WORDS = (" the", " a", " def", "x", ";", "\n", " return", "<b>'\"`${x}")
+ALL = Filter().sql()  # the query that chooses all steps
 
 
 def made_tables(runs: int = 6, steps: int = 10, guesses: int = 3, seed: int = 0) -> dict[str, pa.Table]:

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analysis.store.query import ALL, ChosenSteps, Filter, answer_query, cells
+from analysis.store.query import ChosenSteps, Filter, answer_query, cells
 from analysis.store.sql import QueryResult
 from decoding.errors import ParamError
 
-from .made_tables import made_tables
+from .made_tables import ALL, made_tables
 
 TABLES = made_tables()
 

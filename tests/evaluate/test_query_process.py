@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from analysis.store import query_process
-from analysis.store.query import ALL, ChosenSteps, Shown, answer_query
+from analysis.store.query import ChosenSteps, Shown, answer_query
 from analysis.store.query_process import QueryProcess
 from analysis.store.shared_tables import SharedTables
 from analysis.store.sql import QueryBounds
 from decoding.errors import ParamError
 
-from .made_tables import made_tables
+from .made_tables import ALL, made_tables
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 4 * 2**30
