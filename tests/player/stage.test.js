@@ -21,7 +21,7 @@ const scene = {
     id: [11, 12, 13], text: ["a", "&lt;b&gt;", ""], x: [2, 0, 1], y: [0, 1, 0], fate: [9, 0, 7], nodes: [-1, 1, 2],
     when: [when(0, 0), when(1, 0), when(1, 3)], origin: [0, 1, 0],
   },
-  some: { wide: [[2], [2]], note: [[1], ["&amp;"]], share: [[1], [0.5]], faint: [[0], [1]], slot: [[0, 1], [when(0, 1, 4), ALWAYS]],
+  some: { note: [[1], ["&amp;"]], share: [[1], [0.5]], faint: [[0], [1]], slot: [[0, 1], [when(0, 1, 4), ALWAYS]],
     turn: [[2], [1.5]] },
   moves: [[1], [4], [0], [12], [0]],
   links: { from: [0, 1], to: [1, 2], when: [when(1, 0, 1), when(2, 0)] },
@@ -38,11 +38,11 @@ test("a piece stands in its zone, and goes where it is moved to from that phase 
   assert.deepEqual([...after.keys()], [11, 12, 13]);
 });
 
-test("a piece has what it has: its origin by id, a note, a share, a width, and is read only where the target reads", () => {
+test("a piece has what it has: its origin by id, a note, a share, and is read only where the target reads", () => {
   const { pieces } = sceneAt(scene, base, "commit", base.wide);
   const [a, b, c] = [11, 12, 13].map((id) => pieces.get(id));
   assert.deepEqual([a.origin, b.origin, c.origin], [null, 11, null]);
-  assert.deepEqual([b.text, b.note, b.share, b.wide, c.wide, a.faint, b.faint], ["<b>", "&", 0.5, 1, 2, true, false]);
+  assert.deepEqual([b.text, b.note, b.share, a.faint, b.faint], ["<b>", "&", 0.5, true, false]);
   assert.deepEqual([a.fed, b.fed, c.fed], [false, true, false]); // a shows no node, c stands in the pool
 });
 
@@ -90,7 +90,7 @@ test("a step without links, words or frames has none", () => {
 });
 
 test("a line leaves and reaches boxes at their edges", () => {
-  const at = (x, y) => ({ x, y, wide: 1 });
+  const at = (x, y) => ({ x, y });
   const ends = (kind, from, to) => linkPath({ kind, from, to }).match(/-?\d+(\.\d+)?/g).map(Number);
   const tree = ends("tree", at(0, 0), at(1, 2));
   const middle = (ROW - GUTTER) / 2;

@@ -69,13 +69,12 @@ class _Drawing:
 
     def pieces(self) -> None:
         """Draw a box for each token, in the colour of its fate."""
-        pieces, wides = self._scene.get("pieces", {}), self._scene.get("some", {}).get("wide", ((), ()))
-        wide = dict(zip(*wides, strict=True))
+        pieces = self._scene.get("pieces", {})
         for number, (x, y) in self._places.items():
-            meaning, columns = MEANINGS[pieces["fate"][number]], wide.get(number, 1)
+            meaning = MEANINGS[pieces["fate"][number]]
             dash = _DASHES.get(meaning.decoration, "solid")
-            self._box(x, y, columns, 1, meaning.colour[1:], dash=dash, fill=self._colours["paper"])
-            self._note(pieces["text"][number], x + columns / 2 - 0.04, y + 0.5, "center", "text", 13)
+            self._box(x, y, 1, 1, meaning.colour[1:], dash=dash, fill=self._colours["paper"])
+            self._note(pieces["text"][number], x + 0.46, y + 0.5, "center", "text", 13)
         if self._phase == "answers":
             for number, answer in zip(*self._scene.get("some", {}).get("answer", ((), ())), strict=True):
                 if number in self._places:

@@ -10,7 +10,7 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
 "pieces"  "id", a number of the piece's name; "text", empty if there is no token; "x", "y"; "when"; "fate", a code
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
-"some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word
+"some"    what few pieces have, each as their numbers and its values: "share" of a bar above the word
           from 0 to 1, "note", which is small after it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
           "turn", how many others come before it, of new pieces that come one by one; "answer", the target's token for
@@ -53,7 +53,7 @@ NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
 _TITLE = 0.9  # rows for a zone's title
 
 
-_USUAL: dict[str, Any] = {"wide": 1, "share": None, "note": "", "turn": 0, "answer": -1}  # of a piece
+_USUAL: dict[str, Any] = {"share": None, "note": "", "turn": 0, "answer": -1}  # of a piece
 _ENCODED: Mapping[str, Callable[[Any], Any]] = {"note": lambda words: {"strings": words}, "answer": encode.tokens}
 Spot = tuple[float, float]  # columns from the left and rows from the top
 
@@ -142,7 +142,6 @@ class StagePiece:
     since: StepPhase = "propose"
     until: StepPhase | None = None  # the first phase in which it is gone
     origin: str = ""
-    wide: float = 1
     share: float | None = None
     note: str = ""
     faint: bool = False

@@ -162,7 +162,7 @@ const freeRow = (pieces, focus, rows, top) => {
  * @returns {StagePiece}
  */
 const pieceOf = (node, { step, phase, nodes, sampled, text, seen }, zone, where) => ({
-  id: pieceId(`g${step}.${node}`), text: text(nodes.token[node]), node, ...where, zone, wide: 1, origin: null, note: "", share: -1,
+  id: pieceId(`g${step}.${node}`), text: text(nodes.token[node]), node, ...where, zone, origin: null, note: "", share: -1,
   answer: phase === "answers" && nodes.choice && !sampled ? text(nodes.choice[nodes.parent[node]]) : "",
   fate: seen(nodes.fate[node]), faint: false, copied: false, turn: 0, fed: true, seen: true, spare: false,
   cached: ["verify", "answers", "accept"].includes(phase),

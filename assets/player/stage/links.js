@@ -12,9 +12,9 @@ const HIGH = ROW - GUTTER;
  * @param {StagePiece} piece
  * @param {number} column
  */
-const box = ({ x, y, wide }, column) => ({
-  left: x * column, right: (x + wide) * column - GUTTER, top: y * ROW, bottom: y * ROW + HIGH,
-  middle: y * ROW + HIGH / 2, centre: (x + wide / 2) * column - GUTTER / 2,
+const box = ({ x, y }, column) => ({
+  left: x * column, right: (x + 1) * column - GUTTER, top: y * ROW, bottom: y * ROW + HIGH,
+  middle: y * ROW + HIGH / 2, centre: (x + 0.5) * column - GUTTER / 2,
 });
 
 /** @param {number} value */

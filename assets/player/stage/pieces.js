@@ -50,6 +50,7 @@ export class Pieces {
    */
   enter(piece, pieces, glides) {
     const element = el("div", { class: "ss-piece" }, el("span", { class: "ss-piece-word" }));
+    element.style.width = width(1);
     const origin = piece.origin !== null ? this.shown.get(piece.origin) ?? pieces.get(piece.origin) : undefined;
     if (glides) {
       element.style.transform = moved(origin ?? piece);
@@ -84,7 +85,6 @@ export class Pieces {
       piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}${piece.copied ? " ss-copied" : ""}${piece.text.length <= SHORT ? " ss-short" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.style.transform = moved(piece);
-    element.style.width = width(piece.wide);
     const word = /** @type {HTMLElement} */ (element.firstChild);
     write(word, piece.text);
     const { size, narrow, most } = fitted(this, piece);

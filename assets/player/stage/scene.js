@@ -66,18 +66,16 @@ const placeAndTime = (when, at) => {
  */
 const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
   const moved = movedTo(moves, at);
-  const [wides, shares, notes, faint, copied, slots, judged, turns, answers, spares] =
-    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn, some.answer,
-      some.spare].map(byNumber);
+  const [shares, notes, faint, copied, slots, judged, turns, answers, spares] =
+    [some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn, some.answer, some.spare].map(byNumber);
   const answered = at === PHASES.indexOf("answers");
   return Array.from(columns.id, (id, i) => {
     const { kind, seen, fresh } = placeAndTime(columns.when[i], at);
     const [zone, x, y] = moved.get(i) ?? [kind, columns.x[i], columns.y[i]];
     const place = where(zone, x, y);
-    const wide = Number(wides.get(i) ?? 1);
-    const inside = x > -SLACK && x + wide < base.zones[zone].columns + SLACK;
+    const inside = x > -SLACK && x + 1 < base.zones[zone].columns + SLACK;
     return {
-      id, text: unescapeMarkup(columns.text[i]), node: columns.nodes[i], wide, ...place,
+      id, text: unescapeMarkup(columns.text[i]), node: columns.nodes[i], ...place,
       fate: Number(judged.get(i) ?? columns.fate[i]),
       origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
       answer: answered ? unescapeMarkup(String(answers.get(i) ?? "")) : "", zone, spare: spares.has(i),
@@ -85,7 +83,7 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
       turn: fresh ? Number(turns.get(i) ?? 0) : 0,
       cached: placeAndTime(Number(slots.get(i) ?? 0), at).seen,
       fed: base.zones[zone].fed && columns.nodes[i] >= 0,
-      seen: seen && inside && place.x > -SLACK && place.x + wide < most + SLACK,
+      seen: seen && inside && place.x > -SLACK && place.x + 1 < most + SLACK,
     };
   });
 };

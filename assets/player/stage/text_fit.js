@@ -38,8 +38,8 @@ const widthOf = (text, bold) => {
  * @param {{ letter: number, column: number, least: number }} stage
  * @param {StagePiece} piece
  */
-export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) => {
-  const room = wide * column - BESIDE;
+export const fitted = ({ letter, column, least }, { text, fate, faint }) => {
+  const room = column - BESIDE;
   const natural = widthOf(text, BOLD.has(fate) && !faint);
   const compressed = Math.max(NARROWEST, Math.min(1, room / natural));
   const size = Math.max(least / letter, Math.min(1, room / natural / compressed));

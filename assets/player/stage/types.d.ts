@@ -41,7 +41,7 @@ export interface SceneColumns {
     origin?: ArrayLike<number>;
   };
   some?: {
-    wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; copied?: Some<number>;
+    share?: Some<number>; note?: Some<string>; faint?: Some<number>; copied?: Some<number>;
     slot?: Some<number>; judged?: Some<number>; turn?: Some<number>; answer?: Some<string>; spare?: Some<number>;
   };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
@@ -67,7 +67,6 @@ export interface StagePiece extends Where {
   origin: number | null; // the id of the piece that it comes out of
   note: string;
   answer: string; // the target's own token for the position of a guess, where that is to be seen
-  wide: number;
   share: number; // below 0 where it has no bar
   faint: boolean;
   copied: boolean; // not written by a model in this step
