@@ -27,18 +27,17 @@ _BOTH = (0.3, 0.6)  # thresholds that are tried with shorter chains too
 
 @dataclass(frozen=True, slots=True)
 class ChainSettings:
-    """How a method's settings say when its chain ends."""
+    """How a method's settings say when its chain ends, besides the length gamma."""
 
-    length: str
     least: str
     product: bool  # whether the threshold bounds the product of the probabilities, not each of them
     from_text: bool  # whether the drafter knows nothing but the text
 
 
 CHAINS: Mapping[str, ChainSettings] = {
-    "draft_model": ChainSettings("gamma", "threshold", product=False, from_text=True),
-    "kangaroo": ChainSettings("gamma", "eta", product=False, from_text=True),
-    "eagle3": ChainSettings("gamma", "threshold", product=True, from_text=False),
+    "draft_model": ChainSettings("threshold", product=False, from_text=True),
+    "kangaroo": ChainSettings("eta", product=False, from_text=True),
+    "eagle3": ChainSettings("threshold", product=True, from_text=False),
 }
 
 

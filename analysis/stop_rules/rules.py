@@ -131,12 +131,12 @@ _Replays = Iterator[tuple[Mapping[str, JSON] | None, Replay]]
 
 def _of_chains(recorded: RecordedRuns, unsaid: list[Unsaid], prices: Prices | None) -> _Replays:
     names, values = CHAINS[recorded.method], recorded.params.to_json()
-    length, least = values[names.length], values[names.least]
+    length, least = values["gamma"], values[names.least]
     record = ChainRecord.of(recorded.selection, length, from_text=names.from_text, drawn=recorded.drawn)
     why = _NO_SHARES
     if recorded.drawn or not recorded.plain:
         record, why = replace(record, confidence=None), _OTHER_SHARES
-    unsaid.append(Unsaid(f"{names.length} above {length}", "the record lacks the guesses that would follow"))
+    unsaid.append(Unsaid(f"gamma above {length}", "the record lacks the guesses that would follow"))
     if record.confidence is None:
         unsaid.append(Unsaid(f"{names.least} above {least:g}", why))
     elif least > 0:
@@ -148,7 +148,7 @@ def _of_chains(recorded: RecordedRuns, unsaid: list[Unsaid], prices: Prices | No
                 continue
             # The recorded threshold, of which only the recorded ends are known.
             raise UnknownError(why)
-        yield {names.length: most, names.least: above}, record.replay(ChainRule(most, above, names.product))
+        yield {"gamma": most, names.least: above}, record.replay(ChainRule(most, above, names.product))
     if prices is not None and record.confidence is not None and least == 0:
         steps = np.arange(length + 1.0)
         gain = prices.costs.times(1 + steps) + prices.drafting * length

@@ -42,7 +42,6 @@ class Group:
     weights: Mapping[str, nn.Parameter]
     rate: float
     start: float = 0.0  # the share of the training before which they stay frozen
-    decay: float = 0.0  # of the weights
 
 
 class GroupedAdamW:
@@ -56,8 +55,7 @@ class GroupedAdamW:
             f"{name}/{key}": weight for name, group in groups.items() for key, weight in group.weights.items()
         }
         self._adam = torch.optim.AdamW(
-            [{"params": [*group.weights.values()], "weight_decay": group.decay} for group in self._groups],
-            betas=(0.9, 0.95),
+            [{"params": [*group.weights.values()]} for group in self._groups], betas=(0.9, 0.95), weight_decay=0.0
         )
 
     def step(self, step: int, steps: int) -> None:

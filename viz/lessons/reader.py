@@ -30,7 +30,7 @@ FRAMES = ("text", "guesses", "window", "pool", "heads", "target")
 _FRONT = ("id", "number", "title", "topic", "needs", "minutes", "object", "runs")
 _MOST_BYTES, _MOST_LINES = 64_000, 600
 _HEADING = re.compile(r"## (.+?) \{#([a-z][a-z0-9-]{0,31})\}")
-_DIRECTIVE = re.compile(r"@([a-z]+)(?: +(.*))?")
+_DIRECTIVE = re.compile(r"@([a-z]+:?)(?: +(.*))?")
 _STEP = re.compile(r"(\d{1,4})([pvwac])", re.ASCII)
 _NODES = re.compile(r"n(\d{1,4})(?:\.\.n(\d{1,4}))?", re.ASCII)
 _PLACE = re.compile(r"place:\d{1,6}", re.ASCII)
@@ -223,19 +223,16 @@ class _ScreenReader:
             "ask": self._read_ask,
             "right": self._read_right,
             "if": self._read_reply,
-            "else:": self._read_otherwise,
             "reveal": self._read_reveal,
             "slider": self._read_slider,
             "dial": self._read_dial,
             "cite": lambda rest, at: self.cites.append(Prose(rest, at.number)),
             "chart": self._read_chart,
             "note": lambda rest, at: self.notes.append(Prose(rest, at.number)),
+            "else:": self._read_otherwise,
         }
-        if line.words.startswith("@else: "):
-            return self._read_otherwise(line.words.removeprefix("@else: "), line)
         if not directive or directive[1] not in readers:
-            names = ", ".join(f"@{name}" for name in readers if name != "else:")
-            raise self.file.error(line, f"a directive is one of {names}, @else:")
+            raise self.file.error(line, f"a directive is one of {', '.join(f'@{name}' for name in readers)}")
         return readers[directive[1]](directive[2] or "", line)
 
     def _read_show(self, rest: str, line: LessonLine) -> None:
