@@ -39,18 +39,9 @@ def step_cost(selection: Selection) -> MetricResult:
         f"After the first step, which reads the prompt, a step costs {priced.total:.2f} steps of one token at a time "
         f"and writes {priced.tokens:.2f} tokens."
     )
-    interval, unit, where = rows[0][2:], "autoregressive steps", [LATER] * len(rows)
+    unit = "autoregressive steps"
     columns = ("part", unit, "low", "high")
-    return result(
-        sentence,
-        value=priced.total,
-        interval=interval,
-        unit=unit,
-        columns=columns,
-        rows=rows,
-        where=where,
-        slowest=slowest,
-    )
+    return _of_later(sentence, rows, slowest, value=priced.total, interval=rows[0][2:], unit=unit, columns=columns)
 
 
 def speedup(selection: Selection) -> MetricResult:
@@ -82,18 +73,8 @@ def speedup(selection: Selection) -> MetricResult:
         f" If a step cost no more than an autoregressive one, {priced.tokens:.2f} tokens per step after the first "
         f"would give {priced.free:.2f} times."
     )
-    interval, columns, where = (low, high), ("speed-up", "times", "low", "high"), [LATER] * len(rows)
-    slowest += [TOTAL] * (len(rows) - len(slowest))
-    return result(
-        sentence,
-        value=priced.speed,
-        interval=interval,
-        unit="times",
-        columns=columns,
-        rows=rows,
-        where=where,
-        slowest=slowest,
-    )
+    columns = ("speed-up", "times", "low", "high")
+    return _of_later(sentence, rows, slowest, value=priced.speed, interval=(low, high), unit="times", columns=columns)
 
 
 def best_gamma(selection: Selection) -> MetricResult:
@@ -120,8 +101,13 @@ def best_gamma(selection: Selection) -> MetricResult:
     )
     sentence += "fast, with the time outside passes, which the expectation leaves out."
     columns = ("gamma", "tokens per step", "step cost", "speed-up")
-    where, slowest = [LATER] * len(rows), [TOTAL] * len(rows)
-    return result(sentence, value=best[0], unit="guesses", columns=columns, rows=rows, where=where, slowest=slowest)
+    return _of_later(sentence, rows, [], value=best[0], unit="guesses", columns=columns)
+
+
+def _of_later(sentence: str, rows: list[list[JSON]], slowest: list[str], **shown: Any) -> MetricResult:
+    """Make a result whose rows are made of later steps' times: of all their time where `slowest` names no part."""
+    slowest = [*slowest, *[TOTAL] * (len(rows) - len(slowest))]
+    return result(sentence, rows=rows, where=[LATER] * len(rows), slowest=slowest, **shown)
 
 
 def _of_a_guess(selection: Selection, priced: Costs) -> tuple[float, float, float]:

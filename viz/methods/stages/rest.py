@@ -5,11 +5,12 @@ A passage is in the row of the branch that comes out of it: the end of the text,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from decoding.methods.panels import RestPanel
 from decoding.methods.rest import RestParams
+from decoding.tree import path_to
 from decoding.types import Header, Step
 
 from ...palette import Fate
@@ -17,7 +18,7 @@ from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import TEXT, Room, StepScene, depths_of, position_name, text_zone
+from ...stage.parts import TEXT, Room, StepScene, position_name, text_zone
 from ...stage.scene import COLUMNS, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count, quote
@@ -115,7 +116,7 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
             scene.add(StagePiece(name, token, place, Fate.PROMPT if i else Fate.ROOT, origin=origin))
             if not row and not i:
                 scene.link(origin, name, "match", until="verify")
-        path = _path(step, leaf)
+        path = path_to(step.parents, leaf)[1:]
         for i, node in enumerate(path):
             name = f"s{step.index}.{node}" + (f".{leaf}" if node in drawn else "")
             place = ZoneCell(STORE, _COUNT + plan.ending + i, row)
@@ -123,14 +124,6 @@ def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, st
         if fresh := [node for node in path if node not in drawn]:
             scene.link(f"s{step.index}.{path[-1]}", names[fresh[0]], "flow", until="verify")
         drawn.update(path)
-
-
-def _path(step: Step, node: int) -> Sequence[int]:
-    """Return the nodes down to a guess, without the root."""
-    path = [node] * (node > 0)
-    for _ in range(depths_of(step.parents)[node] - 1):
-        path.append(step.parents[path[-1]])
-    return path[::-1]
 
 
 STAGE = StagePicture(base, frame)
