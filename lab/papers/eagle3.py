@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from .claims import Claim, Judgement, Paper, beats, combine, more, rises
-from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_tokens, using
+from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_rivals, compare_tokens, using
 from .lookahead import BALANCED
 from .medusa import USUAL as HEADS
 from .tables import ResultTable, UnmeasuredError
@@ -14,20 +14,10 @@ USUAL = using("eagle3")
 _CHAIN = using("eagle3", form="chain", gamma=6)
 _SIZES = (6, 15, 30, 60)  # guesses of trees
 _OWN, _SMALL, _HEADS, _WINDOW = "EAGLE-3", "Draft model", "Medusa", "Lookahead"
-_RIVALS = {_SMALL: using("draft_model"), _HEADS: HEADS, _WINDOW: BALANCED}
+_RIVALS = {_OWN: USUAL, _SMALL: using("draft_model"), _HEADS: HEADS, _WINDOW: BALANCED}
 _TREE, _LINE = "tree", "chain"
 _MORE = "name a folder of trained drafters, one folder each, with --eagle-variants"
 _TRAINED = "each made by `train eagle3` with the same steps and its own --taps or --test-time-steps"
-
-
-def _rates(experiment: Experiment) -> ResultTable:
-    rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
-    return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
-
-
-def judge_rates(table: ResultTable) -> Judgement:
-    """Judge whether EAGLE-3 writes more per step than every rival that could be run, in the mean of all kinds."""
-    return beats(table, MEAN)
 
 
 def _forms(experiment: Experiment) -> ResultTable:
@@ -75,8 +65,8 @@ def _claims() -> tuple[Claim, ...]:
             measured=f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per "
             "step by kind of question; a rival whose part is missing is left out.",
             rule="EAGLE-3's mean over the kinds is more than that of each rival.",
-            take=_rates,
-            judge=judge_rates,
+            take=partial(compare_rivals, settings=_RIVALS),
+            judge=partial(beats, head=MEAN),
         ),
         Claim(
             place="Figure 6 of EAGLE-2",

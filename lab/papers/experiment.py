@@ -280,3 +280,10 @@ def compare_by_kind(experiment: Experiment, what: str, settings: Mapping[str, Se
         values = [tally.per_step(kind) for kind in experiment.kinds]
         rows.append((name, sum(values) / len(values), *values))
     return ResultTable((what, MEAN, *experiment.kinds), tuple(rows))
+
+
+def compare_rivals(experiment: Experiment, settings: Mapping[str, Setting]) -> ResultTable:
+    """Compare a method, the first of the settings, by kind with those of its rivals whose parts are there."""
+    first, *others = settings
+    runnable = [first, *(name for name in others if experiment.engine.lacks(settings[name].method) is None)]
+    return compare_by_kind(experiment, "method", {name: settings[name] for name in runnable})

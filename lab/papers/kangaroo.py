@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 
 from .claims import ROUGH, Claim, Judgement, Paper, Statement, beats, combine, falls, faster, is_more, rises
-from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_speeds, using
+from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, compare_rivals, compare_speeds, using
 from .lookahead import BALANCED
 from .medusa import CHAIN, count_heads
 from .tables import ResultTable, UnmeasuredError
@@ -16,20 +17,10 @@ MATHS = ("arithmetic", "math_reasoning", "gsm8k", "math")
 _GAMMAS, _ETAS = (3, 6, 9), (0.0, 0.2, 0.4, 0.6, 0.8)
 _GAMMA = 6  # the paper's
 _OWN, _HEADS, _RETRIEVED, _WINDOW = "Kangaroo", "Medusa, best guesses", "REST", "Lookahead"
-_RIVALS = {_HEADS: CHAIN, _RETRIEVED: using("rest"), _WINDOW: BALANCED}
+_RIVALS = {_OWN: USUAL, _HEADS: CHAIN, _RETRIEVED: using("rest"), _WINDOW: BALANCED}
 _PAPERS, _TABLE_2 = "kangaroo", {"kangaroo": 1.50, "kangaroo_head": 1.44, "transformer": 1.37, "mlp_only": 1.22}
 _TRAINED = "each made by `train kangaroo --exit-layer L --architecture NAME` with its own L or NAME"
 _MORE = "name a folder of trained adapters, one folder each, with --kangaroo-variants"
-
-
-def _rates(experiment: Experiment) -> ResultTable:
-    rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
-    return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
-
-
-def judge_rates(table: ResultTable) -> Judgement:
-    """Judge whether Kangaroo compresses more than every rival that could be run, in the mean of all kinds."""
-    return beats(table, MEAN)
 
 
 def _consistency(experiment: Experiment) -> ResultTable:
@@ -129,11 +120,6 @@ def _architectures(experiment: Experiment) -> ResultTable:
     return table.beside("speed in the paper", _TABLE_2)
 
 
-def judge_architectures(table: ResultTable) -> Judgement:
-    """Judge whether the paper's own adapter is faster than each of the others."""
-    return beats(table, SPEED, ROUGH)
-
-
 _GRID = (
     f"gamma {', '.join(map(str, _GAMMAS))} and eta {', '.join(map(str, _ETAS))}, raced against autoregressive decoding"
 )
@@ -151,8 +137,8 @@ PAPER = Paper(
             measured="Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, "
             "15). Tokens per step by kind of question; a rival whose part is missing is left out.",
             rule="Kangaroo's mean over the kinds is more than that of each rival.",
-            take=_rates,
-            judge=judge_rates,
+            take=partial(compare_rivals, settings=_RIVALS),
+            judge=partial(beats, head=MEAN),
         ),
         Claim(
             place="Figure 1a",
@@ -201,7 +187,7 @@ PAPER = Paper(
             "decoding.",
             rule="The paper's adapter is faster than each of the others.",
             take=_architectures,
-            judge=judge_architectures,
+            judge=partial(beats, head=SPEED, margin=ROUGH),
         ),
     ),
 )

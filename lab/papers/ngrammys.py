@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from decoding.types import JSON, Step
 
@@ -13,7 +14,7 @@ from .experiment import (
     TOKENS,
     Experiment,
     Question,
-    compare_by_kind,
+    compare_rivals,
     compare_speeds,
     compare_tokens,
     using,
@@ -22,6 +23,7 @@ from .lookahead import BALANCED
 from .tables import ResultTable
 
 USUAL = using("ngrammys", k=10, w=10)
+_RIVALS = {"N-Grammys (10, 10)": USUAL, "Lookahead (5, 15, 15)": BALANCED, "REST": using("rest")}
 
 _RANKS = (1, 5, 25)
 _STRATEGIES: dict[str, dict[str, JSON]] = {
@@ -87,27 +89,10 @@ def judge_grid(table: ResultTable) -> Judgement:
     )
 
 
-def _rivals(experiment: Experiment) -> ResultTable:
-    rivals = {"Lookahead (5, 15, 15)": BALANCED}
-    if experiment.engine.lacks("rest") is None:
-        rivals["REST"] = using("rest")
-    return compare_by_kind(experiment, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
-
-
-def judge_rivals(table: ResultTable) -> Judgement:
-    """Judge whether N-Grammys gives more than each rival in the mean of all kinds."""
-    return beats(table, MEAN)
-
-
 def _queries(experiment: Experiment) -> ResultTable:
     return compare_tokens(
         experiment, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)}
     )
-
-
-def judge_queries(table: ResultTable) -> Judgement:
-    """Judge whether longer queries find less."""
-    return beats(table, TOKENS)
 
 
 class _Winners:
@@ -211,8 +196,8 @@ PAPER = Paper(
             measured="Tokens per step of N-Grammys, Lookahead and REST by kind of question; REST is left out where "
             "there is no datastore.",
             rule="N-Grammys' mean over the kinds is more than that of each rival.",
-            take=_rivals,
-            judge=judge_rivals,
+            take=partial(compare_rivals, settings=_RIVALS),
+            judge=partial(beats, head=MEAN),
         ),
         Claim(
             place="Footnote 2",
@@ -221,7 +206,7 @@ PAPER = Paper(
             measured="The mixed strategy with (k, w) = (10, 10) and queries of 1, 2 and 3 tokens.",
             rule="One token gives more tokens per step than two and than three.",
             take=_queries,
-            judge=judge_queries,
+            judge=partial(beats, head=TOKENS),
         ),
     ),
 )
