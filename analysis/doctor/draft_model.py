@@ -11,12 +11,13 @@ import torch
 
 from decoding.codec import Codec
 from decoding.model.decoder import Decoder
+from decoding.model.precision import spelt
 from decoding.model.session import catch_up
 from decoding.parts.draft_vocabulary import drafted_by
 from decoding.parts.makers import head_of
 
 from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
-from .probes import Check, Probe, chains, edit_probes, probe, word
+from .probes import Check, Probe, chains, edit_probes, probe
 from .rest import check_eps, check_norms, check_numbers, refuse_infinite
 from .rotary import rotary_changes
 
@@ -84,7 +85,7 @@ class ExaminedDraft:
             self._check_template(),
             Check("vocabulary", "vocab_size", fine=True, sentence=sentence),
             *self._check_weights(),
-            Check("dtype", "dtype", fine=True, sentence=f"computed in {word(self._draft.dtype)}"),
+            Check("dtype", "dtype", fine=True, sentence=f"computed in {spelt(self._draft.dtype)}"),
         ]
 
     def _check_weights(self) -> list[Check]:

@@ -20,7 +20,7 @@ from .eagle_guesses import EagleGuesses
 from .eagle_probes import EagleProbes, EagleWiring
 from .edits import edited
 from .names import names_in
-from .probes import UNDECIDED, Check, Probe
+from .probes import UNDECIDED, Check
 from .rest import check_dtype, check_embedding, check_eps, check_norms, check_numbers, check_verifier, is_young
 from .rows import check_rows, match_rows
 
@@ -51,7 +51,8 @@ class ExaminedEagle:
         self._by_rows: torch.Tensor | None = None
         self._block: tuple[EagleWiring, Block] | None = None
         self._ropes = dict[tuple[str, int, torch.dtype], Rope]()
-        self._changes = EagleProbes(model, weights, self.drafted, self.layers(), self.rope)
+        changes = EagleProbes(model, weights, self.drafted, self.layers(), self.rope)
+        self.probes, self.edits, self.shares = changes.probes, changes.edits, changes.shares
         embedding = "own" if "embed_tokens.weight" in weights else "target"
         self.given = EagleWiring(self._stored.config, self._stored.taps, model.dtype, embedding)
 
@@ -113,10 +114,6 @@ class ExaminedEagle:
         """Return the tapped layers and their neighbours."""
         return sorted({tap + by for tap in self._stored.taps for by in (-1, 0, 1) if self._has(tap + by)})
 
-    def probes(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Flip every entry, or move it by one."""
-        return self._changes.probes(wiring)
-
     def guess(self, wiring: EagleWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """Return the likeliest chain at every position."""
         return EagleGuesses(self, wiring, text, places).guess(depth)
@@ -130,14 +127,6 @@ class ExaminedEagle:
             wide = logits.new_full((len(logits), self.model.shape.vocabulary), -torch.inf)
             logits = wide.index_copy_(1, self._ids(wiring), logits)[:, self.drafted]
         return logits, [*places]
-
-    def edits(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Put weights into other orders, change signs, and divide norms."""
-        return self._changes.edits(wiring)
-
-    def shares(self, wiring: EagleWiring) -> Sequence[Probe]:
-        """Scale down what each part of the drafter adds."""
-        return self._changes.shares(wiring)
 
     def block(self, wiring: EagleWiring) -> Block:
         """Make the arithmetic of a wiring, which is kept for the next text."""

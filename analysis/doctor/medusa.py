@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from decoding.model.files import read_json
+from decoding.model.precision import spelt
 from decoding.parts.heads import HeadWeights, features, load_heads
 
 from .edits import Edit, Weights, edited, negated, shares_of, transposed
 from .names import check_names
-from .probes import Check, Probe, edit_probes, probe, word
+from .probes import Check, Probe, edit_probes, probe
 from .rest import check_lost, check_rounding, check_verifier, refuse_infinite
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class ExaminedHeads:
             self._check_blocks(),
             check_lost(self._stacks),
             check_rounding(self._stacks),
-            Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
+            Check("dtype", "dtype", fine=True, sentence=f"computed in {spelt(weights.weight.dtype)}"),
         ]
 
     def _check_blocks(self) -> Check:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from decoding.model.precision import spelt
 from decoding.types import JSON
 
 if TYPE_CHECKING:
@@ -106,15 +107,10 @@ def edit_probes(wiring: Any, edits: Sequence[Edit]) -> list[Probe]:
 def probe_dtype(wiring: Any, part: str) -> Probe:
     """Compute in bfloat16 instead of another dtype, or else in float32."""
     dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
-    name = f"computed in {word(dtype)}"
+    name = f"computed in {spelt(dtype)}"
     return probe(
-        wiring, name, "dtype", word(wiring.dtype), word(dtype), f"compute the {part} in {word(dtype)}", dtype=dtype
+        wiring, name, "dtype", spelt(wiring.dtype), spelt(dtype), f"compute the {part} in {spelt(dtype)}", dtype=dtype
     )
-
-
-def word(dtype: torch.dtype) -> str:
-    """Return a dtype's name."""
-    return str(dtype).removeprefix("torch.")
 
 
 def on(flag: bool) -> str:

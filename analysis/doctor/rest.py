@@ -8,9 +8,10 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from decoding.errors import UnfitError
+from decoding.model.precision import spelt
 from decoding.parts.eagle_files import same_model
 
-from .probes import Check, word
+from .probes import Check
 
 _HUGE = 1000.0  # no scale of a norm that works is near it
 _SAME = 0.9  # a mean cosine of rows from which on they are the target's
@@ -203,8 +204,8 @@ def check_numbers(weights: Mapping[str, torch.Tensor]) -> list[Check]:
 
 def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Check:
     """Show how the weights are stored, and the dtype they are computed in."""
-    stored = sorted({word(weight.dtype) for weight in weights.values() if weight.is_floating_point()})
-    return Check("dtype", "dtype", fine=True, sentence=f"stored as {', '.join(stored)}, computed in {word(dtype)}")
+    stored = sorted({spelt(weight.dtype) for weight in weights.values() if weight.is_floating_point()})
+    return Check("dtype", "dtype", fine=True, sentence=f"stored as {', '.join(stored)}, computed in {spelt(dtype)}")
 
 
 def check_verifier(named: str, name: str, loaded: str) -> Check:
