@@ -1,6 +1,7 @@
 // A second player beside the first, for example for the same run with another setting. The first one moves both.
 import { el, write } from "../player/dom/elements.js";
 import { Player } from "../player/player.js";
+import { firstDifference } from "../player/race/results.js";
 import { branchOf, difference, written } from "./fork.js";
 import { factsIn } from "./streams.js";
 import { settingName } from "../player/text/status.js";
@@ -152,17 +153,6 @@ const whatIf = (one, other, branch) => {
   const instead = was.length ? ` instead of ${quoted(one, was)}` : "";
   const outcome = one.end && other.end ? ` ${other.steps.length} steps instead of ${one.steps.length - branch.step}.` : "";
   return `What if step ${branch.step} had written ${quoted(other, branch.forced)}${instead}?${outcome}`;
-};
-
-/**
- * The first position where two texts differ; -1 where none is.
- * @param {number[]} one
- * @param {number[]} other
- */
-const firstDifference = (one, other) => {
-  const length = Math.max(one.length, other.length);
-  for (let i = 0; i < length; i += 1) if (one[i] !== other[i]) return i;
-  return -1;
 };
 
 /**

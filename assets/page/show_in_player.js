@@ -19,6 +19,16 @@ const until = (holds) => new Promise((done) => {
 /** Wait until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
 export const untilSeen = (node) => until(() => node.offsetParent);
 
+/** Act once something is first in sight. @param {HTMLElement} node @param {() => unknown} act */
+export const onceInSight = (node, act) => {
+  const seen = new IntersectionObserver((entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+    seen.disconnect();
+    act();
+  });
+  seen.observe(node);
+};
+
 /**
  * Show a run at a step.
  * @param {RunLine[]} lines

@@ -4,7 +4,7 @@ import { el, write } from "../../player/dom/elements.js";
 import { modelName } from "../../player/text/words.js";
 import { MOST_PROBLEMS, addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
-import { showInPlayer, untilSeen } from "../show_in_player.js";
+import { onceInSight, showInPlayer, untilSeen } from "../show_in_player.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
 import { turnTo } from "../tabs.js";
@@ -65,13 +65,10 @@ export class Cost {
     this.width = 0;
     this.wasHidden = false; // behind another tab
     this.sized = new ResizeObserver(() => this.resized());
-    this.inSight = new IntersectionObserver((entries) => {
-      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
-      this.inSight.disconnect();
+    onceInSight(this.root, () => {
       this.sized.observe(this.root);
       this.returned();
     });
-    this.inSight.observe(this.root);
   }
 
   get curve() {
@@ -252,7 +249,6 @@ export class Cost {
   destroy() {
     this.gone.abort();
     this.sized.disconnect();
-    this.inSight.disconnect();
   }
 }
 

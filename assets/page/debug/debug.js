@@ -5,7 +5,7 @@ import { el, write } from "../../player/dom/elements.js";
 import { addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
 import { base64, save } from "../files.js";
-import { showInPlayer, untilSeen } from "../show_in_player.js";
+import { onceInSight, showInPlayer, untilSeen } from "../show_in_player.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
 import { ChartCards } from "./cards.js";
@@ -64,12 +64,7 @@ export class Debug {
     this.on = { link: () => addressOf(this.address) };
     this.themed = new MutationObserver(() => this.paint());
     this.themed.observe(document.body, { attributeFilter: ["class"] });
-    const first = new IntersectionObserver((seen) => {
-      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
-      first.disconnect();
-      this.load(asked().get("screen") === "debug" ? location.search : this.address);
-    });
-    first.observe(this.root);
+    onceInSight(this.root, () => this.load(asked().get("screen") === "debug" ? location.search : this.address));
     this.sized = new ResizeObserver(() => this.cards.resized());
     this.sized.observe(this.root);
   }

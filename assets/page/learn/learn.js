@@ -6,6 +6,7 @@ import { Player } from "../../player/player.js";
 import { MOST_PROBLEMS, addressOf, asked, lacking, leftOut, misspelt, placeIn, unknownFields, write } from "../address.js";
 import { answerOf, runSource } from "../answers.js";
 import { lessonShown } from "../lesson_first.js";
+import { onceInSight } from "../show_in_player.js";
 import { shown } from "../shown.js";
 import { linesIn } from "../streams.js";
 import { turnTo } from "../tabs.js";
@@ -67,12 +68,7 @@ export class Learn {
     });
     this.gone = new AbortController();
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
-    this.seen = new IntersectionObserver((entries) => {
-      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
-      this.seen.disconnect();
-      this.returned().finally(lessonShown);
-    });
-    this.seen.observe(this.root);
+    onceInSight(this.root, () => this.returned().finally(lessonShown));
   }
 
   /** @param {string} sentence */
@@ -326,7 +322,6 @@ export class Learn {
 
   destroy() {
     this.gone.abort();
-    this.seen.disconnect();
     this.unsubscribe();
     for (const player of [this.player, ...this.others]) player.destroy();
   }

@@ -58,10 +58,11 @@ const compareLanes = (lanes) => {
 };
 
 /**
+ * The first position where two texts differ; -1 where none is.
  * @param {number[]} one
  * @param {number[]} other
  */
-const firstDifference = (one, other) => {
+export const firstDifference = (one, other) => {
   const shared = Math.min(one.length, other.length);
   for (let i = 0; i < shared; i += 1) if (one[i] !== other[i]) return i;
   return one.length === other.length ? -1 : shared;
