@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,23 +124,18 @@ def write_summary(folder: Path, summary: Mapping[str, JSON]) -> None:
         draft.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
-class replacing:  # noqa: N801  # read as a verb, as the standard library's suppress
-    """Gives a temporary file to write, which takes the place of `path` unless something goes wrong."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._draft = path, path.with_name(f".{path.name}.{os.getpid()}")
-
-    def __enter__(self) -> Path:
-        return self._draft
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self._draft.replace(self._path)
-            return
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary file to write, which takes the place of `path` unless something goes wrong."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        raise ParamError(f"cannot write {show(str(path))}: {_reason(error)}") from None
+    finally:
         with suppress(OSError):
-            self._draft.unlink()
-        if isinstance(error, OSError):
-            raise ParamError(f"cannot write {show(str(self._path))}: {_reason(error)}") from None
+            draft.unlink()
 
 
 def read_folder(path: str | Path, limits: FolderLimits = _LIMITS) -> RunFolder:

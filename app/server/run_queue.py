@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from types import TracebackType
 from typing import Self
 
 from decoding.errors import SpecscopeError
@@ -119,7 +118,5 @@ class Ticket:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.leave()
