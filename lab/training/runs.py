@@ -73,11 +73,9 @@ class TrainingJob:
 def train_medusa(job: TrainingJob, settings: HeadSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train heads, and with `settings.joint` the model, saved in the folder `backbone`; return measurements."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
-    backbone, codec = _open(job, progress)
-    source = _source(job, backbone, codec, progress)
+    backbone, codec, source = _open(job, progress)
     learner = MedusaLearner(backbone, settings, job.seed)
     used = _learn(job, learner, source, progress)
-    progress("measuring", 1.0)
     held_out = _held_out(job, source)
     with backbone.original():
         before, old = measure_model(backbone if settings.joint is None else backbone.unquantised(), held_out)
@@ -100,13 +98,11 @@ def train_kangaroo(
     job: TrainingJob, layer: int | None, architecture: str, rate: float, progress: ProgressCallback
 ) -> dict[str, JSON]:
     """Train an adapter after that layer, or after the one that the paper would choose; return measurements."""
-    backbone, codec = _open(job, progress)
-    source = _source(job, backbone, codec, progress)
+    backbone, codec, source = _open(job, progress)
     settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
     ids = _common(job, source, backbone.shape.vocabulary)
     learner = KangarooLearner(backbone, settings, job.seed, ids)
     used = _learn(job, learner, source, progress)
-    progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
     used = {**used, **_narrow(job, source, ids)}
@@ -116,12 +112,10 @@ def train_kangaroo(
 
 def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train an EAGLE-3 drafter; return measurements."""
-    backbone, codec = _open(job, progress)
-    source = _source(job, backbone, codec, progress)
+    backbone, codec, source = _open(job, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
     learner = Eagle3Learner(backbone, settings, ids, job.seed)
     used = _learn(job, learner, source, progress)
-    progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
     if ids is not None:
@@ -132,11 +126,9 @@ def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: ProgressCa
 
 def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: ProgressCallback) -> dict[str, JSON]:
     """Train a small model that drafts for the job's; return measurements."""
-    backbone, codec = _open(job, progress)
-    source = _source(job, backbone, codec, progress)
+    backbone, codec, source = _open(job, progress)
     learner = DrafterLearner(backbone, settings, job.seed)
     used = _learn(job, learner, source, progress)
-    progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out, codec)
     used = {**used, "parameters": parameters(learner.model)}
@@ -145,13 +137,14 @@ def train_drafter(job: TrainingJob, settings: DrafterSettings, progress: Progres
     return {**final}
 
 
-def _open(job: TrainingJob, progress: ProgressCallback) -> tuple[Backbone, Codec]:
+def _open(job: TrainingJob, progress: ProgressCallback) -> tuple[Backbone, Codec, Source]:
+    """Load the model that learns or teaches, and find what is learnt from."""
     job.work.mkdir(parents=True, exist_ok=True)
     backbone, codec = load_backbone(
         job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
     )
     check_count(job.draft_vocabulary, backbone.shape.vocabulary)
-    return backbone, codec
+    return backbone, codec, _source(job, backbone, codec, progress)
 
 
 def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: ProgressCallback) -> Source:
@@ -192,6 +185,7 @@ def _learn(
         budget, learner, optimizer, source, job.work, job.seed, at_once=job.at_once, measure=learner.measure
     )
     loop.run(progress)
+    progress("measuring", 1.0)
     return {**learner.about, **source.about, **asdict(budget), **optimizer.about, "seed": job.seed}
 
 
