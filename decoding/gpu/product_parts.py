@@ -14,6 +14,14 @@ def widened(codes):
 
 
 @triton.jit
+def loaded(weights, inside, EVEN: tl.constexpr):
+    """Load a block of weights, (N, K), each of which is read once; `inside` (K,) says which are there."""
+    if EVEN:
+        return tl.load(weights, eviction_policy="evict_first")
+    return tl.load(weights, mask=inside[None, :], other=0, eviction_policy="evict_first")
+
+
+@triton.jit
 def as_dtype(weight, dtype: tl.constexpr):
     """Convert weights to the dtype in which they are multiplied."""
     if weight.dtype == tl.int8:

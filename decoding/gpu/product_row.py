@@ -10,14 +10,7 @@ import triton
 import triton.language as tl
 
 from .overlap import request, take_turn
-from .product_parts import finished, gated, widened
-
-
-@triton.jit
-def _wide(weight):
-    if weight.dtype == tl.int8:
-        return widened(weight)
-    return weight.to(tl.float32)
+from .product_parts import as_dtype, finished, gated, loaded
 
 
 @triton.jit
@@ -72,24 +65,19 @@ def multiply_row(
     ups = tl.zeros((BLOCK_N, BLOCK_K), tl.float32)
     for loop in tl.range(0, loops, num_stages=STAGES):
         at = first + loop * BLOCK_K
+        here = at + k < inputs
+        w = loaded(weight_at + at, here, EVEN)
         if EVEN:
-            w = tl.load(weight_at + at, eviction_policy="evict_first")
             values = tl.load(x + at + k).to(tl.float32)
         else:
-            inside = at + k < inputs
-            w = tl.load(weight_at + at, mask=inside[None, :], other=0, eviction_policy="evict_first")
-            values = tl.load(x + at + k, mask=inside, other=0.0).to(tl.float32)
+            values = tl.load(x + at + k, mask=here, other=0.0).to(tl.float32)
         if NORMED:
-            factor = tl.load(norm + at + k, mask=at + k < inputs, other=0.0)
+            factor = tl.load(norm + at + k, mask=here, other=0.0)
             normal = (values * reach).to(dtype).to(tl.float32)
             values = (normal * factor.to(tl.float32)).to(dtype).to(tl.float32)
-        products += _wide(w) * values[None, :]
+        products += as_dtype(w, tl.float32) * values[None, :]
         if GATED:
-            if EVEN:
-                w = tl.load(up_at + at, eviction_policy="evict_first")
-            else:
-                w = tl.load(up_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")
-            ups += _wide(w) * values[None, :]
+            ups += as_dtype(loaded(up_at + at, here, EVEN), tl.float32) * values[None, :]
 
     inside = n < outputs
     total = tl.sum(products, 1)

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from .overlap import request, take_turn
-from .product_parts import as_dtype, finished, gated
+from .product_parts import as_dtype, finished, gated, loaded
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -75,14 +75,12 @@ def multiply_rows(
     up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for loop in tl.range(0, loops, num_stages=STAGES):
         at = first + loop * BLOCK_K
-        if EVEN:
-            w = tl.load(weight_at + at, eviction_policy="evict_first")
-        else:
-            w = tl.load(weight_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")
+        there = at + k < inputs
+        w = loaded(weight_at + at, there, EVEN)
         if EVEN:
             values = tl.load(x_at + at, mask=here[None, :], other=0.0)
         else:
-            values = tl.load(x_at + at, mask=here[None, :] & (at + k < inputs)[:, None], other=0.0)
+            values = tl.load(x_at + at, mask=here[None, :] & there[:, None], other=0.0)
         if NORMED:
             factor = tl.load(norm + at + k, mask=at + k < inputs, other=0.0)
             normal = (values.to(tl.float32) * reach[None, :]).to(dtype).to(tl.float32)
@@ -90,11 +88,7 @@ def multiply_rows(
         values = values.to(inner)
         total = tl.dot(as_dtype(w, inner), values, total, input_precision="ieee")
         if GATED:
-            if EVEN:
-                w = tl.load(up_at + at, eviction_policy="evict_first")
-            else:
-                w = tl.load(up_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")
-            up = tl.dot(as_dtype(w, inner), values, up, input_precision="ieee")
+            up = tl.dot(as_dtype(loaded(up_at + at, there, EVEN), inner), values, up, input_precision="ieee")
 
     n = n[:, None]
     inside = n < outputs
