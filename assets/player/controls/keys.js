@@ -75,8 +75,7 @@ export const listenToKeys = (root, act, lent = null) => {
   const press = (event) => {
     const { target } = event;
     if (!(target instanceof Element)) return;
-    const { body, documentElement } = document;
-    const ours = root.contains(target) || target === body || target === documentElement || plain(target);
+    const ours = root.contains(target) || target.contains(root) || plain(target); // around it: the page, or a lesson's root
     if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (!seen() || (typed(target) && target !== lent) || (event.key === " " && presses(target))) return;
     if (act(event)) event.preventDefault();

@@ -94,6 +94,10 @@ def test_a_lesson_is_walked_by_the_keyboard_alone(new_page: NewPage, served: Ser
     page.wait_for_function("new URLSearchParams(location.search).get('at') === 'prefill'")
     page.keyboard.press("r")
     assert page.locator(".app-learn-choice.app-right").get_attribute("data-choice") == "b"
+    settle(page)
+    before = page.evaluate(f"{PLAYER}.state.step")
+    page.keyboard.press("ArrowRight")  # the lesson has the focus now, and the player still gets its keys
+    assert page.evaluate(f"{PLAYER}.state.step") == before + 1
     page.keyboard.press("PageUp")
     page.wait_for_function("new URLSearchParams(location.search).get('at') === 'one'")
     page.go_back()
