@@ -162,6 +162,7 @@ export class Column {
     if (!this.question?.reply.textContent) this.question?.give();
     this.question?.settled();
     if (this.after) show(this.after, true);
+    if (this.presenting) this.after?.scrollIntoView({ block: "nearest" });
     this.learn.place(reveal ?? before);
   }
 

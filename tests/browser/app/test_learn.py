@@ -233,7 +233,18 @@ def test_an_address_of_a_lesson_waits_for_no_form(new_page: NewPage, served: Ser
 
 @slow  # some seconds in a browser
 def test_a_lecture_has_large_letters_and_notes(new_page: NewPage, served: Served) -> None:
-    page = enter(new_page(), served, "lesson=verify&at=copier")
+    """Below the text a projector cut the stage off, with the guesses that a class was asked to press."""
+    page = enter(new_page(width=1280, height=720), served, "lesson=verify&at=mistake")
+    page.keyboard.press("f")
+    page.wait_for_selector("body.app-presenting")
+    assert page.evaluate("document.querySelector('#learn .ss-stage').getBoundingClientRect().bottom <= innerHeight")
+    turn(page, "lookahead", "mask")
+    page.keyboard.press("r")
+    foot, after = (page.locator(name).bounding_box() for name in (".app-learn-foot", ".app-learn-after"))
+    assert after["y"] + after["height"] <= foot["y"]
+    page.keyboard.press("Escape")
+    page.wait_for_selector("body:not(.app-presenting)")
+    page = enter(page, served, "lesson=verify&at=copier")
     page.keyboard.press("f")
     page.wait_for_selector("body.app-presenting")
     assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('.app-learn-question')).fontSize)") >= 28
