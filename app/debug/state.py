@@ -71,6 +71,9 @@ class DebugState:
             name = key.removeprefix(_FILTER)
             if not (name == "method" and every):
                 filters |= take(key, partial(_checked_filter, name), dict[str, Any]())
+        if sql := take("sql", check_text, ""):
+            filters, every = {}, False
+            given = {key: value for key, value in given.items() if not key.startswith("b.")}
         return cls(
             folder=take("folder", _folder, ""),
             filters=Filter.parse(filters),

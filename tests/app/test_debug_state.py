@@ -31,8 +31,10 @@ def test_an_address_is_read_back(state: DebugState) -> None:
 
 
 def test_a_query_takes_the_place_of_the_filters() -> None:
-    state = DebugState.parse("folder=pocket&f.accepted=2&sql=SELECT 1")
-    assert state.query == "SELECT 1" and "f.accepted" not in dict(parse_qsl(state.address()))
+    """The menus went on naming a method while the charts showed all that the query had chosen."""
+    state = DebugState.parse("folder=a&f.method=medusa&f.accepted=2&sql=SELECT 1&against=b&b.method=medusa&b.setting=x")
+    assert state.query == "SELECT 1" and state.shown() == {} and state.against_choice == ("", "")
+    assert parse_qsl(state.address()) == [("screen", "debug"), ("folder", "a"), ("sql", "SELECT 1"), ("against", "b")]
     assert DebugState.parse("folder=pocket&f.accepted=2").query == Filter(accepted=2).sql()
     why = "the SQL query takes the place of filters"
     assert state.problems == (f"'f.accepted' in the address was left out: {why}",) and state.filters == Filter()

@@ -104,7 +104,8 @@ export class Chooser {
     offer(this.otherSetting.select, settingsOf(other, otherMethod), opened.against_setting ?? "");
     this.facts = facts;
     this.otherFacts = other;
-    for (const { node } of [this.otherMethod, this.otherSetting]) node.hidden = !against;
+    this.setting.node.hidden = Boolean(edited); // of what method?
+    for (const { node } of [this.otherMethod, this.otherSetting]) node.hidden = !against || Boolean(edited);
     write(this.words, facts ? describe(facts) : "");
   }
 }
