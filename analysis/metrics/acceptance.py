@@ -43,7 +43,7 @@ def mean_acceptance_length(selection: Selection) -> MetricResult:
     if np.isfinite(low[0]):
         sentence += f" ({low[0]:.2f} to {high[0]:.2f} over {questions} questions)"
     if f"{value[1]:.2f}" != f"{value[0]:.2f}" and guessing.any():
-        sentence += f"; as vLLM counts, over steps with guesses only, {value[1]:.2f}"
+        sentence += f"; as vLLM counts, 1 + accepted guesses per step with guesses, {value[1]:.2f}"
     interval = (float(low[0]), float(high[0]))
     columns = ("counted as", "tokens", "low", "high")
     return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)
@@ -97,7 +97,7 @@ def survival(selection: Selection) -> MetricResult:
     where = [[("steps", "accepted", ">=", row[0])] for row in rows]
     half = next((row[0] for row in rows if row[3] < 0.5), None)
     sentence = f"The first guess was accepted in {percent(rows[0][3])} of {rows[0][2]:,} steps"
-    sentence += f"; fewer than half of the steps reach position {half}." if half else "."
+    sentence += f"; in fewer than half from guess {half} on." if half and half > 1 else "."
     return result(sentence, columns=columns, rows=rows, where=where)
 
 

@@ -18,6 +18,7 @@ from .selection import Selection
 
 CONTEXTS = (0, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens: where a bin begins
 ENTROPIES = (0.0, 0.1, 0.3, 1.0, 2.0, 3.0)  # nats
+_SOME = 5  # steps; a group of fewer is not called the best or the worst
 MOST_GROUPS = 100  # the largest ones, where a record has more categories
 _COLUMNS = ("questions", "steps", "tokens per step", "low", "high", "acceptance rate")
 
@@ -107,10 +108,13 @@ def _grouped(
         ]
         for place in shown
     ]
-    best, worst = (choose(rows, key=lambda row: row[3]) for choose in (max, min))
+    compared = [row for row in rows if row[2] >= _SOME] or rows
+    best, worst = (choose(compared, key=lambda row: row[3]) for choose in (max, min))
     sentence = f"Most tokens per step at {head} {best[0]} ({best[3]:.2f}), fewest at {worst[0]} ({worst[3]:.2f})."
-    if len(rows) == 1:
-        sentence = f"All steps are in one group, {head} {best[0]}: {best[3]:.2f} tokens per step."
+    if len(compared) == 1:
+        others = sum(row[2] for row in rows) - best[2]
+        steps_here = "All steps" if not others else f"All steps but {others}"
+        sentence = f"{steps_here} are in one group, {head} {best[0]}: {best[3]:.2f} tokens per step."
     elif f"{best[3]:.2f}" == f"{worst[3]:.2f}":
         sentence = f"All groups write {best[3]:.2f} tokens per step."
     return result(sentence, columns=(head, *_COLUMNS), rows=rows, where=[where[place] for place in shown])

@@ -113,7 +113,7 @@ def test_the_same_answers_have_the_same_mean_in_every_format() -> None:
     assert {round(lengths[name]["rows"][3][1], 3) for name in whole} == {3.573}
     for name in ("acceptance.csv", "speculation_profile.json"):  # which have no pass that reads the prompt
         assert lengths[name]["sentence"].startswith("A step with guesses writes 3.90 tokens")
-    assert "as vLLM counts, over steps with guesses only, 3.90" in lengths["vllm.jsonl"]["sentence"]
+    assert "as vLLM counts, 1 + accepted guesses per step with guesses, 3.90" in lengths["vllm.jsonl"]["sentence"]
 
 
 def test_tokens_and_places_are_those_of_the_run() -> None:

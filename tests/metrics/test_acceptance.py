@@ -44,6 +44,9 @@ def test_survival_is_of_the_steps_with_guesses() -> None:
     rows = measure("survival", ALL)["rows"]
     assert [row[:4] for row in rows] == [[1, 3, 4, 0.75], [2, 2, 4, 0.5], [3, 1, 4, 0.25], [4, 1, 4, 0.25]]
     assert measure("survival", ALL)["where"][1] == [("steps", "accepted", ">=", 2)]
+    assert measure("survival", ALL)["sentence"].endswith("in 75% of 4 steps; in fewer than half from guess 3 on.")
+    rare = measure("survival", selection(steps=[step(0, 1, 2), step(1, 0, 2), step(2, 0, 2)]))
+    assert rare["sentence"] == "The first guess was accepted in 33% of 3 steps."  # half is told already
 
 
 def test_wilson_at_three_of_four() -> None:

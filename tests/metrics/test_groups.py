@@ -67,6 +67,16 @@ def test_groups_that_write_the_same_are_not_called_one_group() -> None:
     assert one["sentence"] == "All steps are in one group, category code: 1.00 tokens per step."
 
 
+def test_a_group_of_a_few_steps_is_not_called_the_best() -> None:
+    """One step of 6 tokens among 222 others was "most tokens per step at context 128 to 256"."""
+    short = [step(at, at % 2, 4, start=at) for at in range(6)]
+    all_but_one = measure("by_context", selection(RUNS, [*short, step(6, 4, 4, start=200)]))
+    assert all_but_one["sentence"] == "All steps but 1 are in one group, context 0 to 128: 1.50 tokens per step."
+    long = [step(at, 2, 4, start=300 + at) for at in range(7, 12)]
+    sentence = measure("by_context", selection(RUNS, [*short, step(6, 4, 4, start=200), *long]))["sentence"]
+    assert sentence == "Most tokens per step at context 256 to 512 (3.00), fewest at 0 to 128 (1.50)."
+
+
 def test_without_categories_there_is_a_reason() -> None:
     result = measure("by_category", selection([run(category=None)], [step(0, 0)]))
     assert result["reason"] == "the questions of this record have no categories"

@@ -25,5 +25,6 @@ test("a share is shown per cent with its interval, and a token's id as it is", (
   const cells = ["draft", 0.0597, 0.04, 0.08123, 1110, 1110];
   assert.deepEqual(cells.map((value, place) => metricText(columns, place, value)), ["draft", "6.0%", "4.0%", "8.1%", "1110", "1,110"]);
   assert.equal(metricText(["w", "tokens per step", "low", "high", "acceptance rate"], 3, 2.5), "2.5");
+  assert.equal(metricText(["w", "share", "steps", "low", "high"], 4, 0.9588), "95.9%");
   assert.equal(metricText(columns, 1, null), "–");
 });

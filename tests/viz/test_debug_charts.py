@@ -50,6 +50,14 @@ def test_two_heat_maps_share_what_stands_at_their_left() -> None:
     assert (layout["xaxis"]["tickvals"], layout["xaxis2"]["tickvals"]) == ([1, 2], [3])
 
 
+def test_the_titles_below_two_heat_maps_fit_side_by_side() -> None:
+    """The second one's whole name lay over the first one's title, and was cut off at the card's edge."""
+    sides = [Side(f"{letter}: EAGLE-3 (a long name)", HEAT.columns, HEAT.rows) for letter in "AB"]
+    layout = drawn("heat", *sides)["layout"]
+    across = HEAT.columns[0]
+    assert [layout[axis]["title"]["text"] for axis in ("xaxis", "xaxis2")] == [f"A: {across}", f"B: {across}"]
+
+
 def test_an_interval_that_is_not_known_has_no_whisker() -> None:
     whiskers = drawn("lines", LINES)["data"][0]["error_y"]
     assert whiskers["array"] == pytest.approx([0.2, 0]) and whiskers["arrayminus"] == pytest.approx([0.1, 0])

@@ -187,9 +187,10 @@ def _heat(sides: Sequence[Side]) -> Figure:
         data.append(trace | ({"xaxis": "x2", "yaxis": "y2"} if number else {}))
     figure = _figure(data, sides, _axis(across, _cells_axis(sides[:1], across)), _axis(up, _cells_axis(sides, up)))
     if len(sides) > 1:
-        figure["layout"]["xaxis"]["domain"] = [0, 0.47]
+        first, other = (f"{side.name.partition(':')[0]}: {across}" for side in sides)  # no room for whole names
+        figure["layout"]["xaxis"] = _axis(first, {"domain": [0, 0.47]} | _cells_axis(sides[:1], across))
         second = {"domain": [0.53, 1], "anchor": "y2"} | _cells_axis(sides[1:], across)
-        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", second)
+        figure["layout"]["xaxis2"] = _axis(other, second)
         figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2", "matches": "y", "showticklabels": False})
     return figure
 

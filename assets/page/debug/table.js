@@ -12,18 +12,19 @@ export const cellText = (value) => {
 };
 
 const SHARES = new Set(["share", "share up to it", "acceptance rate"]); // shown as per cent, as sentences have them
+const ENDS = new Set(["low", "high"]); // of an interval
 /** Columns of token ids. */
 export const IDS = new Set(["token", "wanted"]);
 
 /**
- * A cell of a metric's table, by its column; an interval is of the column before it.
+ * A cell of a metric's table, by its column; an interval is of the column before it that is no count of steps.
  * @param {string[]} columns
  * @param {number} place
  * @param {Cell} value
  */
 export const metricText = (columns, place, value) => {
-  const ends = ["low", "high"].indexOf(columns[place]);
-  const name = ends < 0 ? columns[place] : columns[place - ends - 1];
+  const isEnd = ENDS.has(columns[place]);
+  const name = isEnd ? columns.findLast((each, at) => at < place && !ENDS.has(each) && each !== "steps") ?? "" : columns[place];
   if (typeof value !== "number") return cellText(value);
   if (SHARES.has(name)) return `${(100 * value).toFixed(1)}%`;
   return IDS.has(name) ? String(value) : cellText(value);
