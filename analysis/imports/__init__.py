@@ -97,6 +97,8 @@ def _read(contents: Contents, format: str | None) -> Imported:
     if chosen is None:
         if what := describe(first):
             raise TraceError(f"{first.where} is {what}")
-        titles = ", ".join(each.title for each in FORMATS.values())
-        raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
+        names = ", ".join(FORMATS)
+        raise TraceError(f"{first.where} is no record of a format that is known ({names})")
+    if contents.cut_off_at and chosen.name != traces.NAME:  # a run that was interrupted is still a run
+        raise TraceError(f"the file is cut off at line {contents.cut_off_at}: its numbers would be of a part")
     return chosen.read(replace(contents, fits=chosen.recognises, title=chosen.title))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from decoding.errors import ParamError, TraceError
 from decoding.trace.json_line import NotJsonError, parse_object, show
-from decoding.trace.lines import Limits, lines
+from decoding.trace.lines import CutOffError, Limits, lines
 
 from .fields import Fields
 from .foreign import describe
@@ -36,6 +36,7 @@ class Contents:
     name: str
     fits: Callable[[Fields], bool] | None = None  # what every record must do
     title: str = ""  # of the format, in the sentence about one that does not
+    cut_off_at: int = 0  # the line in which a compressed file ends too early; `data` has those before it
 
     @property
     def is_json(self) -> bool:
@@ -58,11 +59,13 @@ class Contents:
 def read_contents(source: str | PathLike[str] | bytes, name: str | None = None) -> Contents:
     """Read a path, or take the bytes of a file; compressed or not."""
     if isinstance(source, bytes):
-        return Contents(_unpacked(io.BytesIO(source)), name or "imported")
+        data, cut_off_at = _unpacked(io.BytesIO(source))
+        return Contents(data, name or "imported", cut_off_at=cut_off_at)
     path = Path(source)
     try:
         with path.open("rb") as file:
-            return Contents(_unpacked(file), name or path.name)
+            data, cut_off_at = _unpacked(file)
+            return Contents(data, name or path.name, cut_off_at=cut_off_at)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         if isinstance(error, TraceError):
             raise
@@ -70,11 +73,18 @@ def read_contents(source: str | PathLike[str] | bytes, name: str | None = None) 
         raise ParamError(f"cannot read {show(str(source))}: {reason}") from None
 
 
-def _unpacked(file: io.BufferedIOBase | io.BufferedReader | io.BytesIO) -> bytes:
-    data = b"".join(lines(file, _LIMITS)).removeprefix(_BOM)
+def _unpacked(file: io.BufferedIOBase | io.BufferedReader | io.BytesIO) -> tuple[bytes, int]:
+    """Return the bytes, and the number of the line in which a compressed file is cut off, else 0."""
+    whole, cut_off_at = list[bytes](), 0
+    try:
+        for line in lines(file, _LIMITS):
+            whole.append(line)
+    except CutOffError:
+        cut_off_at = len(whole) + 1
+    data = b"".join(whole).removeprefix(_BOM)
     if not data.strip():
-        raise TraceError("the file is empty")
-    return data
+        raise TraceError(f"the file is cut off at line {cut_off_at}" if cut_off_at else "the file is empty")
+    return data, cut_off_at
 
 
 class _Budget:

@@ -23,7 +23,7 @@ from analysis.store.checks import FolderLimits
 from analysis.store.folder import SUMMARY, RunFolder
 from analysis.store.schema import SCHEMAS, VERSION
 from decoding.errors import SpecscopeError, TraceError
-from decoding.trace.lines import Limits, lines
+from decoding.trace.lines import CutOffError, Limits, lines
 
 from ..controls import without_surrogates
 from ..server.limits import LIMITS
@@ -141,7 +141,10 @@ def _summary() -> dict[str, Any]:
 def _unpacked(data: bytes) -> bytes:
     """Return the bytes of a file, compressed or not, within the page's limits."""
     limits = Limits(line_bytes=LIMITS.files.total_bytes, total_bytes=LIMITS.files.total_bytes)
-    return b"".join(lines(io.BytesIO(data), limits))
+    try:
+        return b"".join(lines(io.BytesIO(data), limits))
+    except CutOffError:
+        return data  # what comes before is within the limits, and its reader decides whether it is enough
 
 
 def _imported(files: Mapping[str, bytes]) -> RunFolder:

@@ -126,6 +126,7 @@ class OpenFolder:
             "name": self.name,
             "source": str(summary["source"])[:80],
             "created": str(summary["created"])[:40],
+            "imported": "format" in summary,
             "finished": self.folder.finished,
             "runs": len(self.folder.runs),
             "steps": len(self.folder.steps),

@@ -64,6 +64,14 @@ def refused(files: Mapping[str, bytes]) -> str:
     return str(caught.value)
 
 
+def test_a_compressed_trace_that_is_cut_off_opens_as_far_as_it_goes() -> None:
+    """As on the Run tab; the sentence that refused it told visitors of a flag in Python."""
+    steps = len(read_files(sent({"run.jsonl": TRACE}))[1].steps)
+    cut = gzip.compress(TRACE)[:-200]
+    assert 0 < len(read_files(sent({"run.jsonl.gz": cut}))[1].steps) < steps
+    assert "cut off at line 1)" in refused({"run.jsonl.gz": cut[:20]})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "files",

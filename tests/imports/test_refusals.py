@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from analysis.imports import read_any
 from decoding.errors import ParamError, SpecscopeError, TraceError
+from tests import ROOT
 
 from .samples import changed, sample, whole
 
@@ -110,6 +112,23 @@ def test_numbers_of_a_profile_and_of_a_table_are_checked() -> None:
         with pytest.raises(TraceError, match="line 2") as refusal:
             read_any("\n".join([rows[0], ",".join(cells), *rows[2:]]).encode())
         assert sentence in str(refusal.value)
+
+
+def test_of_compressed_files_only_a_trace_may_be_cut_off() -> None:
+    """A run that was interrupted opens as far as it was written; the page told its visitors of a flag in Python."""
+    trace = (ROOT / "tests" / "golden" / "draft_model.jsonl").read_bytes()
+    assert 0 < len(read_any(gzip.compress(trace)[:-200]).steps) < len(read_any(trace).steps)
+    with pytest.raises(TraceError, match=r"cut off at line \d+: its numbers would be of a part$"):
+        read_any(gzip.compress(sample("vllm.jsonl"))[:-200])
+    with pytest.raises(TraceError, match="cut off at line 1$"):
+        read_any(gzip.compress(trace)[:20])
+
+
+def test_an_unknown_file_is_refused_in_a_whole_sentence() -> None:
+    """The page shows 300 characters of a reason: the list of formats was cut off in the middle of a word."""
+    with pytest.raises(TraceError, match=r"\(trace, .*, speculators\)$") as refusal:
+        read_any(b"{}\n", name="x" * 80)
+    assert len(str(refusal.value)) <= 300
 
 
 @pytest.mark.parametrize(

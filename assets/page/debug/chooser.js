@@ -114,8 +114,9 @@ export class Chooser {
 const FRESH = { "f.method": "", "f.setting": "", "f.category": "", "f.question": "", sql: "", chart: "" };
 
 /** @param {Facts} facts */
-const describe = ({ source, created, finished, runs, steps, nodes, missing }) => {
+const describe = ({ source, created, imported, finished, runs, steps, nodes, missing }) => {
   const lacking = Object.keys(missing).length;
-  return [count(runs, "run"), count(steps, "step"), count(nodes, "node"), `recorded by ${source}`, created.slice(0, 10),
+  return [count(runs, "run"), count(steps, "step"), count(nodes, "node"), `recorded by ${source}`,
+    `${imported ? "imported " : ""}${created.slice(0, 10)}`,
     finished ? "" : "not finished", lacking ? `${count(lacking, "column")} not known` : ""].filter(Boolean).join(" · ");
 };

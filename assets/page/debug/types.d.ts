@@ -7,6 +7,7 @@ export interface Facts {
   name: string;
   source: string;
   created: string;
+  imported: boolean; // "created" is when it was imported, and its runs may be older
   finished: boolean;
   runs: number;
   steps: number;

@@ -283,7 +283,7 @@ def test_an_address_restores_the_view(debug: DebugPage) -> None:
 def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> None:
     debug.open(**POCKET)
     debug.drop(("vllm.jsonl", (SAMPLES / "vllm.jsonl").read_bytes()))
-    debug.wait("document.querySelector('.app-debug-facts').textContent.includes('recorded by vllm')")
+    debug.wait("document.querySelector('.app-debug-facts').textContent.includes('recorded by vllm · imported 20')")
     debug.page.get_by_role("button", name="List them").click()
     debug.page.locator("dialog[open] .app-debug-step button").first.click()
     debug.page.wait_for_selector("dialog[open] [role=status]:text('This run has no trace')")  # where one looks
