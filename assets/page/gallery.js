@@ -32,9 +32,12 @@ export const gallery = (recordings, open) => {
   return dialog;
 };
 
-/** @param {RecordedRun} recording */
+/**
+ * The hyphen is one that no line ends with.
+ * @param {RecordedRun} recording
+ */
 const pace = ({ tokens_per_step: tokens, speedup }) =>
-  `${tokens.toFixed(2)} tokens per step${speedup ? `, speed-up ${speedup.toFixed(2)}×` : ""}`;
+  `${tokens.toFixed(2)} tokens per step${speedup ? `, speed‑up ${speedup.toFixed(2)}×` : ""}`;
 
 /**
  * @template T

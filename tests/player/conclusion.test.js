@@ -14,14 +14,14 @@ const STEPS = [stepLine({ emitted: [4, 5], emitted_fates: [2, 7] }), stepLine({ 
 test("a run comes to its passes, its tokens and its speed", () => {
   const end = { kind: "end", finish: "length", summary: { tokens_per_second: 101.7 }, check: null, speedup: null };
   const record = run(...STEPS, end);
-  assert.equal(conclusion(record), "2 passes wrote 3 tokens: 1.5 a pass, 102 tokens/s.");
+  assert.equal(conclusion(record), "2 passes wrote 3 tokens: 1.50 a pass, 102 tokens/s.");
   feed(record, { kind: "check", check: null, speedup: 1.624 });
   assert.match(conclusion(record), / 1\.62× the speed of autoregressive decoding\.$/);
 });
 
 test("where no time was measured, none is said; a run without a token comes to nothing", () => {
   const end = { kind: "end", finish: "torn", summary: {}, check: null, speedup: null };
-  assert.equal(conclusion(run(stepLine({ emitted: [6], emitted_fates: [7] }), end)), "1 pass wrote 1 token: 1 a pass.");
+  assert.equal(conclusion(run(stepLine({ emitted: [6], emitted_fates: [7] }), end)), "1 pass wrote 1 token: 1.00 a pass.");
   assert.equal(conclusion(run(end)), "");
 });
 

@@ -1,6 +1,7 @@
 // The column of a lesson: one screen, its question and what follows the answer; and the keys.
 import { copyLink } from "../../player/controls/save.js";
 import { el, show } from "../../player/dom/elements.js";
+import { modelName } from "../../player/text/words.js";
 import { addressOf } from "../address.js";
 import { Question } from "./question.js";
 import { sliderOf } from "./slider.js";
@@ -81,7 +82,7 @@ export class Column {
       ...(dial ? [el("p", { class: "app-learn-dial" }, ...words.spans(dial))] : []),
       ...screen.cites.map(({ paper, place, claim, verdicts }) => el("p", { class: "app-learn-cite" },
         `${paper}, ${place}: ${claim}. `, ...verdicts.flatMap(([model, verdict], number) =>
-          [`${number ? ", on" : "On"} ${model} it `, el("strong", {}, verdictWords(verdict))]), ".")));
+          [`${number ? ", on" : "On"} ${modelName(model)} it `, el("strong", {}, verdictWords(verdict))]), ".")));
   }
 
   // In this tab, as an entry of the history: going back leads to the lesson.

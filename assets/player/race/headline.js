@@ -119,5 +119,5 @@ export const doubtSentence = ({ label, speedup, tokensPerStep }) =>
 export const slowSentence = ({ label, speedup, cost, plainMs, model, processor }) =>
   `${label} ran at ${speedup.toFixed(2)}× the speed of autoregressive decoding: its average step wrote `
   + `${(speedup * cost).toFixed(2)} tokens, but cost as much as ${cost.toFixed(2)} autoregressive ones. `
-  + `Those take only ${milliseconds(plainMs)} with ${[model, processor].filter(Boolean).join(" on ")}, so that the `
+  + `Those take only ${milliseconds(plainMs)}, the first step included, with ${[model, processor].filter(Boolean).join(" on ")}, so that the `
   + "method's own work and every further row are noticeable.";

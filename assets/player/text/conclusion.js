@@ -57,7 +57,7 @@ const tokensOf = (steps) => steps.reduce((sum, { emitted }) => sum + emitted.len
 export const conclusion = ({ steps, end, speedup }) => {
   const tokens = tokensOf(steps);
   if (!tokens) return "";
-  const each = String(Number((tokens / steps.length).toFixed(2)));
+  const each = (tokens / steps.length).toFixed(2);
   const rate = end?.summary?.tokens_per_second;
   const pace = typeof rate === "number" ? `, ${rate.toFixed(rate < 10 ? 1 : 0)} tokens/s` : "";
   const faster = typeof speedup === "number" ? ` ${speedup.toFixed(2)}× the speed of autoregressive decoding.` : "";
