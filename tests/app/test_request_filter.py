@@ -42,6 +42,13 @@ def test_the_page_and_its_files_are_answered(visitor: Visitor) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_page_that_lost_its_server_finds_the_next_one(visitor: Visitor) -> None:
+    """It was answered with 404, so a page that was open at a restart asked on, and worked no more."""
+    answer = visitor.ask("GET", f"{API}/app_id")
+    assert answer.status == 200 and answer.json() == {"app_id": visitor.read()["app_id"]}
+    assert visitor.ask("GET", f"{API}/app_id", Host="evil.example").status == 421
+
+
 def test_a_page_without_live_runs_offers_none(visitor: Visitor) -> None:
     """It has no model that could run, be examined, or measure a landscape."""
     page = visitor.ask("GET", "/").text
@@ -57,7 +64,6 @@ def test_a_page_without_live_runs_offers_none(visitor: Visitor) -> None:
         f"{API}/proxy=https://example.hf.space/x",
         f"{API}/startup-events",
         f"{API}/info",
-        f"{API}/app_id",
         f"{API}/openapi.json",
         f"{API}/queue/status",
         f"{API}/upload_progress?upload_id=a",

@@ -142,7 +142,7 @@ class RequestFilter:
                 raise not_found()
             with self._tracker.reading(session):
                 await self._app({**clean, "query_string": f"session_hash={session}".encode()}, receive, send)
-        elif route.kind in (Kind.HEALTH, Kind.METRICS):
+        elif route.kind in (Kind.RECONNECT, Kind.HEALTH, Kind.METRICS):
             await self._app(clean, receive, send)
         else:
             session = self._cookie.session(scope["path"].rpartition("/")[2], origin, asked)

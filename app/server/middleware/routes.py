@@ -22,6 +22,7 @@ class Kind(Enum):
     FILE = auto()  # a file of Gradio's: the same for everybody
     OWN = auto()  # a file of ours
     HEARTBEAT = auto()  # open as long as its tab is
+    RECONNECT = auto()  # asked every two seconds by a page that lost its server: at an answer it loads itself anew
     EVENTS = auto()  # server-sent events of a tab's runs
     QUICK = auto()  # an event that only changes the page
     RUN = auto()  # an event that decodes: it joins the queue
@@ -45,6 +46,7 @@ ROUTES = (
     Route(Kind.FILE, re.compile(rf"/theme\.css|/favicon\.ico|/(?:assets|static)(?:/{_FILE}){{1,8}}")),
     Route(Kind.OWN, re.compile(r"/specscope/[a-z]+")),
     Route(Kind.HEARTBEAT, re.compile(rf"{API}/heartbeat/{SESSION}"), _GET),
+    Route(Kind.RECONNECT, re.compile(rf"{API}/app_id"), _GET),
     Route(Kind.EVENTS, re.compile(rf"{API}/queue/data"), _GET),
     Route(Kind.QUICK, re.compile(rf"{API}/run/predict"), _POST),
     Route(Kind.RUN, re.compile(rf"{API}/queue/join"), _POST),
