@@ -17,7 +17,7 @@ from .accept_at_once import Judge
 from .clock import Clock, Mark
 from .codec import Codec
 from .drafting.drafter import Drafter
-from .drafting.eagle import FeatureDrafter
+from .drafting.features import Features
 from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context, Method
@@ -238,7 +238,7 @@ def start_method(
     if "early_exit" in request.method.needs and isinstance(target, FirstLayers):
         context.target = EarlyExit(target, context, model.device)
     if "features" in request.method.needs and isinstance(target, LayerStates):
-        context.features = FeatureDrafter(target, context, model.device)
+        context.features = Features(target, model.device)
     return request.method(context, request.params)
 
 

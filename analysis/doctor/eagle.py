@@ -14,7 +14,8 @@ from decoding.errors import UnfitError
 from decoding.model.rope import Rope
 from decoding.parts.eagle import Block
 from decoding.parts.eagle_config import FLAGS
-from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle, same_model
+from decoding.parts.drafter_files import same_model
+from decoding.parts.eagle_files import StoredEagle, fc_norms, read_eagle
 
 from .eagle_guesses import EagleGuesses
 from .eagle_probes import EagleProbes, EagleWiring

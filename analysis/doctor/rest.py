@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 
 from decoding.errors import UnfitError
 from decoding.model.precision import spelt
-from decoding.parts.eagle_files import same_model
+from decoding.parts.drafter_files import same_model
 
 from .probes import Check
 

@@ -9,6 +9,7 @@ import torch
 if TYPE_CHECKING:
     from ..model.session import LayerStates
     from ..parts.adapter import AdapterSession
+    from ..parts.dflash import DFlashSession
     from ..parts.eagle import EagleSession
 
 
@@ -27,7 +28,7 @@ class Unread:
         taken, self.states = self.states[:count], self.states[count:]
         return taken
 
-    def follow(self, session: LayerStates, reader: AdapterSession | EagleSession) -> None:
+    def follow(self, session: LayerStates, reader: AdapterSession | EagleSession | DFlashSession) -> None:
         """Rewind a reader to the stored text, and keep the states that it has yet to read."""
         fresh = session.tapped()
         restarted = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import torch
 
     from ..drafting.drafter import Drafter
-    from ..drafting.eagle import FeatureDrafter
     from ..drafting.early_exit import EarlyExit
+    from ..drafting.features import Features
 
 Kept = TypeVar("Kept")
 
@@ -29,7 +29,7 @@ class Context(TextSoFar):
 
     draft: Drafter | None = None  # the draft model, for methods that need "draft_model"
     target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
-    features: FeatureDrafter | None = None  # a drafter on the target's features, for methods that need "features"
+    features: Features | None = None  # the states between the target's layers, for methods that need "features"
     parts: Mapping[str, Any] = field(default_factory=dict)  # the method's other needs, by the names in `needs`
     reference: Sequence[int] = ()  # a document to copy from, besides the text
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot change the output

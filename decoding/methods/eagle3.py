@@ -36,6 +36,7 @@ from operator import mul
 from typing import ClassVar
 
 from ..drafting.chain import Chain, OpenChain, Read
+from ..drafting.eagle import EagleDrafter
 from ..drafting.guess_tree import GuessTree, OpenTree, TreeBounds
 from ..params import Params, param, share
 from ..queued import Proposal
@@ -89,8 +90,8 @@ class Eagle3(Method):
 
     def __init__(self, context: Context, params: Eagle3Params) -> None:
         assert context.features is not None
-        self._context, self._params, self._drafter = context, params, context.features
-        self._drafter.attach(context.parts["eagle"], context.prompt_length + context.max_new_tokens, params.rows)  # L1
+        self._context, self._params = context, params
+        self._drafter = EagleDrafter(context.features, context, context.parts["eagle"], params.rows)  # L1
         self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
         self._stopped: Eagle3Stop = ""
         self._measured: Eagle3Panel = {}

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 
 from ..errors import ModelError
-from ..model.config import Shape, plain_reason, read_shape
+from ..model.config import Shape, read_shape
 from ..model.rope import Rope
 from ..params import shown
 from ..types import JSON
+from .drafter_config import check_kind, flag_in, size_in, transformers_config, verifier_in
 
 LAYERS = ("llama", "qwen3")  # kinds of layers that a drafter may have
 FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
@@ -27,18 +28,6 @@ _FIXED = {
     "use_mtp_layernorm": False,
 }
 _TAPS = "eagle_aux_hidden_state_layer_ids"
-_MOST = 2**24  # of any size in a configuration
-# Other drafters, by words in their configurations, and the feature of each that cannot be run here yet.
-_OTHERS = {
-    "peagle": "a P-EAGLE drafter, which guesses all tokens of a step at once after mask tokens",
-    "dflash": "a DFlash drafter, which fills a block of mask tokens at once",
-    "dspark": "a DSpark drafter, which fills a block of mask tokens and chains its guesses",
-    "xpress": "an Xpress drafter, which fills a block of mask tokens at once",
-    "mtp": "a drafter of multi-token prediction, which is a layer of the model that it came with",
-    "nextn": "a drafter of multi-token prediction, which is a layer of the model that it came with",
-    "medusa": "Medusa heads: name them with medusa= (--medusa)",
-    "eagle": "a drafter of EAGLE or EAGLE-2, which reads one layer of the target",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +66,7 @@ class EagleConfig:
 
     def rope(self, device: torch.device, dtype: torch.dtype) -> Rope:
         """Make the rotary embedding of the layer."""
-        return Rope(_transformers_config(self.layer), self.shape, device, dtype)
+        return Rope(transformers_config(self.layer), self.shape, device, dtype)
 
 
 def usual_taps(layers: int) -> tuple[int, ...]:
@@ -88,7 +77,7 @@ def usual_taps(layers: int) -> tuple[int, ...]:
 
 def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
     """Read config.json in either form; the ModelError for any other drafter names its kind."""
-    _check_kind(raw)
+    check_kind(raw, "eagle3")
     published = "speculators_model_type" in raw
     layer = raw.get("transformer_layer_config") if published else raw
     if not isinstance(layer, dict):
@@ -100,7 +89,7 @@ def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
         raise ModelError(f"drafters of {shown(layer['num_hidden_layers'])} layers cannot be run: name one of one layer")
     layer = {**layer, "model_type": family, "num_hidden_layers": 1}
     shape = _shape(layer)
-    flags = {name: _flag(raw, name) for name in FLAGS}
+    flags = {name: flag_in(raw, name) for name in FLAGS}
     nested = raw.get("eagle_config")
     for settings in (raw, nested if isinstance(nested, dict) else {}):
         for name, value in _FIXED.items():
@@ -112,37 +101,19 @@ def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
     return EagleConfig(
         shape,
         layer,
-        shape.vocabulary if draft is None else _size("draft_vocab_size", draft),
-        shape.hidden if hidden is None else _size("target_hidden_size", hidden),
+        shape.vocabulary if draft is None else size_in("draft_vocab_size", draft),
+        shape.hidden if hidden is None else size_in("target_hidden_size", hidden),
         _taps(raw),
         **flags,
-        verifier=_verifier(raw),
+        verifier=verifier_in(raw),
         nested_taps=raw.get(_TAPS) in (None, []) and isinstance(nested, dict) and nested.get(_TAPS) not in (None, []),
     )
 
 
-def _check_kind(raw: Mapping[str, JSON]) -> None:
-    named = raw.get("speculators_model_type")
-    architectures = raw.get("architectures")
-    words = " ".join(map(str, architectures)) if isinstance(architectures, list) else ""
-    if named == "eagle3" or (named is None and "eagle3" in words.lower() and "peagle" not in words.lower()):
-        return
-    if named is None and "num_nextn_predict_layers" in raw:
-        words += " mtp"
-    kind = (words if named is None else str(named)).lower().replace("-", "").replace("_", "")
-    for word, what in _OTHERS.items():
-        if word in kind:
-            advice = "" if word == "medusa" else "; only EAGLE-3 drafters can be run so far"
-            raise ModelError(f"this is {what}{advice}")
-    if not kind:
-        raise ModelError("config.json has neither speculators_model_type nor architectures: name an EAGLE-3 drafter")
-    raise ModelError(f"config.json names {shown(named or words)}, which is no kind of drafter: name an EAGLE-3 drafter")
-
-
 def _shape(layer: Mapping[str, JSON]) -> Shape:
     for name in ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"):
-        _size(name, layer.get(name))
-    shape = read_shape(_transformers_config(layer))
+        size_in(name, layer.get(name))
+    shape = read_shape(transformers_config(layer))
     if "layer_types" not in layer and layer.get("use_sliding_window"):
         if "max_window_layers" not in layer:
             raise ModelError(
@@ -151,31 +122,7 @@ def _shape(layer: Mapping[str, JSON]) -> Shape:
             )
         return shape
     sliding = layer.get("layer_types") == ["sliding_attention"]
-    return replace(shape, windows=(_size("sliding_window", layer.get("sliding_window")) if sliding else None,))
-
-
-def _transformers_config(layer: Mapping[str, JSON]) -> Any:
-    from transformers import AutoConfig
-
-    try:
-        return AutoConfig.for_model(**dict(layer))
-    except Exception as error:  # validation in transformers raises errors of many kinds
-        raise ModelError(f"the drafter's config.json cannot be used: {plain_reason(error)}") from None
-
-
-def _size(name: str, value: object) -> int:
-    if type(value) is not int or not 1 <= value <= _MOST:
-        raise ModelError(
-            f"{name} in the drafter's config.json must be a whole number from 1 to {_MOST}, not {shown(value)}"
-        )
-    return value
-
-
-def _flag(raw: Mapping[str, JSON], name: str) -> bool:
-    value = raw.get(name)
-    if value is not None and type(value) is not bool:
-        raise ModelError(f"{name} in the drafter's config.json must be true or false, not {shown(value)}")
-    return bool(value)
+    return replace(shape, windows=(size_in("sliding_window", layer.get("sliding_window")) if sliding else None,))
 
 
 def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
@@ -192,11 +139,3 @@ def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
     if taps[0] < 0 or any(one >= other for one, other in zip(taps, taps[1:], strict=False)):
         raise ModelError(f"{_TAPS} in the drafter's config.json must be layers in rising order, not {shown(ids)}")
     return taps
-
-
-def _verifier(raw: Mapping[str, JSON]) -> str:
-    """Read the name of the model that the drafter was trained for, if given."""
-    settings = raw.get("speculators_config")
-    verifier = settings.get("verifier") if isinstance(settings, dict) else None
-    name = verifier.get("name_or_path") if isinstance(verifier, dict) else None
-    return name if isinstance(name, str) else ""

@@ -1,0 +1,247 @@
+"""A DFlash drafter: a few layers that fill a block of mask tokens at once, beside the target's features of the text.
+
+A feature is made of the hidden states that enter some layers of the target at one token. Every layer of the drafter
+makes keys and values of all features; nothing else of the text is read. The rows of a block, the root and mask tokens,
+attend to them and to each other, in both directions unless the layer is causal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn.functional import silu
+
+from ..model import quiet
+from ..model.attention import recorded_width
+from ..model.cache import Cache
+from ..model.captured import filled
+from ..model.draft_vocabulary import DraftVocabulary
+from ..model.kernels import by_torch, choose
+from ..model.linear import Linear, linear
+from ..model.replays import Replays
+from ..model.rope import Rope, RopeTables
+from ..model.transformers_model import AnyModel
+from ..model.upload import on_device
+from .dflash_config import DFlashConfig
+from .layer_math import PRODUCTS, attend, norm, rotated
+from .part_files import NamedWeights
+
+if TYPE_CHECKING:
+    from ..model.graphs import Outputs, Recorder
+    from ..model.upload import Tokens
+
+# Attend in a layer: its number, and queries, keys and values of the block (..., B, heads, D) -> (..., B, heads * D).
+Mix = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Product = Callable[[torch.Tensor, torch.Tensor | None], Linear]
+
+
+class BlockLayers:
+    """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of weight and bias."""
+
+    def __init__(self, config: DFlashConfig, weights: NamedWeights, product: Product) -> None:
+        self._config, self._weights = config, weights
+        layers = range(config.shape.layers)
+        self._fc = product(weights["fc.weight"], None)
+        self._layers = [
+            {name: product(*_joined(weights, [(layer, stem) for stem in stems])) for name, stems in PRODUCTS.items()}
+            for layer in layers
+        ]
+        both = [(layer, stem) for layer in layers for stem in ("self_attn.k_proj", "self_attn.v_proj")]
+        self._context = product(*_joined(weights, both))
+        self._key_norms = torch.stack([weights[f"layers.{layer}.self_attn.k_norm.weight"] for layer in layers])[:, None]
+
+    def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
+        """Fuse the tapped states of a token into its feature."""
+        return self._norm(self._fc(states), "hidden_norm")
+
+    def remember(self, features: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return every layer's keys and values of the text's features: (..., T, layers, kv_heads, D) each."""
+        shape = self._config.shape
+        both = self._context(features)
+        both = both.view(*both.shape[:-1], shape.layers, 2, shape.kv_heads, shape.head_dim)
+        key, value = both.unbind(-3)
+        turn = RopeTables(*(table.unsqueeze(-2) for table in turn))
+        return rotated(norm(key, self._key_norms, shape.eps), turn).to(value.dtype), value
+
+    def forward(self, x: torch.Tensor, turn: RopeTables, mix: Mix) -> torch.Tensor:  # (..., B, H)
+        """Run the layers over the rows of a block, and return the output layer's input."""
+        for layer, products in enumerate(self._layers):
+            at = f"layers.{layer}"
+            query, key, value = self._split(products["qkv"](self._norm(x, f"{at}.input_layernorm")), at, turn)
+            x = x + products["out"](mix(layer, query, key, value))
+            gate, up = products["gate_up"](self._norm(x, f"{at}.post_attention_layernorm")).chunk(2, -1)
+            x = x + products["down"](silu(gate) * up)
+        return self._norm(x, "norm")
+
+    def _split(
+        self, qkv: torch.Tensor, at: str, turn: RopeTables
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return queries, keys and values (..., B, heads, D), normed and rotated."""
+        shape = self._config.shape
+        heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
+        query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
+        query, key = self._norm(query, f"{at}.self_attn.q_norm"), self._norm(key, f"{at}.self_attn.k_norm")
+        return rotated(query, turn).to(value.dtype), rotated(key, turn).to(value.dtype), value
+
+    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        return norm(x, self._weights[f"{name}.weight"], self._config.shape.eps)
+
+
+def _joined(weights: NamedWeights, stems: Sequence[tuple[int, str]]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Concatenate weights and biases of several products of the same rows."""
+    names = [f"layers.{layer}.{stem}" for layer, stem in stems]
+    biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
+    return torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None
+
+
+class DFlash:
+    """A drafter and its target."""
+
+    def __init__(
+        self,
+        config: DFlashConfig,
+        weights: NamedWeights,
+        model: AnyModel,
+        about: str = "in memory",
+        rope: Rope | None = None,  # the configuration's
+    ) -> None:
+        """`weights` may hold the draft vocabulary's `ids`; a missing embedding or output layer is the target's."""
+        self.config, self.layers, self.about, self._model = config, config.taps, about, model
+        self.device, self.dtype = model.device, model.dtype
+        ids = weights.get("ids")
+        self.vocabulary: DraftVocabulary | None = (
+            None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
+        )
+        with torch.inference_mode():
+            floats = ((name, weight) for name, weight in weights.items() if name != "ids")
+            copies = {name: weight.detach().to(self.device, self.dtype, copy=True) for name, weight in floats}
+            embedding, output = copies.pop("embed_tokens.weight", None), copies.pop("lm_head.weight", None)
+            self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
+            if output is not None:
+                self._head = linear(output, None)
+            else:
+                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
+            self.block = BlockLayers(config, copies, linear)
+        cuda = self.device.type == "cuda"
+        self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
+        self.rope = rope or config.rope(self.device, self.dtype)
+
+    def open(self, capacity: int, largest_step: int) -> DFlashSession:
+        """Open a session for texts of up to `capacity` tokens, of which it reads up to `largest_step` at once."""
+        return DFlashSession(self, capacity, largest_step)
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Return the recorder of the passes of target and drafter."""
+        return getattr(self._model, "recorder", None)
+
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
+        """Return the embeddings of tokens."""
+        return self._embed(ids)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
+        """Return next-token logits for these rows, over the draft vocabulary."""
+        return self._head(rows)
+
+
+class DFlashSession:
+    """One text under a drafter: the keys and values of the features of `length` tokens."""
+
+    def __init__(self, drafter: DFlash, capacity: int, largest_step: int) -> None:
+        shape = drafter.config.shape
+        self.capacity, self.largest_step = capacity, largest_step
+        self._drafter = drafter
+        sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
+        # A block sees `window` tokens before its root, one more than a row of a decoder does.
+        rolling = shape.rolling and shape.rolling + 1
+        self._cache = Cache(*sizes, rolling, drafter.device, drafter.dtype)
+        self._tables = drafter.rope.tables(1, capacity + largest_step + 1)
+        self.replays = Replays(drafter.recorder)
+
+    @property
+    def length(self) -> int:
+        """Return the number of tokens whose features were read."""
+        return self._cache.length
+
+    @torch.inference_mode()
+    def read(self, states: torch.Tensor) -> None:  # (n, taps * H)
+        """Read the tapped states of the next tokens of the text."""
+        count, device = len(states), self._drafter.device
+        self._cache.check(count)
+        if width := self.width(rows := filled(count)) if filled(count) else 0:
+
+            def work(first: torch.Tensor, states: torch.Tensor) -> Outputs:
+                places = torch.arange(rows, device=device) + first.long()
+                self._cache.data.index_copy_(2, places, self._remember(states, self._turned(places)))
+                return ()
+
+            if self.replays.run(("text", rows, width), (self.length,), [(states, rows)], device, work) is not None:
+                self._cache.commit(range(count))
+                return
+        first, stop = self.length, self.length + count
+        turn = RopeTables(*(table[first:stop] for table in self._tables))
+        self._cache.data[:, :, self._cache.slots_of(first, stop)] = self._remember(states, turn)
+        self._cache.commit(range(count))
+
+    def _remember(self, states: torch.Tensor, turn: RopeTables) -> torch.Tensor:  # (layers, 2, n, kv_heads, D)
+        block = self._drafter.block
+        return torch.stack([each.transpose(0, 1) for each in block.remember(block.fuse(states), turn)], 1)
+
+    def rewind(self, length: int) -> None:
+        """Forget the tokens after `length`: at most `largest_step` of them, or all."""
+        self._cache.rewind(length)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
+        """Return next-token logits for these rows, over the draft vocabulary."""
+        return self._drafter.logits(rows)
+
+    @torch.inference_mode()
+    def fill(self, root: int, guesses: int) -> torch.Tensor:  # (guesses, H)
+        """Read the root and mask tokens after the text; return the output layer's input of every guess."""
+        drafter, cache, config = self._drafter, self._cache, self._drafter.config
+        ids = [root] + [config.mask] * (guesses - config.from_anchor)
+        rows, first = len(ids), cache.length
+        cache.check(rows)
+        stop, windows = first + rows, config.shape.windows
+        turn = RopeTables(*(table[first:stop] for table in self._tables))
+        earlier = torch.ones(rows, rows, dtype=torch.bool, device=drafter.device).tril()
+
+        def mix(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+            cache.data[layer][:, cache.slots_of(first, stop)] = torch.stack((key, value))
+            start = max(0, first - (windows[layer] or first))
+            keys, values = cache.data[layer][:, cache.slots_of(start, stop)]
+            seen = None
+            if config.causal[layer]:
+                seen = torch.cat((earlier.new_ones(rows, first - start), earlier), 1)[None]
+            return attend(query[None], keys[None], values[None], seen, drafter.kernel)[0]
+
+        x = drafter.block.forward(drafter.embed(on_device(ids, drafter.device)), turn, mix)
+        return x[rows - guesses :]
+
+    def width(self, rows: int) -> int:
+        """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
+        return recorded_width(self._cache, rows, self._drafter.config.shape.window)
+
+    def fill_behind(self, ids: torch.Tensor, guesses: int, first: torch.Tensor, width: int) -> torch.Tensor:
+        """Do what `fill` does after a text whose length, (1,), only the device knows, within `width` slots.
+
+        `ids` are the root and the mask tokens. All inputs are on the device, so the work can be recorded.
+        """
+        drafter, rows, data = self._drafter, len(ids), self._cache.data
+        every, block = torch.arange(width, device=ids.device), torch.arange(rows, device=ids.device)
+        places = block + first
+        turn = self._turned(places)
+
+        def mix(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+            data[layer].index_copy_(1, places, torch.stack((key, value)))
+            keys, values = data[layer][:, :width]
+            last = places if drafter.config.causal[layer] else places[-1:].expand(rows)
+            seen = every <= last[:, None]
+            return attend(query[None], keys[None], values[None], seen[None], drafter.kernel)[0]
+
+        return drafter.block.forward(drafter.embed(ids), turn, mix)[rows - guesses :]
+
+    def _turned(self, places: torch.Tensor) -> RopeTables:
+        return RopeTables(*(table.index_select(0, places) for table in self._tables))
