@@ -17,8 +17,8 @@ from .accept_at_once import Judge
 from .clock import Clock, Mark
 from .codec import Codec
 from .drafting.drafter import Drafter
-from .drafting.features import Features
 from .drafting.early_exit import EarlyExit
+from .drafting.features import Features
 from .errors import ParamError
 from .methods import Context, Method
 from .model.download import waits

@@ -164,6 +164,7 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
     ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
     ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
+    ("dflash", {"form": "drawn", "gamma": 3}, WARM, CLOSE, 0.5),
     ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
     ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
 ]
@@ -189,6 +190,9 @@ WITH_ALL: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     ("medusa", {"tree": "cartesian", "sizes": "2,2"}, WARM, CLOSE, 0.5),
     ("medusa", {"tree": "given", "paths": "0;1;0,0;1,0;0,0,0"}, FILTERED, CLOSE, 0.5),
     ("eagle3", {"m": 9, "k": 3, "depth": 3}, WARM, CLOSE, 0.5),
+    ("dflash", {"gamma": 3}, FILTERED, CLOSE, 0.5),
+    ("dflash", {"form": "tree", "m": 9, "k": 3, "gamma": 3}, WARM, CLOSE, 0.5),
+    ("dflash", {"form": "drawn", "threshold": 0.3}, FILTERED, CLOSE, 0.5),
     ("rest", {"c": 12, "longest": 3, "shortest": 1, "length": 3}, WARM, CLOSE, 1.0),
 ]
 

@@ -15,7 +15,7 @@ from decoding.methods import METHODS
 from decoding.model.table import TableModel, counted
 from decoding.parts import Parts
 
-from . import toy_adapter, toy_eagle, toy_heads, toy_store, toy_tables
+from . import toy_adapter, toy_dflash, toy_eagle, toy_heads, toy_store, toy_tables
 from .noise import noise
 
 # Every method must be here: `test_lossless` fails for one that is not.
@@ -67,6 +67,14 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"form": "chain", "gamma": 4},
         {"form": "chain", "gamma": 3, "threshold": 0.5},
     ],
+    "dflash": [
+        {},
+        {"gamma": 2, "threshold": 0.2},
+        {"form": "tree", "m": 9, "k": 3, "gamma": 4},
+        {"form": "tree", "m": 30, "k": 5, "threshold": 0.02},
+        {"form": "drawn", "gamma": 4},
+        {"form": "drawn", "threshold": 0.5},
+    ],
     "ouroboros": [
         {"gamma": 4, "N": 4, "W": 4, "G": 4, "K": 2},
         {"gamma": 6, "N": 3, "W": 2, "G": 5, "K": 3, "drafting": "phrases", "warm_start": "prompt", "shortest": 1},
@@ -79,10 +87,11 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
 }
 CASES = [(name, params) for name in METHODS for params in SETTINGS.get(name, ())]
+DRAWN = {("eagle3", "chain"), ("dflash", "drawn")}  # forms whose guesses are drawn
 COPYING = [  # point masses alone
     (name, params)
     for name, params in CASES
-    if not METHODS[name].needs & {"draft_model", "kangaroo"} and params.get("form") != "chain"
+    if not METHODS[name].needs & {"draft_model", "kangaroo"} and (name, params.get("form")) not in DRAWN
 ]
 
 
@@ -143,6 +152,7 @@ def parts_of(model: TableModel) -> Parts:
             "medusa": lambda progress: toy_heads.make(model),
             "kangaroo": lambda progress: toy_adapter.make(model),
             "eagle": lambda progress: toy_eagle.make(model),
+            "dflash": lambda progress: toy_dflash.make(model),
             "datastore": lambda progress: toy_store.make(model),
         }
     )

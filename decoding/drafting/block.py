@@ -13,13 +13,14 @@ import torch
 
 from ..outlook import surest_of_few
 from .device_tree import ReadLevel
-from .features import FeatureDrafter, Features, RecordableTree, TensorPair, by_row, chance
+from .feature_drafter import FeatureDrafter, RecordableTree, TensorPair, by_row, chance
 from .guess_tree import Branches, TreeBounds, TreeGuess
 from .text_so_far import TextSoFar
 from .writer import Reads, Recordable
 
 if TYPE_CHECKING:
     from ..model.graphs import Outputs
+    from ..model.session import LayerStates
     from ..model.upload import Tokens
     from ..parts.dflash import DFlash, DFlashSession
 
@@ -30,8 +31,8 @@ class BlockDrafter(FeatureDrafter):
     kind = "block"
     drafter: DFlashSession
 
-    def __init__(self, features: Features, context: TextSoFar, part: DFlash) -> None:
-        super().__init__(features, context, part, part.config.block)
+    def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device, part: DFlash) -> None:
+        super().__init__(session, context, device, part, part.config.block)
         self.guesses = part.config.guesses  # of a whole block
         self._anchored, self._mask = part.config.from_anchor, part.config.mask
         self._count = 0  # guesses of the step
@@ -72,7 +73,8 @@ class BlockDrafter(FeatureDrafter):
         logits = self._filled()[depth : depth + 1]
         self._note(level, logits.expand(len(level), -1))
         indices, chances = surest_of_few(logits, k)
-        return by_row(1, self.named(indices), [chance(each) for each in chances]) * len(level)
+        [likeliest] = by_row(1, self.named(indices), [chance(each) for each in chances])
+        return [likeliest] * len(level)
 
     def read_levels(self, noted: list[TensorPair]) -> ReadLevel:
         """Take the rows of the block one after the other."""

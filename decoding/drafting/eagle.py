@@ -16,13 +16,14 @@ from ..model.download import fetch
 from ..model.queued_tree import QueuedTree
 from ..outlook import surest_of_few
 from .device_tree import ReadLevel
-from .features import FeatureDrafter, Features, RecordableTree, TensorPair, by_row, chance
+from .feature_drafter import FeatureDrafter, RecordableTree, TensorPair, by_row, chance
 from .guess_tree import Branches, TreeBounds, TreeGuess
 from .text_so_far import TextSoFar
 from .writer import Reads, Recordable
 
 if TYPE_CHECKING:
     from ..model.graphs import Outputs
+    from ..model.session import LayerStates
     from ..model.upload import Tokens
     from ..parts.eagle import Eagle, EagleSession
 
@@ -37,8 +38,8 @@ class EagleDrafter(FeatureDrafter):
     kind = "eagle"
     drafter: EagleSession
 
-    def __init__(self, features: Features, context: TextSoFar, part: Eagle, rows: int) -> None:
-        super().__init__(features, context, part, rows)
+    def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device, part: Eagle, rows: int) -> None:
+        super().__init__(session, context, device, part, rows)
         self._final = self._feature = torch.empty(0)  # (1, H): after the text, for `logits` and for the next row
         self._made: dict[int, torch.Tensor] = {}  # the drafter's own features (1, H), by guess; -1: after the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess

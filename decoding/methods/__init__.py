@@ -6,6 +6,7 @@ from ..errors import ParamError
 from ..params import shown
 from .autoregressive import Autoregressive
 from .base import Context, Method
+from .dflash import DFlashMethod
 from .draft_model import DraftModel
 from .eagle3 import Eagle3
 from .jacobi import Jacobi
@@ -31,6 +32,7 @@ METHODS: dict[str, type[Method]] = {
     "medusa": Medusa,
     "kangaroo": Kangaroo,
     "eagle3": Eagle3,
+    "dflash": DFlashMethod,
     "ouroboros": Ouroboros,
     "rest": Rest,
 }

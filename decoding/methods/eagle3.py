@@ -36,14 +36,13 @@ from operator import mul
 from typing import ClassVar
 
 from ..drafting.chain import Chain, OpenChain, Read
-from ..drafting.eagle import EagleDrafter
 from ..drafting.guess_tree import GuessTree, OpenTree, TreeBounds
 from ..params import Params, param, share
 from ..queued import Proposal
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
-from .panels import Eagle3Panel, Eagle3Stop
+from .panels import Eagle3Panel, FeatureStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +90,16 @@ class Eagle3(Method):
     def __init__(self, context: Context, params: Eagle3Params) -> None:
         assert context.features is not None
         self._context, self._params = context, params
-        self._drafter = EagleDrafter(context.features, context, context.parts["eagle"], params.rows)  # L1
+        self._drafter = context.features.eagle(context, context.parts["eagle"], params.rows)  # L1
         self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
-        self._stopped: Eagle3Stop = ""
+        self._stopped: FeatureStop = ""
         self._measured: Eagle3Panel = {}
 
     def propose(self) -> Proposal:
         """Propose the root and the drafter's guesses after it."""
         context, params, drafter = self._context, self._params, self._drafter
         self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
-        waiting: Eagle3Stop = "interrupted" if context.interrupted() else "start"
+        waiting: FeatureStop = "interrupted" if context.interrupted() else "start"
         self._stopped = waiting if not drafter.ready else "budget" if context.room < 1 else ""
         if self._stopped:
             return Builder(context.text[-1]).draft()

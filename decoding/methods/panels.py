@@ -13,7 +13,7 @@ from ..types import Token
 
 WindowPhase = Literal["prefill", "fill", "steady"]
 # Why a drafter stopped; "start": the prompt has not been read, "": it did not stop.
-Eagle3Stop = Literal["start", "budget", "interrupted", ""]
+FeatureStop = Literal["start", "budget", "interrupted", ""]
 KangarooStop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]
 
 
@@ -166,7 +166,20 @@ class Eagle3Panel(TypedDict, total=False):
     vocabulary: int | None  # tokens that the drafter can draft; None: all
     unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
     agreement: list[float]  # cosines of its own features and the target's: of the root, then of accepted guesses
-    stopped: Eagle3Stop  # why nothing was drafted
+    stopped: FeatureStop  # why nothing was drafted
+
+
+class DFlashPanel(TypedDict, total=False):
+    """The layers that the drafter reads, its block, and its confidence."""
+
+    layers: list[int]  # of the target, whose inputs it reads
+    block: int  # tokens that a whole block guesses
+    products: list[float]  # of every guess, the product of the probabilities along its path
+    chances: list[float]  # of every guess, its probability in its place; if drawn, that of the likeliest token
+    made: int  # guesses of the tree before the best of them were kept
+    vocabulary: int | None  # tokens that the drafter can draft; None: all
+    unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
+    stopped: FeatureStop  # why nothing was drafted
 
 
 class OuroborosPool(TypedDict):

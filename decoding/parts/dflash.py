@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ..model.upload import Tokens
 
 # Attend in a layer: its number, and queries, keys and values of the block (..., B, heads, D) -> (..., B, heads * D).
-Mix = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-Product = Callable[[torch.Tensor, torch.Tensor | None], Linear]
+MixBlock = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+MakeProduct = Callable[[torch.Tensor, torch.Tensor | None], Linear]
 
 
 class BlockLayers:
     """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of weight and bias."""
 
-    def __init__(self, config: DFlashConfig, weights: NamedWeights, product: Product) -> None:
+    def __init__(self, config: DFlashConfig, weights: NamedWeights, product: MakeProduct) -> None:
         self._config, self._weights = config, weights
         layers = range(config.shape.layers)
         self._fc = product(weights["fc.weight"], None)
@@ -65,7 +65,7 @@ class BlockLayers:
         turn = RopeTables(*(table.unsqueeze(-2) for table in turn))
         return rotated(norm(key, self._key_norms, shape.eps), turn).to(value.dtype), value
 
-    def forward(self, x: torch.Tensor, turn: RopeTables, mix: Mix) -> torch.Tensor:  # (..., B, H)
+    def forward(self, x: torch.Tensor, turn: RopeTables, mix: MixBlock) -> torch.Tensor:  # (..., B, H)
         """Run the layers over the rows of a block, and return the output layer's input."""
         for layer, products in enumerate(self._layers):
             at = f"layers.{layer}"
@@ -75,9 +75,7 @@ class BlockLayers:
             x = x + products["down"](silu(gate) * up)
         return self._norm(x, "norm")
 
-    def _split(
-        self, qkv: torch.Tensor, at: str, turn: RopeTables
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _split(self, qkv: torch.Tensor, at: str, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return queries, keys and values (..., B, heads, D), normed and rotated."""
         shape = self._config.shape
         heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)

@@ -57,7 +57,7 @@ class DFlashConfig:
         return Rope(transformers_config(self.layer), self.shape, device, dtype)
 
 
-def read_config(raw: Mapping[str, JSON]) -> DFlashConfig:
+def read_dflash_config(raw: Mapping[str, JSON]) -> DFlashConfig:
     """Read config.json in either form; the ModelError for any other drafter names its kind."""
     check_kind(raw, "dflash")
     published = "speculators_model_type" in raw
@@ -140,5 +140,3 @@ def _causal(settings: Mapping[str, JSON], shape: Shape, published: bool) -> tupl
         if settings.get(name) is not None:
             return (flag_in(settings, name),) * shape.layers
     return tuple(sliding and not flag_in(settings, "use_swa") for sliding in slides)
-
-

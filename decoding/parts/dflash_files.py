@@ -8,7 +8,7 @@ from ..errors import UnfitError
 from ..model.transformers_model import AnyModel
 from ..params import shown
 from .dflash import DFlash
-from .dflash_config import DFlashConfig, read_config
+from .dflash_config import DFlashConfig, read_dflash_config
 from .drafter_files import about, check_target, read_raw, read_weights
 from .part_files import NamedWeights
 
@@ -30,7 +30,7 @@ def load_dflash(folder: str, model: AnyModel) -> DFlash:
 def read_dflash(folder: str, model: AnyModel, *, lenient: bool = False) -> StoredDFlash:
     """Read a folder, and check it against the model; `lenient` tolerates another model's name."""
     raw = read_raw(folder)
-    config = read_config(raw)
+    config = read_dflash_config(raw)
     check_target(config, config.taps, model, lenient=lenient)
     if config.taps[-1] == model.shape.layers:
         raise UnfitError(

@@ -22,7 +22,7 @@ from ..params import shown
 from ..types import JSON
 from .part_files import NamedWeights, digest_of, misfit_of
 
-Sizes = Mapping[str, tuple[int, ...]]  # of weights, by their names
+WeightSizes = Mapping[str, tuple[int, ...]]  # of weights, by their names
 
 _OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
 _LAYER = {"midlayer.": "layers.0."}  # of EAGLE's authors, and in ours
@@ -65,7 +65,7 @@ def read_weights(
     folder: str,
     config: DrafterConfig,
     taps: Sequence[int],
-    required: Sizes,
+    required: WeightSizes,
     model: AnyModel,
     tolerated: Collection[str] = (),
 ) -> NamedWeights:
@@ -152,8 +152,8 @@ def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
 def _check_tensors(
     config: DrafterConfig,
     taps: Sequence[int],
-    required: Sizes,
-    shapes: Sizes,
+    required: WeightSizes,
+    shapes: WeightSizes,
     model: AnyModel,
     tolerated: Collection[str],
 ) -> None:

@@ -52,5 +52,3 @@ def fc_norms(config: EagleConfig, taps: int) -> dict[str, tuple[int, ...]]:
     """Return names and shapes of all possible norms before fc."""
     sizes: dict[str, tuple[int, ...]] = {"input_norm.weight": (taps * config.target_hidden,)}
     return sizes | {f"fc_norm.{tap}.weight": (config.target_hidden,) for tap in range(taps)}
-
-

@@ -65,6 +65,12 @@ def _read_eagle(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     return load_eagle(path, target)
 
 
+def _read_dflash(path: str, target: AnyModel, codec: Codec) -> MethodPart:
+    from .dflash_files import load_dflash
+
+    return load_dflash(path, target)
+
+
 def _read_store(path: str, target: AnyModel, codec: Codec) -> MethodPart:
     from .datastore import fingerprint, load_store
 
@@ -76,6 +82,7 @@ NAMED_PARTS = {  # by their names in a method's `needs`
     "medusa": NamedPart("medusa", "Medusa heads", "org/heads", _TRAINED, _read_heads),
     "kangaroo": NamedPart("kangaroo", "a Kangaroo adapter", "org/adapter", _TRAINED, _read_adapter),
     "eagle": NamedPart("eagle3", "an EAGLE-3 drafter", "org/drafter", _TRAINED, _read_eagle),
+    "dflash": NamedPart("dflash", "a DFlash drafter", "org/drafter", _TRAINED, _read_dflash),
     "datastore": NamedPart(
         "rest", "a datastore", "org/datastore", "a file or hub id, made by `datastore build`", _read_store, is_file=True
     ),

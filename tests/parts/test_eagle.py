@@ -16,9 +16,9 @@ from safetensors.torch import load_file, save_file
 from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
+from decoding.parts.drafter_files import same_model
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import read_config, usual_taps
-from decoding.parts.drafter_files import same_model
 from decoding.parts.eagle_files import load_eagle, read_eagle
 from decoding.parts.named import find_part
 from lab.training.eagle_folder import save_eagle
