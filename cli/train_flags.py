@@ -1,4 +1,4 @@
-"""The flags of `train medusa`, `kangaroo`, `eagle3` and `drafter`."""
+"""The flags of `train medusa`, `kangaroo`, `eagle3`, `dflash` and `drafter`."""
 
 from __future__ import annotations
 
@@ -49,17 +49,40 @@ def add_eagle3_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of `train eagle3`."""
     _add_common_flags(parser)
     group = parser.add_argument_group("drafter")
+    _add_layer_flags(group)
+    group.add_argument(
+        "--test-time-steps", default="3", metavar="N", help="guesses per position in training (default: 3)"
+    )
+    group.add_argument("--norms", default="residual", metavar="A,B", help=_NORMS)
+    _add_vocabulary_flag(group)
+
+
+def add_dflash_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of `train dflash`."""
+    _add_common_flags(parser)
+    group = parser.add_argument_group("drafter")
+    _add_layer_flags(group)
+    group.add_argument("--layers", default="2", metavar="N", help="number of layers (default: 2)")
+    group.add_argument(
+        "--block", default="8", metavar="B", help="rows of a block: the root and B - 1 guesses (default: 8)"
+    )
+    group.add_argument(
+        "--mask-token", metavar="ID", help="token in the place of guesses (default: the model's padding, or its last)"
+    )
+    group.add_argument("--blocks", default="24", metavar="N", help="blocks per line of text (default: 24)")
+    group.add_argument(
+        "--decay", default="4", metavar="X", help="guesses over which a guess comes to count 1/e (default: 4)"
+    )
+    _add_vocabulary_flag(group)
+
+
+def _add_layer_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--taps",
         metavar="L,M,H",
         help="layers whose inputs the drafter reads (default: a low, a middle and a high one)",
     )
-    group.add_argument(
-        "--test-time-steps", default="3", metavar="N", help="guesses per position in training (default: 3)"
-    )
     group.add_argument("--intermediate", metavar="N", help="feed-forward width (default: the model's)")
-    group.add_argument("--norms", default="residual", metavar="A,B", help=_NORMS)
-    _add_vocabulary_flag(group)
 
 
 def add_drafter_flags(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`train medusa`, `kangaroo`, `eagle3`, `drafter`: parts of methods, for any model of the Llama family."""
+"""`train medusa`, `kangaroo`, `eagle3`, `dflash`, `drafter`: parts of methods, for any model of the Llama family."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from decoding.types import JSON
 
 from .arguments import choice, clean, device_of, real, set_threads, whole
 from .progress import ProgressBar, resumable
-from .train_flags import add_drafter_flags, add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
+from .train_flags import add_dflash_flags, add_drafter_flags, add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
 
 if TYPE_CHECKING:
     from lab.training.runs import TrainingJob
@@ -27,6 +27,7 @@ _USUAL = {
     "rate-medusa": "1e-3",
     "rate-kangaroo": "3e-4",
     "rate-eagle3": "1e-3",
+    "rate-dflash": "1e-3",
     "rate-drafter": "2e-3",
 }
 _FOR_LANGUAGE = {
@@ -35,6 +36,7 @@ _FOR_LANGUAGE = {
     "rate-medusa": "5e-3",
     "rate-kangaroo": "3e-3",
     "rate-eagle3": "3e-3",
+    "rate-dflash": "3e-3",
     "rate-drafter": "5e-3",
 }
 
@@ -98,7 +100,28 @@ def train_eagle3(arguments: argparse.Namespace) -> int:
         rate=_rate(arguments, "eagle3"),
     )
     job = _job(arguments)
-    return _run(arguments, lambda progress: runs.train_eagle3(job, settings, progress))
+    return _run(arguments, lambda progress: runs.train_on_features(job, settings, progress))
+
+
+def train_dflash(arguments: argparse.Namespace) -> int:
+    """Train a drafter with a progress bar, from the last checkpoint if there is one."""
+    from decoding.parts.dflash_config import MOST_BLOCK
+    from lab.training import runs
+    from lab.training.dflash import DFlashSettings
+
+    width, mask = arguments.intermediate, arguments.mask_token
+    settings = DFlashSettings(
+        taps=None if arguments.taps is None else _layers(arguments.taps),
+        layers=whole("--layers", arguments.layers, 1, 64),
+        block=whole("--block", arguments.block, 2, MOST_BLOCK),
+        mask=None if mask is None else whole("--mask-token", mask, 0, 2**31 - 1),
+        intermediate=None if width is None else whole("--intermediate", width, 1, 2**20),
+        blocks=whole("--blocks", arguments.blocks, 1, 4096),
+        decay=real("--decay", arguments.decay, 0.0, 1e6),
+        rate=_rate(arguments, "dflash"),
+    )
+    job = _job(arguments)
+    return _run(arguments, lambda progress: runs.train_on_features(job, settings, progress))
 
 
 def _layers(text: str) -> tuple[int, ...]:
@@ -220,6 +243,13 @@ TRAININGS = (
         "--model org/model --data chats.jsonl --out eagle",
         add_eagle3_flags,
         train_eagle3,
+    ),
+    (
+        "dflash",
+        "train a DFlash drafter for a frozen model, and write it in the format of speculators",
+        "--model org/model --data chats.jsonl --out dflash",
+        add_dflash_flags,
+        train_dflash,
     ),
     (
         "drafter",

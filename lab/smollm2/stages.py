@@ -29,7 +29,7 @@ from ..training.drafter import DrafterSettings
 from ..training.eagle3 import EagleSettings
 from ..training.medusa import HeadSettings
 from ..training.own_prompts import write_prompts
-from ..training.runs import TrainingJob, train_drafter, train_eagle3, train_kangaroo, train_medusa
+from ..training.runs import TrainingJob, train_drafter, train_kangaroo, train_medusa, train_on_features
 from .exits import best_exit
 from .plans import PartsPlan
 
@@ -144,7 +144,7 @@ class Stages:
         """Train an EAGLE-3 drafter, small enough to be cloned with the repository."""
         plan = self._plan
         job = replace(self._job("eagle", epochs=plan.eagle_epochs), draft_vocabulary=plan.eagle_vocabulary)
-        return train_eagle3(job, EagleSettings(intermediate=plan.eagle_width, rate=_EAGLE_RATE), self._progress)[
+        return train_on_features(job, EagleSettings(intermediate=plan.eagle_width, rate=_EAGLE_RATE), self._progress)[
             "heads"
         ]
 

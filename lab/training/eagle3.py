@@ -22,9 +22,9 @@ from torch.nn import functional
 
 from decoding.errors import ParamError
 from decoding.model.rope import RopeTables
+from decoding.parts.drafter_files import verifier_name
 from decoding.parts.eagle import Block
 from decoding.parts.eagle_config import FLAGS, EagleConfig, read_config, usual_taps
-from decoding.parts.drafter_files import verifier_name
 from decoding.parts.layer_math import attend
 from decoding.types import JSON
 

@@ -1,4 +1,4 @@
-"""Writes the folders of EAGLE-3 drafters that were trained here, in the format of the library speculators."""
+"""Writes the folders of EAGLE-3 drafters that were trained here."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ from decoding.parts.eagle_config import FLAGS, EagleConfig
 from decoding.parts.part_files import NamedWeights
 from decoding.types import JSON
 
-from .part_folder import save_part
-
-FORMAT = "0.9.0"  # of the library whose format is written
+from .drafter_folder import FORMAT, save_drafter
 
 
 def save_eagle(folder: Path, config: EagleConfig, weights: NamedWeights, ids: torch.Tensor | None, steps: int) -> None:
     """Write a drafter; `steps` is how many guesses in a row it was trained to make."""
-    mapping = dict[str, torch.Tensor]()
-    if ids is not None:
-        draftable = torch.zeros(config.shape.vocabulary, dtype=torch.bool)
-        draftable[ids] = True
-        mapping = {"d2t": ids.long() - torch.arange(len(ids)), "t2d": draftable}
-    save_part(folder, "model.safetensors", {**weights, **mapping}, _config_json(config, steps), {"format": "pt"})
+    save_drafter(folder, weights, ids, config.shape.vocabulary, _config_json(config, steps))
 
 
 def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:

@@ -21,6 +21,7 @@ _KINDS = {
     "medusa": ("Medusa heads", "--medusa", "medusa", "https://arxiv.org/abs/2401.10774"),
     "kangaroo": ("A Kangaroo adapter", "--kangaroo", "kangaroo", "https://arxiv.org/abs/2404.18911"),
     "eagle3": ("An EAGLE-3 drafter", "--eagle", "eagle3", "https://arxiv.org/abs/2503.01840"),
+    "dflash": ("A DFlash drafter", "--dflash", "dflash", "https://arxiv.org/abs/2602.06036"),
     "drafter": ("A drafter", "--draft", "draft_model", "https://arxiv.org/abs/2211.17192"),
 }
 
@@ -118,7 +119,12 @@ def _heads_table(kind: str, final: Mapping[str, Any]) -> str:
     ]
     for number, head in enumerate(final["heads"], start=1):
         shares = " | ".join(f"{share:.1%}" for share in (*head["top"], head["acceptance"]))
-        name = {"medusa": f"head {number}", "eagle3": f"guess {number}", "kangaroo": "adapter"}.get(kind, kind)
+        name = {
+            "medusa": f"head {number}",
+            "eagle3": f"guess {number}",
+            "dflash": f"guess {number}",
+            "kangaroo": "adapter",
+        }.get(kind, kind)
         lines.append(f"| {name} | {head['loss']:.3f} | {shares} |")
     if kind == "medusa":
         accuracies = final["accuracies"]

@@ -24,6 +24,7 @@ from .backbone import Backbone, load_backbone
 from .batches import Batch, limit_lines
 from .checkpoint import LOG
 from .conversations import read_conversations
+from .dflash import DFlashLearner, DFlashSettings
 from .distill import Answering, write_answers
 from .drafter import DrafterLearner, DrafterSettings, parameters
 from .eagle3 import Eagle3Learner, EagleSettings
@@ -110,11 +111,17 @@ def train_kangaroo(
     return {**final}
 
 
-def train_eagle3(job: TrainingJob, settings: EagleSettings, progress: ProgressCallback) -> dict[str, JSON]:
-    """Train an EAGLE-3 drafter; return measurements."""
+def train_on_features(
+    job: TrainingJob, settings: EagleSettings | DFlashSettings, progress: ProgressCallback
+) -> dict[str, JSON]:
+    """Train a drafter that reads the model's features, EAGLE-3's or DFlash's; return measurements."""
     backbone, codec, source = _open(job, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
-    learner = Eagle3Learner(backbone, settings, ids, job.seed)
+    learner: Eagle3Learner | DFlashLearner
+    if isinstance(settings, EagleSettings):
+        learner = Eagle3Learner(backbone, settings, ids, job.seed)
+    else:
+        learner = DFlashLearner(backbone, settings, ids, job.seed)
     used = _learn(job, learner, source, progress)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
@@ -174,7 +181,7 @@ def _source(job: TrainingJob, backbone: Backbone, codec: Codec, progress: Progre
 
 def _learn(
     job: TrainingJob,
-    learner: MedusaLearner | KangarooLearner | Eagle3Learner | DrafterLearner,
+    learner: MedusaLearner | KangarooLearner | Eagle3Learner | DFlashLearner | DrafterLearner,
     source: Source,
     progress: ProgressCallback,
 ) -> Mapping[str, JSON]:
