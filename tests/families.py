@@ -20,6 +20,8 @@ from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.datastore import Datastore
+from decoding.parts.dflash import DFlash
+from decoding.parts.dflash_config import read_dflash_config
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import EagleConfig, read_config
 from decoding.parts.heads import Heads, HeadWeights
@@ -138,6 +140,7 @@ def machine(
         "medusa": lambda progress: _heads(target),
         "kangaroo": lambda progress: Adapter(*adapter(target), target),
         "eagle": lambda progress: eagle(target),
+        "dflash": lambda progress: dflash(target),
         "datastore": lambda progress: _store(target),
     }
     return Engine(target, Codec(), decoder_of(drafter), Parts(parts))
@@ -188,6 +191,35 @@ def drafter(target: AnyModel) -> tuple[EagleConfig, dict[str, torch.Tensor], tor
     raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, "draft_vocab_size": len(ids)}
     config = replace(read_config(raw), taps=(0, 1, shape.layers))
     return config, {name: _random(target, *size) for name, size in config.tensors(3).items()}, ids
+
+
+def dflash(target: AnyModel) -> DFlash:
+    """Make a random DFlash drafter that reads two layers, and cannot say every fourth token."""
+    shape, window = target.shape, target.shape.windows[0] if isinstance(target, AnyDecoder) else None
+    ids = torch.tensor([token for token in range(shape.vocabulary) if token % 4])
+    raw = {
+        "speculators_model_type": "dflash",
+        "transformer_layer_config": {
+            "model_type": "qwen3",
+            "hidden_size": shape.hidden,
+            "intermediate_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": shape.vocabulary,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": 16,
+            "max_position_embeddings": 256,
+            "rms_norm_eps": 1e-2,
+            **({"layer_types": ["sliding_attention"] * 2, "sliding_window": window} if window else {}),
+        },
+        "draft_vocab_size": len(ids),
+        "aux_hidden_state_layer_ids": [0, 2],
+        "block_size": 6,
+        "mask_token_id": 3,
+    }
+    config = read_dflash_config(raw)
+    weights = {name: _random(target, *size) for name, size in config.tensors().items()}
+    return DFlash(config, weights | {"ids": ids}, target, "random drafter of blocks")
 
 
 def _store(target: AnyDecoder) -> Datastore:

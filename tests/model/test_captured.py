@@ -149,10 +149,18 @@ def test_what_is_replayed_is_what_was_written(
 DEVICE_CASES = [  # not of those whose chains are too long for a tape
     ("eagle3", {"m": 9, "k": 3, "depth": 3}),
     ("eagle3", {"m": 12, "k": 4, "depth": 2, "threshold": 0.02, "expand": 0.1}),
+    ("dflash", {"gamma": 4}),
+    ("dflash", {"form": "drawn", "gamma": 3, "threshold": 0.1}),
+    ("dflash", {"form": "tree", "m": 9, "k": 3, "gamma": 3}),
     *CASES,
     ("medusa", {"acceptance": "typical", "epsilon": 0.05}),
 ]
-REPLAYED = {"eagle3": 8, "draft_model": 8, "kangaroo": 8}  # work of drafters that is replayed at least so often
+REPLAYED = {
+    "eagle3": 8,
+    "draft_model": 8,
+    "kangaroo": 8,
+    "dflash": 8,
+}  # work of drafters that is replayed at least so often
 
 
 @slow
@@ -195,7 +203,7 @@ def test_what_a_device_replays_is_what_it_would_have_done(
 
 
 @slow
-@pytest.mark.parametrize("method", ["eagle3", "kangaroo", "draft_model"])
+@pytest.mark.parametrize("method", ["eagle3", "dflash", "kangaroo", "draft_model"])
 def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
     method: str, made: Callable[[str], Engine], plain: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
