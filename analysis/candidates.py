@@ -40,6 +40,10 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
         *_grid(form=("chain",), gamma=(1, 2, 3, 4, 6, 8), threshold=(0.0, 0.1, 0.3, 0.5)),
         *_grid(m=(3, 5, 7, 10, 15, 24), k=(4,), depth=(4, 6), threshold=(0.05,), expand=(0.2, 0.4)),
     ],
+    "dflash": [
+        *_grid(gamma=(1, 2, 3, 4, 6, 8, 15), threshold=(0.0, 0.1, 0.2, 0.3, 0.5)),
+        *_grid(form=("tree",), m=(4, 7, 12, 20), k=(3,), gamma=(4, 8), threshold=(0.02, 0.05)),
+    ],
     "ouroboros": [
         *_grid(drafting=("plain",), gamma=(1, 2, 3, 4, 6, 8), K=(0,)),
         *_grid(

@@ -26,7 +26,7 @@ from .measure import command, conditions, table
 
 TOKENS, EVERY = 64, 6
 TEXT_BYTES = 77_000_000  # makes a datastore of about 100 MB
-DRAFTING = ("draft_model", "kangaroo", "eagle3", "ouroboros")  # their own work is a network's
+DRAFTING = ("draft_model", "kangaroo", "eagle3", "dflash", "ouroboros")  # their own work is a network's
 
 
 def steps_of(engine: Engine, method: str) -> list[Step]:

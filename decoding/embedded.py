@@ -20,7 +20,7 @@ FOLDERS = {  # of models, by names that are allowed wherever a folder is
 DTYPE = "float32"  # the default: for teaching, equal texts matter more than speed
 _STORE = stored(_HOME / "datastore.safetensors")
 PARTS = {  # what methods need beside a model
-    TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "eagle": _HOME / "eagle", "datastore": _STORE},
+    TARGET: {**{part: _HOME / part for part in ("medusa", "kangaroo", "eagle", "dflash")}, "datastore": _STORE},
     MEDUSA_2: {"medusa": _HOME / "medusa-2", "datastore": _STORE},
     SMOLLM2: {
         "medusa": _REAL / "medusa",

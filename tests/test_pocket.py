@@ -68,6 +68,7 @@ FASTER = {
     "medusa": (1.9, 5.0),
     "kangaroo": (1.8, 5.0),
     "eagle3": (4.0, 6.9),
+    "dflash": (2.0, 6.0),
     "ouroboros": (2.8, 9.0),
     "rest": (1.4, 4.0),
 }
@@ -75,7 +76,7 @@ FASTER = {
 
 def test_the_files_keep_their_sizes() -> None:
     home = TASKS.parent
-    assert sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) <= 25e6
+    assert sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) <= 27e6
     files = {"tasks.jsonl", "datastore.jsonl", "datastore.safetensors.packed", "loss.svg"}
     assert {path.name for path in home.iterdir()} == {
         "target",
@@ -84,6 +85,7 @@ def test_the_files_keep_their_sizes() -> None:
         "medusa-2",
         "kangaroo",
         "eagle",
+        "dflash",
         *files,
     }
     assert STORE.stat().st_size < 2e6

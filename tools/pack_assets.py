@@ -24,6 +24,7 @@ from decoding.packed import ASSETS, SUFFIX, stored, unpack
 PACKED = (  # pocket's target and drafter are left out, since README shows them to transformers
     "pocket/datastore.safetensors",
     "pocket/eagle/*.safetensors",
+    "pocket/dflash/*.safetensors",
     "pocket/kangaroo/*.safetensors",
     "pocket/medusa/*.safetensors",
     "pocket/medusa-2/**/*.safetensors",

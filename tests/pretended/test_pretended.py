@@ -27,6 +27,7 @@ from decoding.model.weights import assemble
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_config import AdapterConfig
+from decoding.parts.dflash import DFlash
 from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
@@ -39,6 +40,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "draft_model": {"gamma": 3},
     "kangaroo": {"gamma": 3, "eta": 0.0},
     "eagle3": {"m": 9, "k": 3, "depth": 3},
+    "dflash": {"gamma": 4},
 }
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
@@ -78,6 +80,9 @@ class Made:
         self._eagle = drafter.config, drafter.layers, drafter.vocabulary.ids
         places = [torch.device("cuda", at) for at in (0, 1, 2)]
         self._eagle_ropes = {place: drafter.config.rope(place, dtype) for place in places}
+        blocks = real.part("dflash")
+        self._dflash = blocks.config, blocks.vocabulary.ids
+        self._dflash_ropes = {place: blocks.config.rope(place, dtype) for place in places}
         self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1, 2)}
 
     def decoder(self, *at: int, int8: bool = False) -> AnyDecoder:
@@ -103,6 +108,14 @@ class Made:
         weights = {name: torch.empty(size, device=target.device, dtype=self.dtype) for name, size in sizes}
         return Eagle(config, taps, weights | {"ids": ids}, target, "pretended", self._eagle_ropes[target.device])
 
+    def dflash(self, target: AnyDecoder) -> DFlash:
+        """Make a drafter of blocks; its ids are real, as those of `eagle`."""
+        config, ids = self._dflash
+        weights = {
+            name: torch.empty(size, device=target.device, dtype=self.dtype) for name, size in config.tensors().items()
+        }
+        return DFlash(config, weights | {"ids": ids}, target, "pretended", self._dflash_ropes[target.device])
+
     def engine(self, *at: int, drafter_at: int = 0, int8: bool = False) -> Engine:
         """Make an engine with everything that a method may need."""
         target, hidden, vocabulary = self.decoder(*at or (0,), int8=int8), self.shape.hidden, self.shape.vocabulary
@@ -118,6 +131,7 @@ class Made:
             "medusa": lambda progress: Heads(heads, target.head, "pretended"),
             "kangaroo": lambda progress: Adapter(config, weights, target),
             "eagle": lambda progress: self.eagle(target),
+            "dflash": lambda progress: self.dflash(target),
         }
         return Engine(target, Codec(), self.decoder(drafter_at), Parts(parts))
 

@@ -13,12 +13,13 @@ import torch
 
 from analysis.doctor.references import promise
 from cli.arguments import Parser
-from cli.train_flags import add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
-from cli.train_parts import train_eagle3, train_kangaroo, train_medusa
+from cli.train_flags import add_dflash_flags, add_eagle3_flags, add_kangaroo_flags, add_medusa_flags
+from cli.train_parts import train_dflash, train_eagle3, train_kangaroo, train_medusa
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError, SpecscopeError
 from decoding.model.loading import load_model
 from decoding.parts.adapter_files import load_adapter
+from decoding.parts.dflash_files import load_dflash
 from decoding.parts.eagle_files import load_eagle
 from decoding.parts.heads import load_heads
 from lab.pocket.quality import Quality
@@ -65,6 +66,12 @@ def eagle3(*argv: str) -> int:
     parser = Parser()
     add_eagle3_flags(parser)
     return train_eagle3(parser.parse_args([*SMALL, *argv]))
+
+
+def dflash(*argv: str) -> int:
+    parser = Parser()
+    add_dflash_flags(parser)
+    return train_dflash(parser.parse_args([*SMALL, *argv]))
 
 
 def given(home: Path, out: str = "out") -> list[str]:
@@ -151,6 +158,22 @@ def test_a_drafter_of_features_from_files_to_files(home: Path, capsys: pytest.Ca
 def test_settings_of_a_drafter_that_cannot_be_are_refused(home: Path, flags: list[str], says: str) -> None:
     with pytest.raises(ParamError, match=says):
         eagle3(*given(home), *flags)
+
+
+def test_a_drafter_of_blocks_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--taps", "0,2", "--layers", "1", "--block", "3", "--mask-token", "5", "--intermediate", "32"]
+    assert dflash(*given(home), *flags, "--draft-vocabulary", "40") == 0
+    assert "guess 2: top-1" in capsys.readouterr().out
+    drafter = load_dflash(str(home / "out"), load_model(str(home / "model"), "cpu", "float32"))
+    config = drafter.config
+    assert (drafter.layers, config.draft_vocabulary, config.shape.intermediate) == ((0, 2), 40, 32)
+    assert (config.guesses, config.mask, config.shape.layers, config.from_anchor) == (2, 5, 1, False)
+    card = (home / "out" / "README.md").read_text()
+    assert "| guess 2 |" in card and "--dflash" in card and "held-out tokens in its vocabulary" in card
+    told = promise(home / "out")
+    assert told is not None and told.shares.keys() == {1, 2}
+    with pytest.raises(ParamError, match="another model or settings"):
+        dflash(*given(home), *flags, "--draft-vocabulary", "40", "--decay", "2")
 
 
 def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Codec, home: Path) -> None:
