@@ -13,24 +13,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import silu
 
-from ..model import quiet
 from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
-from ..model.draft_vocabulary import DraftVocabulary
-from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.replays import Replays
 from ..model.rope import Rope, RopeTables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from .dflash_config import DFlashConfig
+from .feature_part import FeaturePart
 from .layer_math import PRODUCTS, attend, norm, rotated
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
-    from ..model.graphs import Outputs, Recorder
-    from ..model.upload import Tokens
+    from ..model.graphs import Outputs
 
 # Attend in a layer: its number, and queries, keys and values of the block (..., B, heads, D) -> (..., B, heads * D).
 MixBlock = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
@@ -94,7 +91,7 @@ def _joined(weights: NamedWeights, stems: Sequence[tuple[int, str]]) -> tuple[to
     return torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None
 
 
-class DFlash:
+class DFlash(FeaturePart):
     """A drafter and its target."""
 
     def __init__(
@@ -105,43 +102,15 @@ class DFlash:
         about: str = "in memory",
         rope: Rope | None = None,  # the configuration's
     ) -> None:
-        """`weights` may hold the draft vocabulary's `ids`; a missing embedding or output layer is the target's."""
-        self.config, self.layers, self.about, self._model = config, config.taps, about, model
-        self.device, self.dtype = model.device, model.dtype
-        ids = weights.get("ids")
-        self.vocabulary: DraftVocabulary | None = (
-            None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
-        )
+        super().__init__(config.taps, weights, config.shape.head_dim, model, about)
+        self.config = config
         with torch.inference_mode():
-            floats = ((name, weight) for name, weight in weights.items() if name != "ids")
-            copies = {name: weight.detach().to(self.device, self.dtype, copy=True) for name, weight in floats}
-            embedding, output = copies.pop("embed_tokens.weight", None), copies.pop("lm_head.weight", None)
-            self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
-            if output is not None:
-                self._head = linear(output, None)
-            else:
-                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
-            self.block = BlockLayers(config, copies, linear)
-        cuda = self.device.type == "cuda"
-        self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
+            self.block = BlockLayers(config, self._weights, linear)
         self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> DFlashSession:
         """Open a session for texts of up to `capacity` tokens, of which it reads up to `largest_step` at once."""
         return DFlashSession(self, capacity, largest_step)
-
-    @property
-    def recorder(self) -> Recorder | None:
-        """Return the recorder of the passes of target and drafter."""
-        return getattr(self._model, "recorder", None)
-
-    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """Return the embeddings of tokens."""
-        return self._embed(ids)
-
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
-        """Return next-token logits for these rows, over the draft vocabulary."""
-        return self._head(rows)
 
 
 class DFlashSession:
@@ -204,7 +173,6 @@ class DFlashSession:
         cache.check(rows)
         stop, windows = first + rows, config.shape.windows
         turn = RopeTables(*(table[first:stop] for table in self._tables))
-        earlier = torch.ones(rows, rows, dtype=torch.bool, device=drafter.device).tril()
 
         def mix(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             cache.data[layer][:, cache.slots_of(first, stop)] = torch.stack((key, value))
@@ -212,7 +180,7 @@ class DFlashSession:
             keys, values = cache.data[layer][:, cache.slots_of(start, stop)]
             seen = None
             if config.causal[layer]:
-                seen = torch.cat((earlier.new_ones(rows, first - start), earlier), 1)[None]
+                seen = torch.ones(1, rows, stop - start, dtype=torch.bool, device=query.device).tril(first - start)
             return attend(query[None], keys[None], values[None], seen, drafter.kernel)[0]
 
         x = drafter.block.forward(drafter.embed(on_device(ids, drafter.device)), turn, mix)

@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import silu
 
-from ..model import quiet
 from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
-from ..model.draft_vocabulary import DraftVocabulary
-from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.queued_tree import Parents, QueuedTree, closure_on, depths_on, on_host
@@ -29,11 +26,12 @@ from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
 from .eagle_config import EagleConfig
+from .feature_part import FeaturePart
 from .layer_math import PRODUCTS, attend, norm, rotated
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
-    from ..model.graphs import Outputs, Recorder
+    from ..model.graphs import Outputs
     from ..model.upload import Tokens
 
 MixQkv = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
@@ -98,7 +96,7 @@ def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor | None:
     return torch.cat([*parts]) if parts else None
 
 
-class Eagle:
+class Eagle(FeaturePart):
     """A drafter and its target."""
 
     def __init__(
@@ -110,46 +108,20 @@ class Eagle:
         about: str = "in memory",
         rope: Rope | None = None,  # the configuration's
     ) -> None:
-        """`weights` may hold the draft vocabulary's `ids`; a missing embedding or output layer is the target's."""
-        self.config, self.layers, self.about, self._model = config, taps, about, model
-        self.device, self.dtype = model.device, model.dtype
-        ids = weights.get("ids")
-        self.vocabulary: DraftVocabulary | None = (
-            None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
-        )
+        super().__init__(taps, weights, config.shape.head_dim, model, about)
+        self.config = config
         with torch.inference_mode():
-            floats = ((name, weight) for name, weight in weights.items() if name != "ids")
-            copies = {name: weight.detach().to(self.device, self.dtype, copy=True) for name, weight in floats}
-            embedding, output = copies.pop("embed_tokens.weight", None), copies.pop("lm_head.weight", None)
-            self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
-            if output is not None:
-                self._head = linear(output, None)
-            else:
-                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
-            self.block = Block(config, copies, linear)
-            self.native = _native(config, copies)
-        beside, feature = (copies[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm"))
+            self.block = Block(config, self._weights, linear)
+            self.native = _native(config, self._weights)
+        beside, feature = (
+            self._weights[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm")
+        )
         self.norms = feature if config.norm_before_residual else None, beside  # for compiled code
-        cuda = self.device.type == "cuda"
-        self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
         self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> EagleSession:
         """Open a session for texts of up to `capacity` tokens, and trees of up to `largest_step` after them."""
         return EagleSession(self, capacity, largest_step)
-
-    @property
-    def recorder(self) -> Recorder | None:
-        """Return the recorder of the passes of target and drafter."""
-        return getattr(self._model, "recorder", None)
-
-    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """Return the embeddings of tokens."""
-        return self._embed(ids)
-
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of a session's answers -> (R, draft vocabulary)
-        """Return next-token logits for these rows, over the draft vocabulary."""
-        return self._head(rows)
 
 
 class EagleSession:

@@ -1,0 +1,58 @@
+"""What drafters on the target's features have in common: the target's embedding and output layer, or their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..model import quiet
+from ..model.draft_vocabulary import DraftVocabulary
+from ..model.kernels import by_torch, choose
+from ..model.linear import linear
+from ..model.transformers_model import AnyModel
+from .part_files import NamedWeights
+
+if TYPE_CHECKING:
+    from ..model.graphs import Recorder
+    from ..model.upload import Tokens
+
+
+class FeaturePart:
+    """A drafter beside its target, on the target's last device and in its dtype."""
+
+    def __init__(
+        self, taps: tuple[int, ...], weights: NamedWeights, head_dim: int, model: AnyModel, about: str
+    ) -> None:
+        """`weights` may hold the draft vocabulary's `ids`; a missing embedding or output layer is the target's."""
+        self.layers, self.about, self._model = taps, about, model
+        self.device, self.dtype = model.device, model.dtype
+        ids = weights.get("ids")
+        self.vocabulary: DraftVocabulary | None = (
+            None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
+        )
+        with torch.inference_mode():
+            floats = ((name, weight) for name, weight in weights.items() if name != "ids")
+            self._weights = {name: weight.detach().to(self.device, self.dtype, copy=True) for name, weight in floats}
+            embedding = self._weights.pop("embed_tokens.weight", None)
+            output = self._weights.pop("lm_head.weight", None)
+            self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
+            if output is not None:
+                self._head = linear(output, None)
+            else:
+                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
+        cuda = self.device.type == "cuda"
+        self.kernel = choose(self.device, self.dtype, head_dim).attend if cuda else by_torch
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Return the recorder of the passes of target and drafter."""
+        return getattr(self._model, "recorder", None)
+
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
+        """Return the embeddings of tokens."""
+        return self._embed(ids)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of a session's answers -> (R, draft vocabulary)
+        """Return next-token logits for these rows, over the draft vocabulary."""
+        return self._head(rows)
