@@ -130,7 +130,7 @@ def test_guesses_of_several_methods_are_read_together() -> None:
     assert json.loads(json.dumps(landscape)) == landscape
 
 
-@pytest.mark.parametrize(("method", "part"), [("kangaroo", "kangaroo"), ("eagle3", "eagle")])
+@pytest.mark.parametrize(("method", "part"), [("kangaroo", "kangaroo"), ("eagle3", "eagle"), ("dflash", "dflash")])
 def test_what_reads_along_reads_the_text_once(method: str, part: str) -> None:
     """Opened anew at every place, it would read N * N rows of a text of N tokens."""
     other = engine(counted_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,10 +29,12 @@ class ToyDFlash:
             return (mix * target.logits(key) + (1 - mix) * 1.5 * error)[ids]
 
         self.guess = TableModel(rule, order, vocabulary)
+        self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at
 
     def open(self, capacity: int, largest_step: int) -> ToySession:
         """Open a session; the positions of features are asserted and not merely counted."""
-        return ToySession(self, capacity, largest_step)
+        self.sessions.append(ToySession(self, capacity, largest_step))
+        return self.sessions[-1]
 
 
 class ToySession:

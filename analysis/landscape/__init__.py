@@ -11,10 +11,10 @@ text. Other guesses are read as well, those of many positions and methods in one
 another token than the text has and a method guessed that one, and after the end of the text.
 
 Drafters work in the same way. At every position a method's own code runs until it asks its drafter something; then one
-pass answers many positions (`questions.py`; a draft model in `draft_model.py`, an early exit in `early_exit.py`, a
-drafter on features in `features.py`). So all rules of a method, such as when a chain stops, are its own. The numbers
-are those of a step where a row does not depend on its neighbours in a pass, as in compiled code. Elsewhere the last
-bits may differ, and with them the choice between two tokens that are nearly equal.
+pass answers many positions (`questions.py`; a draft model in `draft_model.py`, an early exit in `early_exit.py`,
+drafters on features in `features.py` and `blocks.py`). So all rules of a method, such as when a chain stops, are its
+own. The numbers are those of a step where a row does not depend on its neighbours in a pass, as in compiled code.
+Elsewhere the last bits may differ, and with them the choice between two tokens that are nearly equal.
 """
 
 from __future__ import annotations

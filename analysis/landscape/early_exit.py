@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .joined_trees import ROWS, passes
+from .part_at import PartReader, SessionAt
 
 if TYPE_CHECKING:
-    from .questions import Ask
     from .target import Target
 
 
@@ -22,8 +22,36 @@ class _States(NamedTuple):
     fresh: torch.Tensor  # (m, H)
 
 
-class ExitReader:
+class _SessionAt(SessionAt):
+    """The adapter's session at one position."""
+
+    _reader: ExitReader
+
+    def __init__(self, *at: Any) -> None:
+        super().__init__(*at)
+        self._stored: torch.Tensor | None = None  # (n, H) states that were read after the text
+
+    @property
+    def length(self) -> int:
+        """Tokens read."""
+        return self._end + (0 if self._stored is None else len(self._stored))
+
+    def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
+        """Read the next tokens' hidden states at the exit layer."""
+        stored = hidden[:0] if self._stored is None else self._stored
+        self._stored = torch.cat((stored, hidden))
+        return self._ask(self._reader.read, _States(self._end, stored, hidden))
+
+    def rewind(self, length: int) -> None:
+        """Forget what follows `length`, which is not inside the text."""
+        assert self._end <= length <= self.length
+        self._stored = None if self._stored is None else self._stored[: length - self._end]
+
+
+class ExitReader(PartReader):
     """The adapter's session, which has read the text once."""
+
+    session_at = _SessionAt
 
     def __init__(self, part: Any, target: Target, room: int) -> None:
         """Make `room` for what may be written after the text."""
@@ -37,10 +65,6 @@ class ExitReader:
         """Forget what follows the first of these positions, which are in front of all earlier ones."""
         self.session.rewind(min(positions) - 1)
         self._target.hold(min(positions) - 1)
-
-    def at(self, position: int, ask: Ask) -> _PartAt:
-        """Return the part as a run has it that begins there."""
-        return _PartAt(self, position - 1, ask)
 
     def read(self, questions: Sequence[_States]) -> list[torch.Tensor]:
         """Let the adapter read hidden states; return its own for the fresh ones."""
@@ -58,48 +82,3 @@ class ExitReader:
             for each, last in zip(group, ends, strict=True):
                 answers[each] = rows[last - len(questions[each].fresh) : last]
         return [answers[each] for each in range(len(questions))]
-
-    def logits(self, questions: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """Compute the logits of rows."""
-        return torch.split(self.session.logits(torch.cat([*questions])), [len(rows) for rows in questions])
-
-
-class _PartAt:
-    """The part at one position."""
-
-    def __init__(self, reader: ExitReader, length: int, ask: Ask) -> None:
-        self.layer, self.vocabulary = reader.part.layer, reader.part.vocabulary
-        self._at = reader, length, ask
-
-    def open(self, capacity: int, largest_step: int) -> _SessionAt:
-        """Make a session that has read the text there."""
-        return _SessionAt(*self._at, largest_step)
-
-
-class _SessionAt:
-    """The adapter's session at one position."""
-
-    def __init__(self, reader: ExitReader, length: int, ask: Ask, largest_step: int) -> None:
-        self.largest_step = largest_step
-        self._reader, self._start, self._ask = reader, length, ask
-        self._stored: torch.Tensor | None = None  # (n, H) states that were read after the text
-
-    @property
-    def length(self) -> int:
-        """Tokens read."""
-        return self._start + (0 if self._stored is None else len(self._stored))
-
-    def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Read the next tokens' hidden states at the exit layer."""
-        stored = hidden[:0] if self._stored is None else self._stored
-        self._stored = torch.cat((stored, hidden))
-        return self._ask(self._reader.read, _States(self._start, stored, hidden))
-
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, n)
-        """Return next-token logits for these rows, over the draft vocabulary."""
-        return self._ask(self._reader.logits, rows)
-
-    def rewind(self, length: int) -> None:
-        """Forget what follows `length`, which is not inside the text."""
-        assert self._start <= length <= self.length
-        self._stored = None if self._stored is None else self._stored[: length - self._start]

@@ -14,10 +14,12 @@ from decoding import accept
 from decoding.stops import Stops
 from decoding.types import JSON, Draft, Role
 
+from .blocks import BlockReader
 from .draft_model import DraftReader
 from .early_exit import ExitReader
 from .features import FeatureReader
 from .first_step import first_draft, lead_of
+from .part_at import PartReader
 from .questions import run_together
 from .target import GuessPath, Target, UnreadError
 
@@ -45,14 +47,19 @@ class OneMethod:
         self._rows: dict[int, dict[str, JSON]] = {}  # the results, by position
         self.together = max(1, min(_TOGETHER, _ROWS // max(1, params.rows)))  # positions for `guess`
         self._reader: DraftReader | None = None
-        self._along: Mapping[str, FeatureReader | ExitReader] = {}  # by the part's name
+        self._along: Mapping[str, PartReader] = {}  # by the part's name
         if "draft_model" in request.method.needs and draft is not None:
             self._reader = DraftReader(draft, target.pool, target.text, room, request.largest_step)
             self.together = self.together if self._reader.joins_positions else 1
         opened = {name: part for name, part in request.parts.items() if hasattr(part, "open")}
         if "features" in request.method.needs:
             guesses = self.together * (params.rows + 2)  # and the positions themselves
-            self._along = {name: FeatureReader(part, target, room, guesses) for name, part in opened.items()}
+            self._along = {
+                name: BlockReader(part, target, room)
+                if name == "dflash"
+                else FeatureReader(part, target, room, guesses)
+                for name, part in opened.items()
+            }
         elif "early_exit" in request.method.needs:
             self._along = {name: ExitReader(part, target, room) for name, part in opened.items()}
         self._seconds = time.perf_counter() - begun

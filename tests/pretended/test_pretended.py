@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from analysis.landscape import measure_landscape
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.methods import METHODS
@@ -316,3 +317,13 @@ def test_waits_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
             before = device.waits
             act(torch.empty(4, device="cuda"))
             assert device.waits - before == (name in waiting), name
+
+
+@slow
+@pytest.mark.parametrize(("method", "params"), [("kangaroo", {}), ("eagle3", {"form": "chain"})])
+def test_a_landscape_on_a_device(method: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads along at one position records nothing; threads, one for each of several, would not pretend."""
+    made = made_of("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch):
+        landscape = measure_landscape(made.engine(), PROMPT, {method: params}, first=len(PROMPT) - 1, max_new_tokens=8)
+    assert landscape["finished"]
