@@ -16,7 +16,7 @@ from decoding.model.session import catch_up
 from decoding.parts.draft_vocabulary import drafted_by
 from decoding.parts.makers import head_of
 
-from .edits import Edit, HeadSizes, Weights, edited, layer_edits, norm_scales, shares_of
+from .edits import Edit, HeadSizes, Weights, edited, exchanged_layers, layer_edits, norm_scales, shares_of
 from .probes import Check, Probe, chains, edit_probes, probe
 from .rest import check_eps, check_norms, check_numbers, refuse_infinite
 from .rotary import rotary_changes
@@ -49,7 +49,7 @@ class DraftWiring:
 class ExaminedDraft:
     """A draft model beside its target."""
 
-    method = "draft_model"
+    method, apart = "draft_model", ""
     folder: Path | None = None  # a model of its own has no files that promise how it is wired
     young = False  # a model of its own learns in all of its parts at once
 
@@ -188,7 +188,7 @@ class ExaminedDraft:
         norms = [f"{at}{name}.weight" for at in layers for name in ("input_layernorm", "post_attention_layernorm")]
         edits += norm_scales(weights, [name for name in norms if name in weights])
         for one, other in zip(layers, layers[1:], strict=False):
-            edits.append(_exchanged_layers(weights, one, other))
+            edits.append(exchanged_layers(weights, one, other))
         return edit_probes(wiring, edits)
 
     def shares(self, wiring: DraftWiring) -> Sequence[Probe]:
@@ -261,22 +261,6 @@ class ExaminedDraft:
 
     def _marks(self, codec: Codec) -> list[int]:
         return head_of(codec, self.model.card.vocabulary)
-
-
-def _exchanged_layers(weights: Weights, one: str, other: str) -> Edit:
-    names = {
-        at + name.removeprefix(both): both + name.removeprefix(both)
-        for at, both in ((one, other), (other, one))
-        for name in weights
-        if name.startswith(both)
-    }
-    what = " and ".join(at.removeprefix("model.").rstrip(".") for at in (one, other))
-    return Edit(
-        f"{what} swapped",
-        "layer_order",
-        f"let {what} take each other's place",
-        lambda held: {name: held[source] for name, source in names.items()},
-    )
 
 
 def _token(codec: Codec, index: int) -> str:

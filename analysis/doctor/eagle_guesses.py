@@ -17,21 +17,23 @@ from decoding.model.rope import RopeTables
 from decoding.parts.layer_math import attend
 
 if TYPE_CHECKING:
+    from decoding.parts.eagle import Block
+
     from .eagle import ExaminedEagle
-    from .eagle_probes import EagleWiring
+    from .feature_probes import FeatureWiring
     from .texts import Text
 
 
 class EagleGuesses:
     """One wiring on one text."""
 
-    def __init__(self, examined: ExaminedEagle, wiring: EagleWiring, text: Text, places: Sequence[int]) -> None:
+    def __init__(self, examined: ExaminedEagle, wiring: FeatureWiring, text: Text, places: Sequence[int]) -> None:
         self._examined, self._wiring = examined, wiring
-        self._block = examined.block(wiring)
+        self._block: Block = examined.block(wiring)
         device = text.hidden.device
         self._ids = torch.tensor(text.ids, device=device)
         self._roots = torch.tensor([*places], device=device)
-        self._states = torch.cat([text.states[tap] for tap in wiring.taps], 1).to(wiring.dtype)
+        self._states = examined.states(wiring, text, places[-1])
         self._tables = examined.rope(wiring).tables(1, len(text.ids) + len(places) + 2)
         self._keys, self._values = list[torch.Tensor](), list[torch.Tensor]()  # (n, kv_heads, D), text first
         self._at = list[torch.Tensor]()  # the positions of those rows
@@ -61,10 +63,8 @@ class EagleGuesses:
 
     def _read(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Read the text; return what `_run` does for the row of every position."""
-        wiring, last = self._wiring, int(self._roots[-1])
-        tokens, states = self._ids[1 : last + 1], self._states[:last]
-        if wiring.feature_shift:
-            states = torch.cat((states[:1].expand(-wiring.feature_shift, -1), states[: wiring.feature_shift]))
+        last = int(self._roots[-1])
+        tokens, states = self._ids[1 : last + 1], self._states
         rows = torch.arange(1, last + 1, device=states.device)  # a row's position is that of its token
         final, feature = self._run(tokens, self._block.fuse(states), rows, rows)
         return final[self._roots - 1], feature[self._roots - 1]

@@ -115,6 +115,23 @@ def swapped(first: str, second: str, flag: str) -> Edit:
     return Edit(f"{first} and {second} swapped", flag, remedy, lambda held: {first: held[second], second: held[first]})
 
 
+def exchanged_layers(weights: Weights, one: str, other: str) -> Edit:
+    """Swap two layers, by what their weights' names begin with."""
+    names = {
+        at + name.removeprefix(both): both + name.removeprefix(both)
+        for at, both in ((one, other), (other, one))
+        for name in weights
+        if name.startswith(both)
+    }
+    what = " and ".join(at.removeprefix("model.").rstrip(".") for at in (one, other))
+    return Edit(
+        f"{what} swapped",
+        "layer_order",
+        f"let {what} take each other's place",
+        lambda held: {name: held[source] for name, source in names.items()},
+    )
+
+
 def _exchanged(weights: Weights, layers: Sequence[str]) -> Iterator[Edit]:
     """Swap the gate of the feed-forward part and what it gates, keys and values, and queries and the output."""
     for part, one, other in (("mlp", "gate", "up"), ("self_attn", "k", "v"), ("self_attn", "q", "o")):
