@@ -3,4 +3,6 @@
 from decoding.parts import NAMED_PARTS
 
 # The drafters that can be examined, by their flags, and the methods that use them.
-KINDS = {name: NAMED_PARTS[name].method for name in ("eagle", "medusa", "kangaroo")} | {"draft": "draft_model"}
+KINDS = {name: NAMED_PARTS[name].method for name in ("eagle", "dflash", "medusa", "kangaroo")} | {
+    "draft": "draft_model"
+}

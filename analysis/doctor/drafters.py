@@ -1,4 +1,4 @@
-"""Opens the drafter that is to be examined: a folder of one of four kinds."""
+"""Opens the drafter that is to be examined: a folder of one of five kinds."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .probes import Examined
 
+_SPECIAL = 32  # tokens that may be a mask
 _LARGEST = 2**31  # bytes of a draft model whose weights are changed
 _OTHER = "only models of the Llama family can be examined, and drafters of that family: load one, such as pocket"
 
@@ -49,16 +50,24 @@ def open_drafter(
         return _examined_draft(draft, codec, engine, name)
     from decoding.parts.named import find_part
 
+    from .dflash import ExaminedDFlash
     from .eagle import ExaminedEagle
     from .kangaroo import ExaminedAdapter
     from .medusa import ExaminedHeads
 
     kinds: dict[str, Callable[[str, AnyDecoder, str], Examined]] = {
         "eagle": ExaminedEagle,
+        "dflash": partial(ExaminedDFlash, special=_special(engine.codec)),
         "medusa": ExaminedHeads,
         "kangaroo": ExaminedAdapter,
     }
     return kinds[kind](find_part(kind, name, progress, download=download), model, loaded)
+
+
+def _special(codec: Codec) -> list[int]:
+    """Return the special tokens, and the first ids after all tokens, which some take for a mask."""
+    tokenizer = codec.tokenizer
+    return [] if tokenizer is None else [*sorted(tokenizer.all_special_ids)[:_SPECIAL], len(tokenizer)]
 
 
 def open_draft(engine: Engine, name: str) -> Examined:

@@ -17,7 +17,7 @@ import torch
 
 from .edits import SHARES, VITAL
 from .fit import FEW, LEAST, FitChange, TargetFit, compare_fit
-from .heads import FEWEST, KEPT, check_heads, count_right, head_names, is_below, share_error
+from .heads import FEWEST, KEPT, check_heads, count_right, guess_names, is_below, share_error
 from .measure import AcceptedGuesses
 from .probes import Check, Probe
 from .references import Promise
@@ -40,7 +40,7 @@ _OF_USE = 2.0  # standard errors, at least, that what a part does is from nothin
 _TOO_SURE = 3.0  # standard errors of the mean
 _QUIET = 0.15  # of the divergence, the most that a part which learnt nothing yet moves it by
 _UNSURE = 0.1  # of the divergence that another scale takes away from a drafter that works
-_LABELS = 0.3  # the same of heads, which learn tokens instead of distributions, and become too sure of them
+_LABELS = 0.3  # the same of guesses apart, most of which learn tokens instead of distributions: they become too sure
 _CARD = 0.5  # of the acceptance on the card: sound drafters keep 0.6 of it on texts unlike those of their training
 
 
@@ -65,13 +65,13 @@ def gather(
             changes = _changes(given, fit.divergence(part.wiring), numbers)
         for of_guess, change in zip(parts, changes, strict=True):
             of_guess.append((part, change))
-    right = count_right(examined, wiring, texts) if examined.method == "medusa" else []
+    right = count_right(examined, wiring, texts) if examined.apart else []
     good = [share > max(shares.values()) for share in [head.right for head in right] or measured.survival[:1]]
     return [
         _check_first(texts, examined.depth, measured, shares),
-        check_heads(right) if right else check_fall(measured),
-        _check_certainties(examined.method, scaled, numbers, good, parts),
-        _merged([_check_parts(each, examined.young) for each in parts]),
+        check_heads(right, examined.apart) if right else check_fall(measured),
+        _check_certainties(examined.apart, scaled, numbers, good, parts),
+        _merged(examined.apart, [_check_parts(each, examined.young) for each in parts]),
         *([check_promise(promised, measured)] if promised else []),
     ]
 
@@ -81,12 +81,12 @@ def _changes(given: torch.Tensor, other: torch.Tensor, numbers: torch.Tensor) ->
     return [compare_fit(given[numbers == each], other[numbers == each]) for each in range(int(numbers.max()) + 1)]
 
 
-def _merged(checks: Sequence[Check]) -> Check:
-    """Make one check of those of every head, which names the heads that are not fine."""
+def _merged(called: str, checks: Sequence[Check]) -> Check:
+    """Make one check of those of every guess that is judged apart, which names those that are not fine."""
     if len(checks) == 1 or all(check.fine for check in checks):
         return checks[0]
     wrong = [(number, check) for number, check in enumerate(checks, start=1) if not check.fine]
-    sentence = f"{head_names([number for number, _ in wrong])}: {wrong[0][1].sentence}"
+    sentence = f"{guess_names(called, [number for number, _ in wrong])}: {wrong[0][1].sentence}"
     return replace(wrong[0][1], sentence=sentence)
 
 
@@ -122,7 +122,7 @@ def check_fall(measured: AcceptedGuesses) -> Check:
 
 
 def _check_certainties(
-    method: str,
+    apart: str,
     scaled: Sequence[torch.Tensor],
     numbers: torch.Tensor,
     good: Sequence[bool],
@@ -136,9 +136,9 @@ def _check_certainties(
     named = all(_is_steep(*best, is_good) for best, is_good in zip(scales, good, strict=True))
     checks = list[Check]()
     for best, is_good, of_head in zip(scales, good, parts, strict=True):
-        learning = method == "medusa" and all(change.is_worse for _, change in of_head)
-        checks.append(check_certainty(method, *best, is_good, learning, named))
-    return _merged(checks)
+        learning = bool(apart) and all(change.is_worse for _, change in of_head)
+        checks.append(check_certainty(apart, *best, is_good, learning, named))
+    return _merged(apart, checks)
 
 
 def best_scale(scaled: Sequence[torch.Tensor]) -> tuple[float, FitChange]:
@@ -153,7 +153,7 @@ def _is_steep(scale: float, change: FitChange, is_good: bool) -> bool:
 
 
 def check_certainty(
-    method: str, scale: float, change: FitChange, is_good: bool, learning: bool, named: bool = True
+    apart: str, scale: float, change: FitChange, is_good: bool, learning: bool, named: bool = True
 ) -> Check:
     """Compare the drafter's certainty with the certainty that fits the target.
 
@@ -164,7 +164,7 @@ def check_certainty(
     """
     sentence = f"its distributions are {change.before:.2f} nats from the target's"
     # By the mean: a drafter that is too sure loses little at most positions, and much where it is wrong.
-    share = _LABELS if method == "medusa" else _UNSURE
+    share = _LABELS if apart else _UNSURE
     if change.gain < max(LEAST, _TOO_SURE * change.error, share * change.before):
         return Check("certainty", "certainty", fine=True, sentence=sentence)
     what = "less" if scale < 1 else "more"

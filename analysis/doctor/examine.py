@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
 _TWICE = {"taps", "norm_scale"}  # entries of which several may be wrong
 _PROMISING, _FITTING = 12, 4  # changes of weights per round that are tried on all texts, and that are measured
-_DEEPER = {"taps", "exit_layer"}  # judged by acceptance alone: a later layer brings any drafter closer to the target
+# Judged by acceptance alone: a later layer brings the first guess of any drafter closer to the target. Of guesses that
+# are judged apart, most are of tokens that no layer knows yet.
+_DEEPER = {"taps", "exit_layer"}
 _LITTLE = 1.5  # tokens per step
 _DAMAGE = {"weights", "blocks", "range", "rounding"}  # checks of weights that no change of their order mends
 _DOUBTFUL = {"verifier", "sparse"}  # checks of what need not matter: where the guesses fit, they are remarks
@@ -275,7 +277,7 @@ def _round(
     for probe, change in changes:
         if not change.is_worse:
             other = measure_wiring(examined, probe.wiring, texts, examined.depth)
-            nearer = None if probe.flag in _DEEPER else change
+            nearer = None if probe.flag in _DEEPER and not examined.apart else change
             outcomes.append(compare(probe, best, other, tried, seed, nearer, _adds_more(probe, best, other, shares)))
     return Round(tuple(outcomes), tried)
 

@@ -50,7 +50,7 @@ def count_right(examined: Examined, wiring: Any, texts: Sequence[Text]) -> list[
     return [HeadShare(float(share), alone, len(every)) for share, alone in zip(right, blind, strict=True)]
 
 
-def check_heads(heads: Sequence[HeadShare]) -> Check:
+def check_heads(heads: Sequence[HeadShare], called: str = "head") -> Check:
     """Look for heads that are right much less often than the one before them, or than one that guesses further ahead.
 
     Each head has less to go by than the one before it, so some of its acceptance may be lost.
@@ -74,12 +74,17 @@ def check_heads(heads: Sequence[HeadShare]) -> Check:
         best = max((each for each in (*heads[:at], *heads[at + 1 :])), key=lambda each: each.right)
         sentence = sentence or (
             f"right at {head.right:.0%} of the positions, one and the same token at {head.blind:.0%}, "
-            f"head {heads.index(best) + 1} at {best.right:.0%}"
+            f"{called} {heads.index(best) + 1} at {best.right:.0%}"
         )
     if low:
-        return Check("later guesses", "later_guesses", fine=False, sentence=f"{head_names(low)}: {sentence}")
+        return Check("later guesses", "later_guesses", fine=False, sentence=f"{guess_names(called, low)}: {sentence}")
     shares = ", ".join(f"{head.right:.0%}" for head in heads)
-    return Check("later guesses", "later_guesses", fine=True, sentence=f"the heads are right at {shares} of positions")
+    return Check(
+        "later guesses",
+        "later_guesses",
+        fine=True,
+        sentence=f"the {_plural(called)} are right at {shares} of positions",
+    )
 
 
 def _is_too_low(head: HeadShare, other: HeadShare, kept: float) -> bool:
@@ -100,8 +105,12 @@ def share_error(share: float, count: float) -> float:
     return sqrt(share * (1 - share) / count)
 
 
-def head_names(numbers: Sequence[int]) -> str:
-    """Name heads, before a sentence about the first of them."""
+def guess_names(called: str, numbers: Sequence[int]) -> str:
+    """Name heads or guesses, before a sentence about the first of them."""
     if len(numbers) == 1:
-        return f"head {numbers[0]}"
-    return f"heads {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}, the first of them"
+        return f"{called} {numbers[0]}"
+    return f"{_plural(called)} {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}, the first of them"
+
+
+def _plural(called: str) -> str:
+    return f"{called}es" if called.endswith("s") else f"{called}s"

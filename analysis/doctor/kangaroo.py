@@ -47,7 +47,7 @@ class KangarooWiring:
 class ExaminedAdapter:
     """An adapter, as its folder holds it."""
 
-    method = "kangaroo"
+    method, apart = "kangaroo", ""
 
     def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:  # its configuration has a hash
         self.folder: Path | None = Path(folder)

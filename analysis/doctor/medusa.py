@@ -41,7 +41,7 @@ class MedusaWiring:
 class ExaminedHeads:
     """Heads, as their folder holds them."""
 
-    method = "medusa"
+    method, apart = "medusa", "head"
     young = False  # heads have no norms
 
     def __init__(self, folder: str, model: AnyDecoder, loaded: str = "") -> None:

@@ -53,6 +53,23 @@ _EAGLE = {
     "target_hidden_size",
     "transformer_layer_config",
 }
+_BLOCK = {  # of a DFlash drafter, in either form beside or below `dflash_config`
+    "block_size",
+    "mask_token_id",
+    "sample_from_anchor",
+    "draft_vocab_size",
+    "target_hidden_size",
+}
+_PUBLISHED = {
+    *_BLOCK,
+    "aux_hidden_state_layer_ids",
+    "sliding_window_non_causal",
+    "architectures",
+    "speculators_config",
+    "speculators_model_type",
+    "transformer_layer_config",
+}
+_AUTHORS = {*_BLOCK, "target_layer_ids", "is_causal", "causal", "use_swa", "swa_window_size", "projector_type"}
 _MEDUSA = {"medusa_num_heads", "medusa_num_layers", "base_model_name_or_path", "accuracies"}
 _KANGAROO = {field.name for field in fields(AdapterConfig)} | {"architectures"}  # transformers' own
 
@@ -88,11 +105,16 @@ def _levels(kind: str, config: Mapping[str, JSON]) -> Iterator[tuple[Mapping[str
             yield config, _MODEL
     else:
         layer, flat = config.get("transformer_layer_config"), "speculators_model_type" not in config
-        yield config, _EAGLE | (_MODEL if flat else set())
+        if kind == "eagle":
+            read, below, inner = _EAGLE, "eagle_config", {_TAPS}
+        else:
+            read, below = (_AUTHORS | {"architectures", "dflash_config"} if flat else _PUBLISHED), "dflash_config"
+            inner = _AUTHORS
+        yield config, read | (_MODEL if flat else set())
         if not flat and isinstance(layer, dict):
             yield layer, _MODEL
-        if isinstance(nested := config.get("eagle_config"), dict):
-            yield nested, {_TAPS}
+        if isinstance(nested := config.get(below), dict):
+            yield nested, inner
 
 
 def _transformers_names(family: JSON) -> set[str]:

@@ -57,6 +57,7 @@ class Examined(Protocol):
     about: str
     depth: int  # guesses one after the other, at most
     given: Any  # the wiring that its files ask for
+    apart: str  # what its guesses are called where none depends on those before it: "head", "guess"; else ""
     young: bool  # whether its norms are nearly ones, with which training begins
 
     def checks(self) -> Sequence[Check]:

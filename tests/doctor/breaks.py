@@ -290,12 +290,15 @@ def same(config: Config, weights: Weights) -> None:
     """Nothing is changed."""
 
 
-def exchanged_layers(config: Config, weights: Weights) -> None:
-    """Two layers of a draft model in each other's place."""
-    first, second = "model.layers.0.", "model.layers.1."
-    for name in [name for name in weights if name.startswith(first)]:
-        other = name.replace(first, second)
-        weights[name], weights[other] = weights[other], weights[name]
+def exchanged(one: str, other: str) -> Break:
+    """Two layers in each other's place, by what their weights' names begin with."""
+
+    def change(config: Config, weights: Weights) -> None:
+        for name in [name for name in weights if name.startswith(one)]:
+            partner = name.replace(one, other)
+            weights[name], weights[partner] = weights[partner], weights[name]
+
+    return change
 
 
 def without_columns(share: slice) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -32,7 +32,7 @@ from .breaks import (
     dimension_first,
     empty_rows,
     entry,
-    exchanged_layers,
+    exchanged,
     first_two,
     flushed,
     half_random,
@@ -90,6 +90,7 @@ QK, QKV, NORMS = (
     ("q_proj", "k_proj", "v_proj"),
     ("input_layernorm", "hidden_norm", "post_attention_layernorm"),
 )
+ROTATED = by_heads(64, lambda heads: heads.roll(1, 0))
 LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}
 FAULTS = [
     Planted(P, "eagle", "d2t shuffled", mapped(shuffled(0)), ("vocabulary_map",)),
@@ -175,6 +176,39 @@ FAULTS = [
     Planted(S, "draft", "q k interleaved", on(QK, interleaved(32)), ("rotary_order",)),
     Planted(P, "eagle", "rotary scaling", layer(rope_parameters=LINEAR), ("rope_scaling",)),
     Planted(P, "draft", "rotary scaling", entry(rope_parameters=LINEAR), ("rope_scaling",)),
+    Planted(P, "dflash", "taps too low", entry(aux_hidden_state_layer_ids=[0, 2, 4]), ("taps",)),
+    Planted(P, "dflash", "taps too high", entry(aux_hidden_state_layer_ids=[2, 4, 6]), ("taps",)),
+    Planted(P, "dflash", "last tap too low", entry(aux_hidden_state_layer_ids=[1, 3, 4]), ("taps",)),
+    Planted(P, "dflash", "another mask token", entry(mask_token_id=4095), ("mask_token_id",)),
+    Planted(P, "dflash", "anchor guesses", entry(sample_from_anchor=True), ("sample_from_anchor",)),
+    Planted(P, "dflash", "causal", entry(sliding_window_non_causal=False), ("causal",)),
+    Planted(P, "dflash", "window 4", layer(sliding_window=4), ("window",)),
+    Planted(P, "dflash", "rotary base 50", layer(rope_parameters=base(50.0)), ("rope_theta",)),
+    Planted(P, "dflash", "rotary scaling", layer(rope_parameters=LINEAR), ("rope_scaling",)),
+    Planted(P, "dflash", "eps 1", layer(rms_norm_eps=1.0), ("rms_norm_eps",)),
+    Planted(P, "dflash", "hidden norm times 3", on_exactly("hidden_norm.weight", times(3)), ("norm_scale",)),
+    Planted(P, "dflash", "final norm times 3", on_exactly("norm.weight", times(3)), seen="logits times 0.333"),
+    Planted(P, "dflash", "norms less 1", moved_norms(-1.0), ("norm_offset",)),
+    Planted(P, "dflash", "fc reversed", on(["fc"], blocks((2, 1, 0))), ("fc_blocks",)),
+    Planted(P, "dflash", "fc negated", on(["fc"], times(-1)), ("sign",)),
+    Planted(P, "dflash", "q k interleaved", on(QK, interleaved(64)), ("rotary_order",)),
+    Planted(
+        P, "dflash", "q heads rotated in layer 0", only("layers.0.", on(["q_proj"], ROTATED)), ("q_heads", "o_heads")
+    ),
+    Planted(P, "dflash", "gate up swapped", swapped("gate_proj", "up_proj"), ("gate_up",)),
+    Planted(
+        P, "dflash", "gate up swapped in layer 1", only("layers.1.", swapped("gate_proj", "up_proj")), ("gate_up",)
+    ),
+    Planted(P, "dflash", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
+    Planted(P, "dflash", "o transposed in layer 0", only("layers.0.", on(["o_proj"], transpose)), ("transposed",)),
+    Planted(P, "dflash", "down negated in layer 1", only("layers.1.", on(["down_proj"], times(-1))), ("sign",)),
+    Planted(P, "dflash", "layers swapped", exchanged("layers.0.", "layers.1."), ("layer_order",)),
+    Planted(P, "dflash", "lm_head rolled", on(["lm_head"], lambda w: w.roll(1, 0)), ("vocabulary_map", "output")),
+    Planted(P, "dflash", "d2t shuffled", mapped(shuffled(0)), ("vocabulary_map",)),
+    Planted(P, "dflash", "3 bits", rounded(3), ("rounding",)),
+    Planted(P, "dflash", "fc random", on(["fc"], random)),
+    Planted(P, "dflash", "attention random", on((*QKV, "o_proj"), random)),
+    Planted(P, "dflash", "states of another revision", on(["fc"], turned)),
     # Those from here on were chosen before the doctor had seen any of them.
     Planted(P, "eagle", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
     Planted(P, "kangaroo", "k v swapped", swapped("k_proj", "v_proj"), ("k_v",)),
@@ -190,7 +224,7 @@ FAULTS = [
     Planted(P, "draft", "embedding scaled", on(["embed_tokens"], times(16))),
 ]
 HEALTHY = [
-    *(Planted(P, kind, "as it is", same) for kind in ("eagle", "medusa", "kangaroo", "draft")),
+    *(Planted(P, kind, "as it is", same) for kind in ("eagle", "dflash", "medusa", "kangaroo", "draft")),
     *(Planted(S, kind, "as it is", same) for kind in ("eagle", "medusa", "kangaroo", "draft")),
     Planted(S, "draft", "all tokens", same),
     Planted(P, "eagle", "float16", cast(torch.float16)),
@@ -199,6 +233,10 @@ HEALTHY = [
     Planted(P, "eagle", "noise of 10%", noisy(0.1)),
     Planted(P, "eagle", "noise of 20%", noisy(0.2)),
     Planted(P, "eagle", "the target's output layer", without("lm_head.weight")),
+    Planted(P, "dflash", "float16", cast(torch.float16)),
+    Planted(P, "dflash", "8 bits", rounded(8)),
+    Planted(P, "dflash", "noise of 10%", noisy(0.1)),
+    Planted(P, "dflash", "the target's output layer", without("lm_head.weight")),
     Planted(P, "kangaroo", "float16", cast(torch.float16)),
     Planted(P, "kangaroo", "noise of 10%", noisy(0.1)),
     Planted(P, "medusa", "float16", cast(torch.float16)),
@@ -251,7 +289,7 @@ HELD_OUT = [
     ),
     Planted(P, "kangaroo", "down negated", on(["down_proj"], times(-1)), ("sign",)),
     Planted(P, "kangaroo", "k heads swapped", on(["k_proj"], by_heads(64, first_two)), ("k_heads", "q_heads")),
-    Planted(S, "draft", "layers swapped", exchanged_layers, ("layer_order",)),
+    Planted(S, "draft", "layers swapped", exchanged("model.layers.0.", "model.layers.1."), ("layer_order",)),
     Planted(P, "draft", "o negated", on(["o_proj"], times(-1)), ("sign",)),
     Planted(P, "draft", "rotary base 200", entry(rope_parameters=base(200.0)), ("rope_theta",)),
     Planted(P, "draft", "down rows rolled", on(["down_proj"], lambda w: w.roll(1, 0))),
@@ -306,7 +344,7 @@ TRAINED = [  # the second of them was called poor at first
     Trained("kangaroo", 6, 100),
     Trained("draft", 3, 150),
 ]
-_FILES = {"eagle": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}
+_FILES = {"eagle": "model", "dflash": "model", "medusa": "medusa_lm_head", "kangaroo": "adapter", "draft": "model"}
 FEW: Size = (7, 20)
 _SOME, _MANY = (8, 32), (24, 48)
 

@@ -268,7 +268,7 @@ def test_a_change_that_more_texts_may_show_to_be_better_is_told(tmp_path: Path) 
     assert "tapped layers 1, 3, 5" in examination.verdict
 
 
-@pytest.mark.parametrize("kind", choose(["eagle", "medusa", "kangaroo", "draft"], ["kangaroo"]))
+@pytest.mark.parametrize("kind", choose(["eagle", "dflash", "medusa", "kangaroo", "draft"], ["kangaroo"]))
 def test_a_good_drafter_is_healthy(kind: str) -> None:
     examination = report_on(opened(folder_of(P, kind), kind))
     assert examination.healthy, examination.verdict
@@ -278,15 +278,19 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=nightly if seed else slow) for seed in range(8)])
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
-    """In all 32 examinations a false alarm in every tenth would be seen with 97%; in eight, one in every third."""
-    for kind in ("eagle", "medusa", "kangaroo", "draft"):
+    """In all 40 examinations a false alarm in every tenth would be seen with 98%; in eight, one in every third."""
+    for kind in ("eagle", "dflash", "medusa", "kangaroo", "draft"):
         examination = report_on(opened(folder_of(P, kind), kind), MANY, seed)
         assert examination.healthy, examination.verdict
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=slow if k == "draft" else nightly) for k in ("eagle", "medusa", "kangaroo", "draft")]
+    "kind",
+    [
+        pytest.param(k, marks=slow if k == "draft" else nightly)
+        for k in ("eagle", "dflash", "medusa", "kangaroo", "draft")
+    ],
 )
 def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> None:
     """In 400 choices of 12 prompts; without a least difference, 3 of the draft model's were."""
@@ -300,7 +304,7 @@ def test_no_choice_of_few_prompts_makes_a_good_drafter_too_sure(kind: str) -> No
         scaled = [torch.cat(of_scale) for of_scale in zip(*(of_text for of_text, _ in chosen), strict=True)]
         for number in range(int(numbers.max()) + 1):  # heads are judged one by one
             best, change = best_scale([each[numbers == number] for each in scaled])
-            assert check_certainty(examined.method, best, change, True, False).fine, (seed, number, change)
+            assert check_certainty(examined.apart, best, change, True, False).fine, (seed, number, change)
 
 
 @pytest.mark.long
@@ -326,6 +330,7 @@ def test_two_faults_are_found_one_behind_the_other(tmp_path: Path) -> None:
     ("kind", "method", "params"),
     [
         ("eagle", "eagle3", {"form": "chain", "gamma": 5}),
+        ("dflash", "dflash", {"gamma": 7}),
         ("medusa", "medusa", {"tree": "given", "paths": "0;0,0;0,0,0;0,0,0,0"}),
         ("kangaroo", "kangaroo", {"gamma": 5, "eta": 0.0}),
         ("draft", "draft_model", {"gamma": 5}),
@@ -340,9 +345,11 @@ def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: di
         places = text.places(examined.depth)
         lengths = dict(zip(places, accepted(examined, examined.given, text, examined.depth), strict=True))
         run = engine.generate(text.prompt, method, params, max_new_tokens=len(text.ids) - text.prompt_length)
-        for step in run.trace.steps[1:]:
-            if step.start - 1 in lengths and step.drafted == examined.depth:  # the last step may draft fewer
-                assert step.accepted == lengths[step.start - 1]
+        steps = run.trace.steps[1:]
+        most = max(step.drafted for step in steps)
+        for step in steps:
+            if step.start - 1 in lengths and step.drafted == most:  # the last step may draft fewer
+                assert min(step.accepted, examined.depth) == lengths[step.start - 1]
                 met += 1
     assert met >= 4
 
@@ -396,7 +403,7 @@ def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.
     assert "name one drafter" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
+@pytest.mark.parametrize("kind", ["eagle", "dflash", "medusa", "kangaroo", "draft"])
 def test_a_drafter_that_is_not_there_has_no_fault(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,9 @@ MISTYPED: list[tuple[str, dict[str, Any], str]] = [
     ("eagle", {"speculators_model_type": "eagle3", "norm_befor_residual": True}, "norm_before_residual"),
     ("eagle", {"speculators_model_type": "eagle3", LAYER: {"rms_norm_epss": 1.0}}, "rms_norm_eps"),
     ("eagle", {"draft_vocab_sise": 9}, "draft_vocab_size"),
+    ("dflash", {"speculators_model_type": "dflash", "sample_from_ancor": True}, "sample_from_anchor"),
+    ("dflash", {"speculators_model_type": "dflash", LAYER: {"sliding_windows": 9}}, "sliding_window"),
+    ("dflash", {"dflash_config": {"mask_tokn_id": 9}}, "mask_token_id"),
     ("kangaroo", {"exit_layr": 2}, "exit_layer"),
     ("kangaroo", {"widnow": 4}, "window"),
     ("medusa", {"acuracies": []}, "accuracies"),
@@ -56,7 +59,7 @@ def test_nothing_is_said_of_other_programs_entries(family: str) -> None:
 
     theirs = CONFIG_MAPPING[family]().to_dict() | {"auto_map": {}, "unsloth_version": "1"}
     for held in (theirs, {"model_type": "llama"} | {name: theirs[name] for name in theirs.keys() - {"model_type"}}):
-        for kind in ("draft", "eagle", "kangaroo", "medusa"):
+        for kind in ("draft", "eagle", "dflash", "kangaroo", "medusa"):
             assert not check_names(kind, held).note, (kind, check_names(kind, held).sentence)
 
 

@@ -39,6 +39,8 @@ from .planted import (
 )
 
 QUICK = {
+    "pocket-dflash-causal",
+    "pocket-dflash-taps_too_high",
     "pocket-medusa-random",
     "pocket-medusa-head_2_random",
     "pocket-medusa-noise_of_20%",
