@@ -156,30 +156,28 @@ class KangarooPanel(TypedDict, total=False):
     stopped: KangarooStop
 
 
-class Eagle3Panel(TypedDict, total=False):
-    """The layers that the drafter reads, and its confidence."""
+class FeaturePanel(TypedDict, total=False):
+    """The layers that a drafter on the target's features reads, and its confidence."""
 
     layers: list[int]  # of the target, whose inputs it reads
     products: list[float]  # of every guess, the product of the probabilities along its path
-    chances: list[float]  # of every guess, its probability after its parent; in a chain, that of the likeliest token
+    chances: list[float]  # of every guess, its own probability; in a drawn chain, that of the likeliest token
     made: int  # guesses of the tree before the best of them were kept
     vocabulary: int | None  # tokens that the drafter can draft; None: all
     unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
+    stopped: FeatureStop  # why nothing was drafted
+
+
+class Eagle3Panel(FeaturePanel, total=False):
+    """A drafter that goes on with its own features."""
+
     agreement: list[float]  # cosines of its own features and the target's: of the root, then of accepted guesses
-    stopped: FeatureStop  # why nothing was drafted
 
 
-class DFlashPanel(TypedDict, total=False):
-    """The layers that the drafter reads, its block, and its confidence."""
+class DFlashPanel(FeaturePanel, total=False):
+    """A drafter of blocks."""
 
-    layers: list[int]  # of the target, whose inputs it reads
     block: int  # tokens that a whole block guesses
-    products: list[float]  # of every guess, the product of the probabilities along its path
-    chances: list[float]  # of every guess, its probability in its place; if drawn, that of the likeliest token
-    made: int  # guesses of the tree before the best of them were kept
-    vocabulary: int | None  # tokens that the drafter can draft; None: all
-    unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
-    stopped: FeatureStop  # why nothing was drafted
 
 
 class OuroborosPool(TypedDict):

@@ -87,3 +87,8 @@ def test_panels_of_other_makers_are_drawn() -> None:
 
 def test_a_step_without_a_guess_says_why() -> None:
     assert "no guess: the prompt has to be read first" in Scene(RUN, 0).words("propose")
+
+
+def test_a_step_whose_guesses_are_all_unlikely_says_so() -> None:
+    few = changed(TRACE, 0, panel={"stopped": "", "made": 4})
+    assert "no guess: all guesses are below the threshold" in Scene(RunState.of(few), 0).words("propose")

@@ -8,7 +8,7 @@ of the drafter's; how far those had drifted from them is a gauge for each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from decoding.methods.eagle3 import Eagle3Params
 from decoding.methods.panels import Eagle3Panel
@@ -18,25 +18,21 @@ from ...palette import Fate
 from ...panels import panel_reader
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import (
-    GUESSES,
-    Room,
-    StepScene,
-    depths_of,
-    guesses_with_rows,
-    node_name,
-    position_name,
-    rows_of,
-    text_zone,
-)
+from ...stage.parts import Room, StepScene, depths_of, node_name, position_name, text_zone
 from ...stage.scene import COLUMNS, Gauge, Scene, StagePiece, Zone, ZoneCell, stage
 from ...view import Figure, Patch, StagePicture
-from ...wording import count, quote
-from ...wording import share as share_of
+from .features import (
+    FEATURES,
+    draw_products,
+    layer_name,
+    products_of,
+    shown_guesses,
+    tapped,
+    unsayable_words,
+    why_nothing,
+)
 
-FEATURES = "features"
 _DEEPEST, _ROWS = 5, 7  # guesses in a row, and rows of them
-_LAYERS = 3  # tapped layers that are seen
 _HIGH = 1.7  # rows of a box, and
 _INSIDE = 0.66  # from its edge to the word in it
 _FUSED, _READ = 2.2, 4.4  # columns where the boxes of the feature and of the drafter begin
@@ -45,14 +41,13 @@ _BELOW = 0.7  # of a row, for words below the last
 _GAP = 0.25  # columns between the boxes and the tree
 _JOINED = "The states of these layers", "are joined into one feature."  # words above the boxes, and below them
 _DRAFTED = "The drafter guesses from the feature", "and the next word."
-# Why nothing was drafted, by the word in the panel.
-_STOPPED = {
-    "start": "the prompt has to be read first",
-    "budget": "only one more token is needed",
-    "interrupted": "the run was interrupted",
-}
 
 panel_of = panel_reader(Eagle3Panel)
+
+
+def agreement_of(step: Step) -> Sequence[float]:
+    """Return how close the drafter's own features came to the target's, as cosines."""
+    return panel_of(step).get("agreement", [])
 
 
 def _room(header: Header) -> Room:
@@ -76,11 +71,11 @@ def frame(run: RunState, k: int) -> Patch:
     products = products_of(step)
     scene.draw_text()
     root = _draw_drafter(scene, run, step)
-    shown = _shown(step, products, room)
+    shown = shown_guesses(step, room, products)
     names = {node: node_name(step, node, depths_of(step.parents)) for node in shown}
     origins = {node: names.get(step.parents[node], root) for node in shown}
     scene.draw_guesses(lambda node: origins[node], share=products, shown=shown, one_by_one=True)
-    _draw_products(scene, step, room, shown, products)
+    draw_products(scene, step, room, shown, products)
     if len(step.tokens) < 2:
         scene.draw_no_guess(why_nothing(step))
     _draw_drift(scene, step)
@@ -89,48 +84,18 @@ def frame(run: RunState, k: int) -> Patch:
     return scene.patch()
 
 
-def products_of(step: Step) -> dict[int, float]:
-    """Return the product of the probabilities up to every guess, by its node; none if one is not a probability."""
-    products = panel_of(step).get("products", [])
-    if not all(0 <= product <= 1 for product in products):
-        return {}
-    return dict(zip(range(1, len(step.tokens)), products, strict=False))
-
-
-def why_nothing(step: Step) -> str:
-    """Say why a step has no guess, if it is recorded."""
-    return _STOPPED.get(panel_of(step).get("stopped", ""), "")
-
-
-def unsayable(step: Step) -> list[int]:
-    """Return the indices of the written tokens that the drafter's vocabulary lacks."""
-    foreign = {*panel_of(step).get("unsayable", [])}
-    return [place for place, token in enumerate(step.emitted) if token in foreign]
-
-
-def unsayable_words(run: RunState, step: Step) -> str:
-    """Say which written tokens the drafter's vocabulary lacks."""
-    tokens, vocabulary = [step.emitted[place] for place in unsayable(step)], panel_of(step).get("vocabulary")
-    if not tokens:
-        return ""
-    size = f" of {count(vocabulary, 'token')}" if vocabulary else ""
-    return f"The drafter's vocabulary{size} lacks {quote(run, tokens[:1])}"
-
-
 # What feeds the drafter
 
 
 def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
     """Draw the tapped layers, the feature that they make, and the root; returns the name of the drafter's piece."""
-    layers = panel_of(step).get("layers", [])
-    shown = layers[:_LAYERS]
-    middle = _HIGH * (len(shown) - 1) / 2
+    layers, more = tapped(step)
+    middle = _HIGH * (len(layers) - 1) / 2
     last = step.start - 1
-    fed = bool(step.index and last and shown)
-    for row, layer in enumerate(shown):
-        scene.frame(ZoneCell(FEATURES, 0, _HIGH * row), _FUSED - 0.3, _HIGH, _behind(layer), loud=True)
-    if len(layers) > len(shown):
-        scene.word(f"and {count(len(layers) - len(shown), 'more layer')}", ZoneCell(FEATURES, 0, _HIGH * len(shown)))
+    fed = bool(step.index and last and layers)
+    for row, layer in enumerate(layers):
+        scene.frame(ZoneCell(FEATURES, 0, _HIGH * row), _FUSED - 0.3, _HIGH, layer_name(layer), loud=True)
+    scene.word(more, ZoneCell(FEATURES, 0, _HIGH * len(layers)))
     scene.frame(ZoneCell(FEATURES, _FUSED, middle), _READ - _FUSED - 0.3, _HIGH, "one feature")
     scene.frame(ZoneCell(FEATURES, _READ, middle), 2.0, _HIGH, "drafter", loud=True)
     for y, words in enumerate(_JOINED):
@@ -141,27 +106,22 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
         return ""
     before = position_name(last - 1)
     feature, root = f"f{last - 1}", f"e{last}"
-    for row, layer in enumerate(shown):
+    for row, layer in enumerate(layers):
         state, place = f"s{last - 1}.{layer}", ZoneCell(FEATURES, 0.4, _HIGH * row + _INSIDE)
         scene.add(StagePiece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, faint=True))
     at = ZoneCell(FEATURES, _FUSED + 0.4, middle + _INSIDE)
     scene.add(StagePiece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before))
     at = ZoneCell(FEATURES, _READ + 0.5, middle + _INSIDE)
     scene.add(StagePiece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last)))
-    for layer in shown:
+    for layer in layers:
         scene.link(f"s{last - 1}.{layer}", feature, "flow", until="verify")
     scene.link(feature, root, "flow", until="verify")
     return root
 
 
-def _behind(layer: int) -> str:
-    """Name the origin of the state that enters a layer."""
-    return f"layer {layer}" if layer else "embedding"
-
-
 def _draw_drift(scene: Scene, step: Step) -> None:
     """Draw how close the drafter's own features came to those that the target now has in their place."""
-    cosines = panel_of(step).get("agreement", [])[:_DEEPEST]
+    cosines = agreement_of(step)[:_DEEPEST]
     if not cosines:
         return
     place = ZoneCell(FEATURES, 0, _GAUGE - 0.8)
@@ -172,27 +132,6 @@ def _draw_drift(scene: Scene, step: Step) -> None:
         name = "root" if not x else f"+{x}"
         for y, words in enumerate((name, f"{cosine:.2f}")):
             scene.word(words, ZoneCell(FEATURES, left + 0.35, _GAUGE - 0.2 + 0.5 * y), since="accept")
-
-
-# The tree
-
-
-def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], products: Mapping[int, float]) -> None:
-    """Write the product of every row's last guess after it; bars in the guesses show those of the others."""
-    depths, ends = depths_of(step.parents), dict[int, int]()
-    for node, row in rows_of(step, room, shown).items():
-        ends[row] = node
-    for row, node in ends.items():
-        place = ZoneCell(GUESSES, depths[node] + 0.02, row)
-        scene.word(share_of(products[node]), place)
-
-
-def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:
-    """Return the guesses that have rows: the accepted ones, then those with the largest products."""
-    taken, depths = set(step.path), depths_of(step.parents)
-    guesses = (node for node in products if depths[node] <= room.depth)
-    best = sorted(guesses, key=lambda node: (node not in taken, -products[node], depths[node], node))
-    return guesses_with_rows(step, best, room)
 
 
 STAGE = StagePicture(base, frame)
