@@ -12,7 +12,7 @@ from .scenes import numbers, shipped, steps
 def said(p: float | None) -> str:
     """Return a probability as the stage says it."""
     assert p is not None
-    return f"{p:.2f}" if p >= 0.005 else "<0.01"
+    return f"{p:.2f}" if p >= 0.005 else "<.01"
 
 
 def test_a_drafted_token_comes_out_of_the_one_before() -> None:
