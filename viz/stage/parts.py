@@ -139,12 +139,13 @@ class StepScene(Scene):
         share: Mapping[int, float] | None = None,
         shown: Sequence[int] | None = None,
         one_by_one: bool = False,
+        rest: float = 0.75,
     ) -> dict[int, str]:
         """Draw the guesses as a tree, from left to right; returns the names of the pieces by their nodes.
 
         `origin` names the piece that a guess comes out of. Of too many rows the accepted one and the first are seen;
         `shown` are the nodes to choose from, where not all are to be seen. Guesses that were made on each other come
-        `one_by_one`.
+        `one_by_one`. Words on guesses without a row are `rest` rows below the last one.
         """
         depths, rows = depths_of(self.step.parents), rows_of(self.step, self.room, shown)
         for node, row in rows.items():
@@ -153,7 +154,7 @@ class StepScene(Scene):
         self.draw_hidden()
         guesses = sum(role is Role.VERIFY for role in self.step.roles)
         if hidden := guesses - len(rows):
-            place = ZoneCell(GUESSES, 0, max(rows.values(), default=0) + 0.75)
+            place = ZoneCell(GUESSES, 0, max(rows.values(), default=0) + rest)
             self.word(f"and {count(hidden, 'guess', 'guesses')} more", place)
         return self.names
 

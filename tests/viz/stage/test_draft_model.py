@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.toys import counted_text, engine
 from tests.viz.records import changed, record
 
 from .scenes import numbers, shipped, steps
@@ -108,3 +109,17 @@ def test_no_guess_says_why() -> None:
     none = replace(none, header=replace(none.header, max_new_tokens=last.start + 1 - len(trace.header.prompt)))
     *_, (_, _, scene) = steps(none)
     assert "no guess: only one more token is needed" in scene.words("propose")
+
+
+def test_guesses_without_room_are_counted_below_the_numbers() -> None:
+    """The words covered the probabilities of a chain with more than six tokens."""
+    seen = 0
+    sampling, options = {"temperature": 0.7, "seed": 4}, {"max_new_tokens": 24, "record": "full"}
+    trace = engine(counted_text()).generate((3, 1, 4, 1, 5), "draft_model", {"gamma": 9}, sampling=sampling, **options)
+    for _, _, scene in steps(trace.trace):
+        words = scene.patch.get("words", {"text": {"strings": ()}, "y": ()})
+        rows = dict(zip(words["text"]["strings"], numbers(words["y"]), strict=True))
+        for more in (rows.pop(text) for text in [*rows] if text.endswith(" more")):
+            assert max(y for text, y in rows.items() if text[:2] in ("q ", "p ", "u ")) < more - 0.5
+            seen += 1
+    assert seen

@@ -47,7 +47,8 @@ def frame(run: RunState, k: int) -> Patch:
     names = {node: f"g{k}.{node}" for node in chain}
     names |= {node: position_name(step.start - 1 + i) for i, node in enumerate(step.path)}
     scene.draw_text(answers="")
-    drawn = scene.draw_guesses(lambda node: names.get(before.get(node, -1), ""), share=sure)
+    below = verdict_row(run.header) + 0.5
+    drawn = scene.draw_guesses(lambda node: names.get(before.get(node, -1), ""), share=sure, rest=below)
     scene.draw_answers(chain[step.accepted :])
     if not chain:
         scene.draw_no_guess()
