@@ -79,7 +79,7 @@ class ZoneCell(NamedTuple):
 def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
     """Return a stage without a step: rows of stacks of zones, spread over its width.
 
-    On a narrow stage too the last stack of a row is on the right, so that guesses stay below the text.
+    The zones of the last stack of a row end at its right edge, on a narrow stage too: so guesses stay below the text.
     """
     zones, wide, narrow = list[Zone](), list[Spot](), list[Spot]()
     top = below = 0.0
@@ -88,12 +88,10 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
         gap = (COLUMNS - sum(map(_columns, row))) / max(1, len(row) - 1)
         assert gap >= 0, "the zones are wider than the stage"
         for stack in row:
-            if len(row) == 1:
-                left = COLUMNS - _columns(stack)
             height = 0.0
             for zone in stack:
                 zones.append(zone)
-                wide.append((left, top + height))
+                wide.append((COLUMNS - zone.columns if stack is row[-1] else left, top + height))
                 height += zone.rows + _TITLE
             left += _columns(stack) + gap
             deepest = max(deepest, height)
