@@ -86,6 +86,7 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "medusa": {"size": 6},
     "kangaroo": {"gamma": 3},
     "eagle3": {"m": 8, "k": 2, "depth": 4},
+    "dflash": {"form": "tree", "m": 8, "k": 2, "gamma": 4},
     "ouroboros": {"gamma": 2, "N": 3, "W": 3, "G": 3, "K": 2},
     "rest": {"c": 4, "length": 6, "shortest": 1},
 }
@@ -115,6 +116,7 @@ _SHOWS = {
     "medusa": "Heads on the last hidden state guess several tokens ahead, combined as a tree.",
     "kangaroo": "The target's own first layers draft, and stop where they are unsure.",
     "eagle3": "A drafter reads what three layers of the target made of the text, and grows a tree of its guesses.",
+    "dflash": "A drafter fills a block of masks in one pass: it guesses all tokens at once, each without the others.",
     "ouroboros": "A small model drafts phrase by phrase, and rejected drafts become phrases for later steps.",
     "rest": "What followed the same words in other texts is guessed again, as a tree.",
 }

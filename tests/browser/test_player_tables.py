@@ -245,6 +245,7 @@ POOLS = {
     "suffix": found,
     "token_recycling": recycled,
     "eagle3": products,
+    "dflash": products,
 }
 
 

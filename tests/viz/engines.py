@@ -25,6 +25,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "medusa": {},
     "kangaroo": {"eta": 0.0, "gamma": 20},  # deeper than the window
     "eagle3": {"m": 12, "k": 4, "depth": 4},
+    "dflash": {"form": "tree", "m": 12, "k": 4, "gamma": 4},
     "ouroboros": {"W": 4, "G": 4},
     "rest": {},
 }

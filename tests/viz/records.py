@@ -26,6 +26,7 @@ METHODS = (
     "medusa",
     "kangaroo",
     "eagle3",
+    "dflash",
     "ouroboros",
     "rest",
 )

@@ -12,6 +12,7 @@ from ..run_state import RunState
 from ..view import Picture
 from . import (
     autoregressive,
+    dflash,
     draft_model,
     eagle3,
     jacobi,
@@ -39,6 +40,7 @@ SCREENS: dict[str, Screen] = {
     "medusa": medusa.SCREEN,
     "kangaroo": kangaroo.SCREEN,
     "eagle3": eagle3.SCREEN,
+    "dflash": dflash.SCREEN,
     "ouroboros": ouroboros.SCREEN,
     "rest": rest.SCREEN,
 }

@@ -9,7 +9,7 @@ import { explained } from "./tooltip.js";
 const FORMS = {
   token: /tokens?/, target: /target/, drafter: /drafters?/, guess: /guess(?:es|ed)?/, step: /steps?/, pass: /pass(?:es)?/,
   accept: /accepted|agreed/, reject: /rejected/, root: /root/, branch: /branch(?:es)?/, "n-gram": /n-grams?/, pool: /pool/,
-  chunk: /chunks?/, cache: /cache/, lossless: /lossless/, greedy: /greedy/,
+  chunk: /chunks?/, cache: /cache/, block: /blocks?/, lossless: /lossless/, greedy: /greedy/,
 };
 const TERMS = ENTRIES.filter(([name]) => Object.hasOwn(FORMS, name));
 const QUOTED = /(?<=[\s(])'.*?'(?=[\s,;.)]|$)/.source; // texts of tokens

@@ -24,6 +24,8 @@ export const ENTRIES = [
   ["lossless", "lossless", "The text has the same distribution as without guesses; greedy text is the same token by token."],
   ["hidden-state", "hidden state", "The numbers in which a layer of the model holds what it has read up to a token."],
   ["feature", "feature", "A hidden state of the target that a drafter reads or predicts."],
+  ["block", "block", "Tokens after the text that are guessed together: Jacobi's guesses, or what DFlash fills in for its mask tokens."],
+  ["mask-token", "mask token", "A token that stands for an unknown one: a drafter that reads it guesses which token comes there."],
   ["mask", "mask", "Which rows and which earlier tokens each row of a pass may see."],
   ["tree", "tree", "Guesses that share their beginnings: a guess may have several successors, and one at most is right."],
   ["root", "root", "The last token of the text so far; the guesses of a step follow it."],
