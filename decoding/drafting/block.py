@@ -34,7 +34,7 @@ class BlockDrafter(FeatureDrafter):
     def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device, part: DFlash) -> None:
         super().__init__(session, context, device, part, part.config.block)
         self.guesses = part.config.guesses  # of a whole block
-        self._anchored, self._mask = part.config.from_anchor, part.config.mask
+        self.anchored, self._mask = part.config.from_anchor, part.config.mask
         self._count = 0  # guesses of the step
         self._block: torch.Tensor | None = None  # (count, n) logits of every guess
 
@@ -92,7 +92,7 @@ class BlockDrafter(FeatureDrafter):
 
     @property
     def _rows(self) -> int:
-        return self._count + (not self._anchored)
+        return self._count + (not self.anchored)
 
     def _filled(self) -> torch.Tensor:  # (count, n)
         """Fill the block, once a step, and return its logits."""

@@ -66,7 +66,7 @@ class DFlashParams(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
         "DDTree": {"form": "tree"},
-        "pocket on a CPU": {"gamma": 7, "threshold": 0.3},
+        "pocket on a CPU": {"form": "tree", "gamma": 7, "m": 7, "k": 3, "threshold": 0.05},
     }
 
     @property
@@ -146,6 +146,7 @@ class DFlashMethod(Method):
         return {
             "layers": [*drafter.layers],
             "block": drafter.guesses,
+            "anchored": drafter.anchored,
             "vocabulary": None if drafter.sayable is None else len(drafter.sayable),
             "unsayable": self._unsayable,
             "stopped": self._stopped,

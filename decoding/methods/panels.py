@@ -178,6 +178,7 @@ class DFlashPanel(FeaturePanel, total=False):
     """A drafter of blocks."""
 
     block: int  # tokens that a whole block guesses
+    anchored: bool  # whether the root's row guesses the first of them: then the block has one mask fewer
 
 
 class OuroborosPool(TypedDict):

@@ -82,6 +82,18 @@ def test_a_chain_comes_out_of_the_masks_and_shows_how_likely_each_token_is() -> 
         assert {share(chance).replace("under 0.01", "<.01") for chance in step.panel["chances"]} <= {*words}
 
 
+def test_a_row_that_guesses_the_token_after_it_has_its_guess_come_out_of_it() -> None:
+    """The root's row makes the first guess, and the block has a mask fewer."""
+    trace = record("dflash")
+    run = RunState.of(trace)
+    k = drafting(run)[0]
+    anchored = RunState.of(changed(trace, k, panel={**run.steps[k].panel, "anchored": True}))
+    before, after = (Scene(each, k).rows("masks")[0] for each in (run, anchored))
+    assert len(after) == len(before) - 1
+    guesses = {piece.node: piece for piece in Scene(anchored, k).pieces("propose") if piece.zone == "guesses"}
+    assert all(piece.origin == after[node - 1].id for node, piece in guesses.items())
+
+
 def test_drawn_tokens_have_what_decided_below_them() -> None:
     """The chance is known with the answers, the number that it was tested with when the guess is judged."""
     run = run_of(DRAWN)

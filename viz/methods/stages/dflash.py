@@ -113,25 +113,26 @@ def _draw_features(scene: StepScene) -> None:
 
 
 def _draw_block(scene: StepScene) -> Mapping[int, str]:
-    """Draw the root and the masks; returns the names of the masks' pieces by their depths, from 1."""
+    """Draw the root and the masks; returns the names of the pieces that guess, by the depths of their guesses."""
     run, step = scene.run, scene.step
-    last, masks = step.start - 1, _masks(run.header, step)
+    last, anchored = step.start - 1, panel_of(step).get("anchored") is True
+    masks = _guesses(run.header, step) - anchored
     shown = min(masks, scene.room.depth)
     scene.frame(ZoneCell(MASKS, 0, 0), 1 + shown + 0.05, _HIGH, loud=True)
     root = StagePiece(f"e{last}", run.ids[last], ZoneCell(MASKS, 0, _INSET), Fate.ROOT, 0, origin=position_name(last))
     scene.names[0] = scene.add(root)  # guesses hang off this piece, next to them
-    places = dict[int, str]()
+    places = {1: scene.names[0]} if anchored else dict[int, str]()
     for depth in range(1, shown + 1):
         place = ZoneCell(MASKS, depth, _INSET)
-        places[depth] = scene.add(StagePiece(f"m{step.index}.{depth}", -1, place, Fate.PROPOSED))
+        places[depth + anchored] = scene.add(StagePiece(f"m{step.index}.{depth}", -1, place, Fate.PROPOSED))
         scene.word("mask", place._replace(x=depth + _MIDDLE), "middle")
     if shown < masks:
         scene.word(f"and {masks - shown} more", ZoneCell(MASKS, shown + 1.1, _INSET))
     return places
 
 
-def _masks(header: Header, step: Step) -> int:
-    """Return how many masks the block has: fewer than its parameters say where less text may still be written."""
+def _guesses(header: Header, step: Step) -> int:
+    """Return how many tokens the block guesses: fewer than its parameters say where less text may still be written."""
     room = len(header.prompt) + header.max_new_tokens - step.start - 1
     most = min(params_of(header).gamma, panel_of(step).get("block", room), room)
     return max(most, *depths_of(step.parents))
