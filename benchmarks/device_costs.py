@@ -23,7 +23,7 @@ def script(measured: dict[str, Any]) -> str:
     facts = {"device": measured["device"], "date": measured["date"], **costs}
     lines = "".join(f"  {name}: {json.dumps(value)},\n" for name, value in facts.items())
     return (
-        "// What passes cost on a device, as measured: written by benchmarks/device_costs.py from assets/costs/.\n"
+        "// The measured costs of passes on a device: written by benchmarks/device_costs.py from assets/costs/.\n"
         f"export const MEASURED = {{\n{lines}}};\n"
     )
 

@@ -41,8 +41,9 @@ class Draft:
     "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from),
     "bigram:0", "chain:1", "unigram:2" (rank, link and rank in the model's own n-grams), "medusa:2,0" (head, rank),
     "exit:1" (first token of the early exit), "eagle:1" (first token of a drafter on features), "branch:2,0" (depth and
-    rank in such a drafter's tree), "datastore:12" (how often it came next there), "local:3" and "global:3" (the same in
-    this text and in earlier answers), "recycled:2" (entry in the row of the token before it).
+    rank in such a drafter's tree), "block:1" (first token drawn from a block), "place:2,0" (place in a block, and rank
+    there), "datastore:12" (how often it came next there), "local:3" and "global:3" (the same in this text and in
+    earlier answers), "recycled:2" (entry in the row of the token before it).
     """
 
     tokens: tuple[int, ...]

@@ -24,6 +24,7 @@ from tools.pack_assets import PACKED, pack
 # Of SHA-256 over names, types, shapes and bytes of all tensors of a file the first half, from when they were plain.
 TENSORS = {
     "pocket/datastore.safetensors": "560c53dac471e760414a95da30e1f74d",
+    "pocket/dflash/model.safetensors": "ccb13760d7cf444cd4584acb2206146d",
     "pocket/eagle/model.safetensors": "0fc9a1d2cb429d029e7ebb1c368be0bf",
     "pocket/kangaroo/adapter.safetensors": "7dc29b783c3e67f5549d59142f709e10",
     "pocket/medusa/medusa_lm_head.safetensors": "109ec3f67df4145c0e0377168d672ca9",

@@ -23,7 +23,7 @@ _TIMES = (*(f"{part}_ms" for part in TIME_PARTS), "total_ms")
 # Lists of a panel with a probability for every guess. In a chain it is that of the drafter's likeliest token, which is
 # the guess itself where nothing is drawn; a tree's guesses are taken by rank, and each has its own.
 _CONFIDENCES = ("chances", "confidence")
-_RANKED = "branch"
+_RANKED = ("branch", "place")
 _ROLES = {role: role.name.lower() for role in Role}
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class BlockDrafter(FeatureDrafter):
     """Drafts all tokens of a step in one pass."""
 
-    kind = "block"
+    kind, kind_in_tree = "block", "place"
     drafter: DFlashSession
 
     def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device, part: DFlash) -> None:

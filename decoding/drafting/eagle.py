@@ -35,7 +35,7 @@ ReadRows = Callable[
 class EagleDrafter(FeatureDrafter):
     """Drafts token by token, or level by level."""
 
-    kind = "eagle"
+    kind, kind_in_tree = "eagle", "branch"
     drafter: EagleSession
 
     def __init__(self, session: LayerStates, context: TextSoFar, device: torch.device, part: Eagle, rows: int) -> None:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -46,6 +46,8 @@ class RecordableTree:
 
 class FeatureDrafter(Writer):
     """Drafts after a text that the target has read."""
+
+    kind_in_tree: ClassVar[str]  # of the sources of a tree's guesses
 
     session: LayerStates
     drafter: Any  # the session of the drafter: an `EagleSession` or a `DFlashSession`
@@ -165,7 +167,7 @@ class FeatureDrafter(Writer):
 
     def _draft(self, tree: GuessTree) -> Draft:
         """Make the draft of a grown tree, for a detailed record with the drafter's distributions."""
-        draft, parents = tree.draft(self.text[-1]), [guess.parent for guess in tree.best.values()]
+        draft, parents = tree.draft(self.text[-1], self.kind_in_tree), [guess.parent for guess in tree.best.values()]
         # Where a text is sampled, a q here would be read as that of a drawn guess, but these are point masses.
         if not parents or not self.detailed or not self.sampler.sampling.greedy:
             return draft

@@ -80,9 +80,9 @@ class GuessTree:
         products = {at: product for at in among if (product := self.guesses[at].product) >= least}
         return sorted(sorted(products, key=lambda at: -products[at])[:count])
 
-    def draft(self, root: int) -> Draft:
-        """Hang the best guesses below a root."""
+    def draft(self, root: int, kind: str) -> Draft:
+        """Hang the best guesses below a root, with sources of that kind."""
         builder, nodes = Builder(root), {-1: 0}
         for at, guess in self.best.items():
-            nodes[at] = builder.add(guess.token, nodes[guess.parent], f"branch:{guess.depth},{guess.rank}")
+            nodes[at] = builder.add(guess.token, nodes[guess.parent], f"{kind}:{guess.depth},{guess.rank}")
         return builder.draft()

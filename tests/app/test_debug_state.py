@@ -37,7 +37,8 @@ def test_a_query_takes_the_place_of_the_filters() -> None:
     assert parse_qsl(state.address()) == [("screen", "debug"), ("folder", "a"), ("sql", "SELECT 1"), ("against", "b")]
     assert DebugState.parse("folder=pocket&f.accepted=2").query == Filter(accepted=2).sql()
     why = "the SQL query takes the place of filters"
-    assert state.problems == (f"'f.accepted' in the address was left out: {why}",) and state.filters == Filter()
+    problem = f"'f.method', 'f.accepted' in the address were left out: {why}"
+    assert state.problems == (problem,) and state.filters == Filter()
     both = DebugState.parse("f.accepted=x&f.method=*&sql=SELECT 1")
     assert both.problems == (f"'f.accepted', 'f.method' in the address were left out: {why}",) and not both.every_method
     assert "control character" in DebugState.parse("f.accepted=2&sql=%00").problems[0]  # and the filter takes effect

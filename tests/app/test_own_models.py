@@ -185,13 +185,13 @@ def form_of(root: Path) -> tuple[OwnForm, AppState]:
 def test_the_form_loads_a_model_and_offers_it(root: Path) -> None:
     """The last update puts the model into both menus; one that fails is taken out of the catalog again."""
     form, app_state = form_of(root)
-    *_, (said, menu, race_menu) = form.load("mine/llama", None, "", "", "", "")
+    *_, (said, menu, race_menu) = form.load("mine/llama", None, "", "", "", "", "")
     assert said["value"] == "Own 1 llama is loaded, and chosen above."
     assert menu["choices"] == race_menu["choices"] == ["pocket", "own 1 llama"] and menu["value"] == "own 1 llama"
-    *_, (said, menu, _) = form.load("mine/llama", None, "mine/llama", "", "", "")
+    *_, (said, menu, _) = form.load("mine/llama", None, "mine/llama", "", "", "", "")
     assert "no weight of a Medusa head" in said["value"] and str(root.parent) not in said["value"]
     assert list(app_state.catalog) == ["pocket", "own 1 llama"] and "choices" not in menu
-    *_, (said, _, _) = form.load("<img src=x>[a](b)", *[""] * 5)
+    *_, (said, _, _) = form.load("<img src=x>[a](b)", *[""] * 6)
     assert "\\<img src=x\\>\\[a\\]\\(b\\)" in said["value"]
 
 
@@ -206,7 +206,7 @@ def owned(root: Path | None) -> tuple[int, list[bool]]:
 
 def test_without_the_flag_there_is_no_form_and_no_event(tmp_path: Path) -> None:
     """The request filter passes on what the built page has: an event that does not exist cannot be sent."""
-    assert owned(None) == (0, []) and owned(tmp_path) == (9, [True])
+    assert owned(None) == (0, []) and owned(tmp_path) == (10, [True])
 
 
 def test_the_flag_names_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,8 @@ def presets_for(form: RaceForm, model: str) -> set[str]:
 
 
 def test_a_race_begins_with_the_settings_that_win_here(form: RaceForm) -> None:
-    assert all(menu.value == [CPU] for menu in form.settings.values())
+    """SmolLM2 has no DFlash drafter, so nothing was measured for that."""
+    assert all(menu.value == [CPU if name != "dflash" else "defaults"] for name, menu in form.settings.items())
     assert presets_for(form, "gpu") == {"defaults"}
     assert presets_for(form, "toy") == {CPU}
 

@@ -32,7 +32,7 @@ _BOARD = products.ProductBoard(_depth, _width, _why_no_guess)
 SCREEN = Screen(
     sources={
         "block": "drawn in place {0} of the drafter's block",
-        "branch": "place {0} of the drafter's block, rank {1} there",
+        "place": "place {0} of the drafter's block, rank {1} there",
     },
     origin=lambda run, step: products.origin(step, "from one block of"),
     learned=products.learned,
