@@ -45,6 +45,7 @@ STAGES = {
     "medusa": ("smollm2-prime-medusa", 2),
     "kangaroo": ("kangaroo-defaults", 4),
     "eagle3": ("eagle3-defaults", 3),
+    "dflash": ("dflash-ddtree", 3),
     "ouroboros": ("smollm2-prime-ouroboros", 14),
     "rest": ("smollm2-rain-rest", 10),
 }
