@@ -318,9 +318,9 @@ def test_no_component_hears_of_events(served: Served) -> None:
     events = [event for event in got if event["backend_fn"] and event["targets"][0][1] != "unload"]
     assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
     assert max(len(event["inputs"]) for event in events) <= 2
-    # The form of a run, for its buttons, those that race settings and its menu of models, and that of a race: gathered
-    # before the event begins.
-    assert sum(len(event["inputs"]) > 10 for event in got) == 5
+    # The form of a run, for its buttons, those that race settings and its menu of models; and that of a race, for its
+    # button and its menu of models: gathered before the event begins.
+    assert sum(len(event["inputs"]) > 10 for event in got) == 6
 
 
 @slow  # some seconds in a browser

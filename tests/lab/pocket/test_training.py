@@ -283,7 +283,7 @@ def test_the_card_names_the_machine_that_was_used(monkeypatch: pytest.MonkeyPatc
 
 def test_every_shipped_card_names_the_projects_licence() -> None:
     cards = list((ROOT / "assets" / "pocket").glob("*/README.md"))
-    assert len(cards) == 6
+    assert len(cards) == 7
     assert all("\nlicense: apache-2.0\n" in card.read_text(encoding="utf-8").split("---")[1] for card in cards)
 
 
