@@ -1,7 +1,6 @@
 """DFlash's drafter under examination: what its files show, and its arithmetic with a wiring.
 
-Blocks are filled at all places of a text at once, in one pass in which every block has rows of its own. This is what
-`DFlashSession` computes for one place after the other.
+Blocks are filled at all places of a text at once. This is what `DFlashSession` computes for one place after the other.
 """
 
 from __future__ import annotations
@@ -94,23 +93,22 @@ class ExaminedDFlash(ExaminedFeatures):
         keys, values = layers.remember(features, _turned(tables, before))  # (T, layers, kv_heads, D)
         ids = torch.full((len(places), size), config.mask, device=device)
         ids[:, 0] = torch.tensor([text.ids[place] for place in places], device=device)
-        apart = (roots[:, None] - before).repeat_interleave(size, 0)  # (P * B, T) how far the text's rows are
-        row, block = offsets.repeat(len(places)), torch.arange(len(places), device=device).repeat_interleave(size)
-        beside = block[:, None] == block
-        earlier = beside & (row <= row[:, None])
-        reach = apart + row[:, None] if wiring.edge == "each row" else apart
+        apart = (roots[:, None] - before)[:, None].expand(-1, size, -1)  # (P, B, T) how far the text's rows are
+        reach = apart + offsets[:, None] if wiring.edge == "each row" else apart
+        beside = torch.ones(len(places), size, size, dtype=torch.bool, device=device)
 
         def mix(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
             near, window = apart > 0, config.shape.windows[layer]
             near = near & (reach <= window) if window else near
-            seen = torch.cat((near, earlier if config.causal[layer] else beside), 1)
-            key, value = torch.cat((keys[:, layer], key)), torch.cat((values[:, layer], value))
-            return attend(query[None], key[None], value[None], seen[None], by_torch)[0]
+            seen = torch.cat((near, beside.tril() if config.causal[layer] else beside), -1)
+            text = [each[:, layer].expand(len(places), -1, -1, -1) for each in (keys, values)]
+            key, value = (torch.cat(both, 1) for both in zip(text, (key, value), strict=True))
+            return attend(query, key, value, seen, by_torch)
 
-        where = (roots[:, None] + offsets + wiring.draft_shift).flatten().clamp(min=0)
-        x: torch.Tensor = layers.forward(self.embed(wiring, ids.flatten()), _turned(tables, where), mix)
+        where = (roots[:, None] + offsets + wiring.draft_shift).clamp(min=0)
+        x: torch.Tensor = layers.forward(self.embed(wiring, ids), _turned(tables, where), mix)
         first = 0 if config.from_anchor else 1
-        return x.view(len(places), size, -1)[:, first : first + depth]
+        return x[:, first : first + depth]
 
     def _has(self, layer: int) -> bool:
         return 0 <= layer < self.model.shape.layers  # no entry tells which state that leaves the last is meant

@@ -39,7 +39,6 @@ from .planted import (
 )
 
 QUICK = {
-    "pocket-dflash-causal",
     "pocket-dflash-taps_too_high",
     "pocket-medusa-random",
     "pocket-medusa-head_2_random",
