@@ -50,6 +50,7 @@ PINNED: Mapping[str, tuple[Mapping[str, Any], float]] = {
     "medusa": ({"tree": "cartesian", "sizes": "3,2,2"}, 2.732),
     "kangaroo": ({"gamma": 4}, 2.519),
     "eagle3": ({"m": 12, "k": 3, "depth": 4}, 3.356),
+    "dflash": ({"gamma": 4}, 2.646),
     "ouroboros": ({"gamma": 4, "N": 4, "W": 4, "G": 4}, 4.587),
     "rest": ({}, 4.902),
 }

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from analysis.store.folder import as_table
 from analysis.store.schema import NODES, RUNS, STEPS
+from decoding.parts import NAMED_PARTS
 
 from .bombs import GOLDEN
 
@@ -48,7 +49,9 @@ def brought_models(attack: Attack) -> None:
         tab = attack.visitor()
         button = tab.component("own-go")
         event = next(each for each in tab.read()["dependencies"] if [button, "click"] in each["targets"])
-        joined = tab.post("/queue/join", tab.event(event["id"], [_NAMES[number % len(_NAMES)], *[""] * 5]))
+        joined = tab.post(
+            "/queue/join", tab.event(event["id"], [_NAMES[number % len(_NAMES)], "", *[""] * len(NAMED_PARTS)])
+        )
         for _ in tab.stream(120):
             pass
         return joined.status
