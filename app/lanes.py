@@ -26,10 +26,10 @@ Lane = tuple[type[Method], Params]
 
 def find_settings(kind: type[Method], name: str) -> Params:
     """Return the settings that a visitor names: a preset, or what differs from the defaults."""
-    if (known := presets(kind)).keys() >= {name}:
-        return kind.Params.parse(known[name])
+    if (by_name := presets(kind)).keys() >= {name}:
+        return kind.Params.parse(by_name[name])
     if "=" not in name:
-        raise ParamError(f"choose one of {', '.join(known)}, or write settings, as {example_of(kind)}")
+        raise ParamError(f"choose one of {', '.join(by_name)}, or write settings, as {example_of(kind)}")
     given = dict[str, str]()
     for part in _NEXT.split(name):
         key, _, value = part.partition("=")
@@ -48,11 +48,11 @@ def name_of(kind: type[Method], settings: Mapping[str, JSON]) -> str:
 
 def read_names(kind: type[Method], text: str) -> tuple[str, ...]:
     """Read the names of settings that a field of an address lists."""
-    known = presets(kind)
-    names = [text] if text in known else text.split(_BETWEEN)
+    by_name = presets(kind)
+    names = [text] if text in by_name else text.split(_BETWEEN)
     if len(names) > LIMITS.lanes:
         raise ParamError(f"a race has 2 to {LIMITS.lanes} lanes, not {len(names)}")
-    return tuple(name if name in known else name_of(kind, find_settings(kind, name).to_json()) for name in names)
+    return tuple(name if name in by_name else name_of(kind, find_settings(kind, name).to_json()) for name in names)
 
 
 def write_names(names: Sequence[str]) -> str:
@@ -77,18 +77,18 @@ def check_lanes(names: Mapping[str, Sequence[str]]) -> list[Lane]:
 
 
 def _lanes_of(kind: type[Method], names: Sequence[str]) -> list[Lane]:
-    found = dict[Params, str]()
+    names_of = dict[Params, str]()
     for name in names:
         try:
             settings = find_settings(kind, name)
         except ParamError as error:
             raise ParamError(f"{kind.label}: {error}") from None
-        if settings in found:
-            other = found[settings]
+        if settings in names_of:
+            other = names_of[settings]
             same = "is there twice" if name == other else f"and {shown(name)} are the same settings"
             raise ParamError(f"{kind.label}: {shown(other)} {same}: leave one out")
-        found[settings] = name
-    return [(kind, settings) for settings in found]
+        names_of[settings] = name
+    return [(kind, settings) for settings in names_of]
 
 
 def titles_of(orders: Sequence[Order]) -> list[tuple[str, str]]:

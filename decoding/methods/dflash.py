@@ -30,8 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 from typing import ClassVar
 
 from ..drafting.chain import Chain, OpenChain, Read
@@ -41,7 +39,7 @@ from ..queued import Proposal
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
-from .panels import DFlashPanel, FeatureStop
+from .panels import DFlashPanel, FeatureStop, feature_panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class DFlashMethod(Method):
         self._drafter = context.features.block(context, context.parts["dflash"])  # L1
         self._chain, self._tree = Chain(), GuessTree(context.end_tokens)
         self._stopped: FeatureStop = ""
-        self._unsayable = list[int]()
+        self._count, self._unsayable = 0, list[int]()
 
     def propose(self) -> Proposal:
         """Propose the root and the drafter's guesses after it."""
@@ -106,7 +104,7 @@ class DFlashMethod(Method):
         self._stopped = waiting if not drafter.ready else "budget" if context.room < 1 else ""
         if self._stopped:
             return Builder(context.text[-1]).draft()
-        count = min(params.gamma, context.room, drafter.guesses)
+        count = self._count = min(params.gamma, context.room, drafter.guesses)
         drafter.begin(count)  # L3: at the first look at a distribution
         if params.form == "drawn":
             return drafter.propose(self._chain, count, self._draw, True)  # L7
@@ -116,7 +114,7 @@ class DFlashMethod(Method):
 
     def _draw(self, chain: OpenChain, read: Read) -> None:
         """Draw a chain."""
-        for _ in range(min(self._params.gamma, self._context.room, self._drafter.guesses)):
+        for _ in range(self._count):
             chain.draw(read(chain.tokens))  # L4, L5
             if chain.ended or chain.product < self._params.threshold:
                 break
@@ -141,16 +139,10 @@ class DFlashMethod(Method):
 
     def panel(self) -> DFlashPanel:
         """Return the layers that the drafter reads, its block and confidence, and the tokens that it cannot draft."""
-        best, chances, drafter = self._tree.best.values(), self._chain.confidence, self._drafter
-        products = [guess.product for guess in best] or [*accumulate(chances, mul)]
+        drafter = self._drafter
         return {
-            "layers": [*drafter.layers],
+            **feature_panel(drafter, self._chain, self._tree, self._stopped),
             "block": drafter.guesses,
             "anchored": drafter.anchored,
-            "vocabulary": None if drafter.sayable is None else len(drafter.sayable),
             "unsayable": self._unsayable,
-            "stopped": self._stopped,
-            "products": [round(product, 6) for product in products],
-            "chances": [round(guess.chance, 6) for guess in best] or chances,
-            "made": len(self._tree.guesses) or len(chances),
         }

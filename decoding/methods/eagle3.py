@@ -31,8 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 from typing import ClassVar
 
 from ..drafting.chain import Chain, OpenChain, Read
@@ -42,7 +40,7 @@ from ..queued import Proposal
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
-from .panels import Eagle3Panel, FeatureStop
+from .panels import Eagle3Panel, FeatureStop, feature_panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +145,4 @@ class Eagle3(Method):
 
     def panel(self) -> Eagle3Panel:
         """Return the layers that the drafter reads, its confidence, and the tokens that it cannot draft."""
-        best, chances, sayable = self._tree.best.values(), self._chain.confidence, self._drafter.sayable
-        products = [guess.product for guess in best] or [*accumulate(chances, mul)]
-        return {
-            "layers": [*self._drafter.layers],
-            "vocabulary": None if sayable is None else len(sayable),
-            "stopped": self._stopped,
-            "products": [round(product, 6) for product in products],
-            "chances": [round(guess.chance, 6) for guess in best] or chances,
-            "made": len(self._tree.guesses) or len(chances),
-            **self._measured,
-        }
+        return {**feature_panel(self._drafter, self._chain, self._tree, self._stopped), **self._measured}

@@ -5,11 +5,18 @@ A step need not fill every key. A field declared as a tuple is a list at run tim
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from itertools import accumulate
+from operator import mul
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ..drafting.candidate_table import RowOrigin
 from ..drafting.ngram_pool import Outcome
 from ..types import Token
+
+if TYPE_CHECKING:
+    from ..drafting.chain import Chain
+    from ..drafting.feature_drafter import FeatureDrafter
+    from ..drafting.guess_tree import GuessTree
 
 WindowPhase = Literal["prefill", "fill", "steady"]
 # Why a drafter stopped; "start": the prompt has not been read, "": it did not stop.
@@ -166,6 +173,20 @@ class FeaturePanel(TypedDict, total=False):
     vocabulary: int | None  # tokens that the drafter can draft; None: all
     unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot draft
     stopped: FeatureStop  # why nothing was drafted
+
+
+def feature_panel(drafter: FeatureDrafter, chain: Chain, tree: GuessTree, stopped: FeatureStop) -> FeaturePanel:
+    """Return what the panels of such drafters share, of the chain or the tree that was drafted."""
+    best, chances, sayable = tree.best.values(), chain.confidence, drafter.sayable
+    products = [guess.product for guess in best] or [*accumulate(chances, mul)]
+    return {
+        "layers": [*drafter.layers],
+        "vocabulary": None if sayable is None else len(sayable),
+        "stopped": stopped,
+        "products": [round(product, 6) for product in products],
+        "chances": [round(guess.chance, 6) for guess in best] or chances,
+        "made": len(tree.guesses) or len(chances),
+    }
 
 
 class Eagle3Panel(FeaturePanel, total=False):

@@ -57,14 +57,14 @@ def check_kind(raw: Mapping[str, JSON], wanted: str) -> None:
 def _words(raw: Mapping[str, JSON]) -> str:
     """Return what a configuration says of its kind, in small letters without hyphens."""
     named, architectures, nested = raw.get("speculators_model_type"), raw.get("architectures"), raw.get("dflash_config")
-    said = [str(each) for each in architectures] if isinstance(architectures, list) and named is None else []
+    words = [str(each) for each in architectures] if isinstance(architectures, list) and named is None else []
     if named is not None:
-        said.append(str(named))
+        words.append(str(named))
     elif "num_nextn_predict_layers" in raw:
-        said.append("mtp")
+        words.append("mtp")
     if isinstance(nested, dict):
-        said.append(str(nested.get("projector_type", "")))
-    return " ".join(said).lower().replace("-", "").replace("_", "").strip()
+        words.append(str(nested.get("projector_type", "")))
+    return " ".join(words).lower().replace("-", "").replace("_", "").strip()
 
 
 def transformers_config(layer: Mapping[str, JSON]) -> Any:
