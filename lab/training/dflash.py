@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ from decoding.types import JSON
 from .backbone import Backbone
 from .batches import IGNORED, Batch
 from .drafted import DraftedTokens, DraftScores
-from .drafter_folder import FORMAT, save_drafter
+from .drafter_folder import FORMAT, layer_config, save_drafter
 from .fresh_weights import fresh_weights
 from .optimizers import Group
 from .pieces import learn_in_pieces
@@ -219,40 +219,19 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Ten
 
 def _config(backbone: Backbone, settings: DFlashSettings, ids: Tensor | None) -> DFlashConfig:
     """Configure a drafter of the model's sizes. It sees as far as the layers do: further back all is new to it."""
-    shape, source = backbone.shape, backbone.model.config
+    shape = backbone.shape
     taps = usual_taps(shape.layers) if settings.taps is None else settings.taps
     if not 0 <= taps[0] <= taps[-1] < shape.layers or any(one >= other for one, other in pairwise(taps)):
         raise ParamError(f"--taps must be layers in rising order, from 0 to the model's {shape.layers - 1}")
-    padding = getattr(source, "pad_token_id", None)
+    padding = getattr(backbone.model.config, "pad_token_id", None)
     usual = padding if type(padding) is int else shape.vocabulary - 1
     mask = usual if settings.mask is None else settings.mask
     if not 0 <= mask < shape.vocabulary:
         raise ParamError(f"--mask-token must be one of the model's {shape.vocabulary} tokens, not {mask}")
-    window = 0 if None in shape.windows else max(window or 0 for window in shape.windows)
-    sliding = {"layer_types": ["sliding_attention"] * settings.layers, "sliding_window": window} if window else {}
-    rope = getattr(source, "rope_parameters", None) or {}
-    layer: dict[str, Any] = {
-        "model_type": "qwen3",
-        "vocab_size": shape.vocabulary,
-        "hidden_size": shape.hidden,
-        "intermediate_size": settings.intermediate or shape.intermediate,
-        "num_hidden_layers": settings.layers,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "hidden_act": "silu",
-        "rms_norm_eps": shape.eps,
-        "max_position_embeddings": shape.context,
-        "rope_parameters": {"rope_type": "default", "rope_theta": float(rope.get("rope_theta", 1e4))},
-        "attention_bias": False,
-        "tie_word_embeddings": False,
-        "use_sliding_window": bool(window),
-        **sliding,
-    }
     return read_dflash_config(
         {
             "speculators_model_type": "dflash",
-            "transformer_layer_config": layer,
+            "transformer_layer_config": layer_config(backbone, "qwen3", settings.layers, settings.intermediate),
             "draft_vocab_size": shape.vocabulary if ids is None else len(ids),
             "target_hidden_size": shape.hidden,
             "aux_hidden_state_layer_ids": list(taps),

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +30,7 @@ from decoding.types import JSON
 from .backbone import Backbone
 from .batches import IGNORED, Batch
 from .drafted import DraftedTokens, DraftScores
+from .drafter_folder import layer_config
 from .eagle_folder import save_eagle
 from .fresh_weights import fresh_weights
 from .optimizers import Group
@@ -195,36 +195,12 @@ def _look(
 
 def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> EagleConfig:
     """Configure a drafter of the model's sizes. It sees as far as the layers do: further back all is new to it."""
-    shape, source = backbone.shape, backbone.model.config
+    shape = backbone.shape
     taps = usual_taps(shape.layers) if settings.taps is None else settings.taps
     if not 0 <= taps[0] <= taps[-1] <= shape.layers or any(one >= other for one, other in pairwise(taps)):
         raise ParamError(f"--taps must be layers in rising order, from 0 to the model's {shape.layers}")
-    window = 0 if None in shape.windows else max(window or 0 for window in shape.windows)
-    sliding = {"layer_types": ["sliding_attention"], "sliding_window": window} if window else {}
-    layer: dict[str, Any] = {
-        "model_type": "llama",
-        "vocab_size": shape.vocabulary,
-        "hidden_size": shape.hidden,
-        "intermediate_size": settings.intermediate or shape.intermediate,
-        "num_hidden_layers": 1,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "hidden_act": "silu",
-        "rms_norm_eps": shape.eps,
-        "max_position_embeddings": shape.context,
-        "rope_parameters": {"rope_type": "default", "rope_theta": _base(source)},
-        "attention_bias": False,
-        "mlp_bias": False,
-        "tie_word_embeddings": False,
-        **sliding,
-    }
+    layer = {**layer_config(backbone, "llama", 1, settings.intermediate), "mlp_bias": False}
     draft = {} if ids is None else {"draft_vocab_size": len(ids)}
     flags = {name: getattr(settings, name) for name in FLAGS}
     raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, **draft, **flags}
     return replace(read_config(raw), taps=tuple(taps), verifier=verifier_name(backbone.name))
-
-
-def _base(config: Any) -> float:
-    """Return the base of the model's rotary embedding."""
-    return float((getattr(config, "rope_parameters", None) or {}).get("rope_theta", 1e4))
