@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
@@ -40,8 +41,9 @@ class StepStruct(ctypes.Structure):
         *((name, ctypes.c_int32) for name in ("rows", "hidden", "heads", "kv_heads", "head_dim")),
         *((name, ctypes.c_int32) for name in ("slots", "length", "threads")),
         ("eps", ctypes.c_float),
-        ("width", ctypes.c_int32),
-        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache", "beside", "tapped", "taps")),
+        *((name, ctypes.c_int32) for name in ("width", "wider")),
+        *((name, ctypes.c_void_p) for name in ("depths", "ends", "paths")),
+        *((name, ctypes.c_void_p) for name in ("cos", "sin", "cache", "beside", "tapped", "taps")),
         ("tap_count", ctypes.c_int32),
         *((name, ctypes.c_void_p) for name in ("entry_norm", "beside_norm", "final_norm", "final")),
     ]
@@ -70,7 +72,15 @@ class NativeInputs:
         """Prepare rows of several texts, with each row's position in its text and that text's slots."""
         made = cls.__new__(cls)
         assert positions.max() < len(tables.cos)
-        made._fill(tokens, _Paths.of(positions, slots), 0, cache, tables, shape)
+        made._fill(tokens, _Paths.of(positions, positions + 1, slots), 0, cache, tables, shape)
+        return made
+
+    @classmethod
+    def of_block(cls, tokens: Tokens, cache: Cache, tables: RopeTables, shape: Shape) -> Self:
+        """Prepare rows after the text that all see each other; a window counts the tokens before them."""
+        made = cls.__new__(cls)
+        made._fill(tokens, _block(len(tokens)), cache.length, cache, tables, shape)
+        made.struct.wider = len(tokens)
         return made
 
     def _fill(self, tokens: Tokens, paths: _Paths, first: int, cache: Cache, tables: RopeTables, shape: Shape) -> None:
@@ -88,6 +98,7 @@ class NativeInputs:
             eps=shape.eps,
             width=paths.width,
             depths=paths.depths_at,
+            ends=paths.ends_at,
             paths=paths.rows_at,
             cos=tables.cos.data_ptr(),
             sin=tables.sin.data_ptr(),
@@ -96,18 +107,19 @@ class NativeInputs:
 
 
 class _Paths(NamedTuple):
-    """Every row's depth, its path of rows from the root, and the addresses of both arrays."""
+    """Every row's depth, the rows that it sees and their number, and the addresses of these arrays."""
 
-    depths: np.ndarray
-    rows: np.ndarray
+    keep: tuple[np.ndarray, ...]  # as long as the addresses are used
     width: int
     depths_at: int
+    ends_at: int
     rows_at: int
 
     @classmethod
-    def of(cls, depths: np.ndarray, rows: np.ndarray) -> Self:
-        """Look the addresses up, once for cached arrays: that takes longer than all else."""
-        return cls(depths, rows, rows.shape[1], depths.ctypes.data, rows.ctypes.data)
+    def of(cls, *arrays: np.ndarray) -> Self:
+        """Look up the addresses of depths, (T,), ends, (T,), and rows, (T, width): that takes longer than all else."""
+        arrays = tuple(np.ascontiguousarray(array, dtype=np.int32) for array in arrays)
+        return cls(arrays, arrays[-1].shape[1], *(array.ctypes.data for array in arrays))
 
 
 @remembered
@@ -119,7 +131,14 @@ def _paths(parents: tuple[int, ...], count: int) -> _Paths:
         if parent >= 0:
             paths[row] = paths[parent]
         paths[row, below[row]] = row
-    return _Paths.of(below[len(parents) - count :], paths[len(parents) - count :])
+    below, paths = below[len(parents) - count :], paths[len(parents) - count :]
+    return _Paths.of(below, below + 1, paths)
+
+
+@lru_cache(maxsize=256)
+def _block(count: int) -> _Paths:
+    places = np.arange(count)
+    return _Paths.of(places, np.full(count, count), np.tile(places, (count, 1)))
 
 
 class NativeLayers:

@@ -37,8 +37,9 @@ struct Layer {
 struct Step {
   int32_t rows, hidden, heads, kv_heads, head_dim, slots, length, threads;
   float eps;
-  int32_t width;
-  const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
+  int32_t width, wider;  // of paths; and rows by which all windows are wider
+  const int32_t *depths, *ends;  // (rows): the place of each row after the text, and how much of its path it sees
+  const int32_t* paths;          // (rows, width): the rows after the text that each row sees, by their places
   const void *cos, *sin;  // (places, head_dim)
   void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
   const void* beside;     // (rows, hidden) that attention reads, normed, before the normed input, or null
@@ -253,8 +254,8 @@ template <class T> struct Attention {
       Query& q = queries[i];
       q.row = (first + i) / repeats;
       q.head = (first + i) % repeats * step.kv_heads + kv;
-      q.stop = step.length + step.depths[q.row] + 1;
-      q.start = layer.window && q.stop > layer.window ? q.stop - layer.window : 0;
+      q.stop = step.length + step.ends[q.row];
+      q.start = layer.window ? std::max(0, q.stop - layer.window - step.wider) : 0;
       q.scores = rest + (size_t)i * (width + size);
       q.sums = q.scores + width;
       q.numbers = qkv + (size_t)q.row * row_width() + (size_t)q.head * size;
@@ -287,10 +288,10 @@ template <class T> struct Attention {
   // Counts the first positions that are in the same slots for all of these queries.
   int common(const Query* queries, int count) const {
     const int32_t* first = path(queries[0]);
-    int shared = step.depths[queries[0].row] + 1;
+    int shared = step.ends[queries[0].row];
     for (int i = 0; i < count; i++) {
       const int32_t* own = path(queries[i]);
-      shared = std::min(shared, step.depths[queries[i].row] + 1);
+      shared = std::min(shared, step.ends[queries[i].row]);
       shared = (int)(std::mismatch(first, first + shared, own).first - first);
     }
     return step.length + shared;

@@ -17,10 +17,12 @@ from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
 from ..model.linear import Linear, linear
+from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.replays import Replays
 from ..model.rope import Rope, RopeTables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
+from ..model.weights import read_layer
 from .dflash_config import DFlashConfig
 from .feature_part import FeaturePart
 from .layer_math import PRODUCTS, attend, norm, rotated
@@ -106,6 +108,7 @@ class DFlash(FeaturePart):
         self.config = config
         with torch.inference_mode():
             self.block = BlockLayers(config, self._weights, linear)
+            self.native = _native(config, self._weights)
         self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> DFlashSession:
@@ -171,6 +174,9 @@ class DFlashSession:
         ids = [root] + [config.mask] * (guesses - config.from_anchor)
         rows, first = len(ids), cache.length
         cache.check(rows)
+        if drafter.native is not None:
+            step = NativeInputs.of_block(ids, cache, self._tables, config.shape)
+            return drafter.native.through(drafter.embed(ids), step)[rows - guesses :]
         stop, windows = first + rows, config.shape.windows
         turn = RopeTables(*(table[first:stop] for table in self._tables))
 
@@ -211,3 +217,12 @@ class DFlashSession:
 
     def _turned(self, places: torch.Tensor) -> RopeTables:
         return RopeTables(*(table.index_select(0, places) for table in self._tables))
+
+
+def _native(config: DFlashConfig, weights: NamedWeights) -> NativeLayers | None:
+    """Make the layers and their final norm in compiled code; None if that cannot run them."""
+    shape = config.shape
+    if any(config.causal) or shape.rotary < shape.head_dim:  # the keys of the text are not in the order of `halves`
+        return None
+    layers = [read_layer(shape, weights.__getitem__, f"layers.{layer}.") for layer in range(shape.layers)]
+    return NativeLayers(shape, layers, weights["norm.weight"]) if suits(shape, layers) else None

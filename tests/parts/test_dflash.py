@@ -20,7 +20,7 @@ from decoding.parts.dflash import DFlash
 from decoding.parts.dflash_config import read_dflash_config
 from decoding.parts.dflash_files import load_dflash, read_dflash
 from tests import GOLDEN
-from tests.families import tiny
+from tests.families import needs_compiler, tiny
 from tests.parts.record_dflash import BLOCK, CASES, HIDDEN, MASK, TAPS, VOCABULARY
 
 DRAFTERS = GOLDEN / "dflash"
@@ -61,6 +61,13 @@ def test_it_says_what_the_library_says_of_every_block(case: str, dtype: torch.dt
         if root % 3 == 0:  # rejected tokens
             session.read(states[:2])
             session.rewind(root)
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_code_fills_blocks_that_see_both_ways(case: str) -> None:
+    one = drafter(case, torch.float32)
+    assert (one.native is None) == any(one.config.causal)
 
 
 @pytest.mark.parametrize("case", ["plain", "anchor", "window"])
