@@ -35,6 +35,7 @@ from .fresh_weights import fresh_weights
 from .optimizers import Group
 from .pieces import learn_in_pieces
 from .seeding import seeded
+from .state_reader import StateReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,16 @@ class Blocks(NamedTuple):
 class DFlashLearner:
     """A drafter beside a backbone, as the loop's learner."""
 
-    def __init__(self, backbone: Backbone, settings: DFlashSettings, ids: Tensor | None, seed: int) -> None:
-        """Make a drafter of the tokens `ids`, or of all."""
+    def __init__(
+        self, backbone: Backbone, settings: DFlashSettings, ids: Tensor | None, seed: int, *, again: bool = False
+    ) -> None:
+        """Make a drafter of the tokens `ids`, or of all; `again`: lines come again, so what is read of them is kept."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.config = _config(backbone, settings, ids)
         self.distances = self._guesses = self.config.guesses
         self._ids = None if ids is None else ids.to(self.device)
         self._drafted = DraftedTokens(backbone, ids)
+        self._reader = StateReader(backbone, self.config.taps, remembers=again)
         given = {"norm.weight": backbone.model.model.norm.weight}
         ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
         silent = {f"layers.{layer}.{end}" for layer in range(settings.layers) for end in ends}
@@ -141,8 +145,7 @@ class DFlashLearner:
     def _fill(self, batch: Batch, blocks: Blocks) -> tuple[Tensor, Tensor]:
         """Return the output layer's input of every guess, (lines, blocks, guesses, H); and the model's final states."""
         config, (lines, count), rows = self.config, blocks.roots.shape, self.config.block
-        final, states = self.backbone.read(batch, layers=config.taps)
-        assert states is not None
+        final, states = self._reader.read(batch)
         roots, line = blocks.roots, torch.arange(lines, device=self.device)[:, None]
         text = (batch.positions == 0).cumsum(1)
         root_positions = batch.positions.gather(1, roots)

@@ -36,6 +36,7 @@ from .fresh_weights import fresh_weights
 from .optimizers import Group
 from .pieces import learn_in_pieces
 from .seeding import seeded
+from .state_reader import StateReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,16 @@ class EagleSettings:
 class Eagle3Learner:
     """A drafter beside a backbone, as the loop's learner."""
 
-    def __init__(self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int) -> None:
-        """Make a drafter of the tokens `ids`, or of all."""
+    def __init__(
+        self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int, *, again: bool = False
+    ) -> None:
+        """Make a drafter of the tokens `ids`, or of all; `again`: lines come again, so what is read of them is kept."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.distances = settings.guesses + 1
         self.config = _config(backbone, settings, ids)
         self._ids = None if ids is None else ids.to(self.device)
         self._drafted = DraftedTokens(backbone, ids)
+        self._reader = StateReader(backbone, self._taps, remembers=again)
         self._weights = self._fresh(seed)
         self._rope = self.config.rope(self.device, torch.float32)
         self.groups: Mapping[str, Group] = {"drafter": Group(self._weights, settings.rate)}
@@ -121,8 +125,7 @@ class Eagle3Learner:
 
     def _read(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
         """Return what enters the output layer at every step, (lines, length, H) each; and the model's final states."""
-        final, states = self.backbone.read(batch, layers=self._taps)
-        assert states is not None
+        final, states = self._reader.read(batch)
         block = Block(self.config, self._weights, _product)
         seen, length = batch.visible(self.config.window), batch.ids.shape[1]
         keys, values, made = list[Tensor](), list[Tensor](), list[Tensor]()

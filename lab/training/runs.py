@@ -118,10 +118,11 @@ def train_on_features(
     backbone, codec, source = _open(job, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
     learner: Eagle3Learner | DFlashLearner
+    again = isinstance(source, FileSource)
     if isinstance(settings, EagleSettings):
-        learner = Eagle3Learner(backbone, settings, ids, job.seed)
+        learner = Eagle3Learner(backbone, settings, ids, job.seed, again=again)
     else:
-        learner = DFlashLearner(backbone, settings, ids, job.seed)
+        learner = DFlashLearner(backbone, settings, ids, job.seed, again=again)
     used = _learn(job, learner, source, progress)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
