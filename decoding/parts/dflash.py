@@ -7,25 +7,22 @@ attend to them and to each other, in both directions unless the layer is causal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn.functional import silu
 
-from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
-from ..model.linear import Linear, linear
+from ..model.linear import linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
-from ..model.replays import Replays
 from ..model.rope import Rope, RopeTables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
 from .dflash_config import DFlashConfig
-from .feature_part import FeaturePart
-from .layer_math import PRODUCTS, attend, norm, rotated
+from .feature_part import FeaturePart, FeatureSession
+from .layer_math import FeatureLayers, MakeProduct, attend, norm, rotated
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
@@ -33,23 +30,16 @@ if TYPE_CHECKING:
 
 # Attend in a layer: its number, and queries, keys and values of the block (..., B, heads, D) -> (..., B, heads * D).
 MixBlock = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-MakeProduct = Callable[[torch.Tensor, torch.Tensor | None], Linear]
 
 
-class BlockLayers:
-    """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of weight and bias."""
+class BlockLayers(FeatureLayers):
+    """The layers that fill a block."""
 
     def __init__(self, config: DFlashConfig, weights: NamedWeights, product: MakeProduct) -> None:
-        self._config, self._weights = config, weights
-        layers = range(config.shape.layers)
-        self._fc = product(weights["fc.weight"], None)
-        self._layers = [
-            {name: product(*_joined(weights, [(layer, stem) for stem in stems])) for name, stems in PRODUCTS.items()}
-            for layer in layers
-        ]
-        both = [(layer, stem) for layer in layers for stem in ("self_attn.k_proj", "self_attn.v_proj")]
-        self._context = product(*_joined(weights, both))
-        self._key_norms = torch.stack([weights[f"layers.{layer}.self_attn.k_norm.weight"] for layer in layers])[:, None]
+        super().__init__(config.shape, weights, product)
+        layers = [f"layers.{layer}.self_attn" for layer in range(config.shape.layers)]
+        self._context = self._product_of([f"{layer}.{name}_proj" for layer in layers for name in "kv"])
+        self._key_norms = torch.stack([weights[f"{layer}.k_norm.weight"] for layer in layers])[:, None]
 
     def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
         """Fuse the tapped states of a token into its feature."""
@@ -57,8 +47,7 @@ class BlockLayers:
 
     def remember(self, features: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor]:
         """Return every layer's keys and values of the text's features: (..., T, layers, kv_heads, D) each."""
-        shape = self._config.shape
-        both = self._context(features)
+        shape, both = self._shape, self._context(features)
         both = both.view(*both.shape[:-1], shape.layers, 2, shape.kv_heads, shape.head_dim)
         key, value = both.unbind(-3)
         turn = RopeTables(*(table.unsqueeze(-2) for table in turn))
@@ -67,30 +56,9 @@ class BlockLayers:
     def forward(self, x: torch.Tensor, turn: RopeTables, mix: MixBlock) -> torch.Tensor:  # (..., B, H)
         """Run the layers over the rows of a block, and return the output layer's input."""
         for layer, products in enumerate(self._layers):
-            at = f"layers.{layer}"
-            query, key, value = self._split(products["qkv"](self._norm(x, f"{at}.input_layernorm")), at, turn)
-            x = x + products["out"](mix(layer, query, key, value))
-            gate, up = products["gate_up"](self._norm(x, f"{at}.post_attention_layernorm")).chunk(2, -1)
-            x = x + products["down"](silu(gate) * up)
+            qkv = products["qkv"](self._norm(x, f"layers.{layer}.input_layernorm"))
+            x = self._think(x + products["out"](mix(layer, *self.split(qkv, turn, layer))), layer)
         return self._norm(x, "norm")
-
-    def _split(self, qkv: torch.Tensor, at: str, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return queries, keys and values (..., B, heads, D), normed and rotated."""
-        shape = self._config.shape
-        heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
-        query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
-        query, key = self._norm(query, f"{at}.self_attn.q_norm"), self._norm(key, f"{at}.self_attn.k_norm")
-        return rotated(query, turn).to(value.dtype), rotated(key, turn).to(value.dtype), value
-
-    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        return norm(x, self._weights[f"{name}.weight"], self._config.shape.eps)
-
-
-def _joined(weights: NamedWeights, stems: Sequence[tuple[int, str]]) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Concatenate weights and biases of several products of the same rows."""
-    names = [f"layers.{layer}.{stem}" for layer, stem in stems]
-    biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
-    return torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None
 
 
 class DFlash(FeaturePart):
@@ -116,24 +84,17 @@ class DFlash(FeaturePart):
         return DFlashSession(self, capacity, largest_step)
 
 
-class DFlashSession:
+class DFlashSession(FeatureSession):
     """One text under a drafter: the keys and values of the features of `length` tokens."""
 
     def __init__(self, drafter: DFlash, capacity: int, largest_step: int) -> None:
         shape = drafter.config.shape
-        self.capacity, self.largest_step = capacity, largest_step
-        self._drafter = drafter
         sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
         # A block sees `window` tokens before its root, one more than a row of a decoder does.
         rolling = shape.rolling and shape.rolling + 1
-        self._cache = Cache(*sizes, rolling, drafter.device, drafter.dtype)
+        super().__init__(drafter, Cache(*sizes, rolling, drafter.device, drafter.dtype), shape.window)
+        self._drafter = drafter
         self._tables = drafter.rope.tables(1, capacity + largest_step + 1)
-        self.replays = Replays(drafter.recorder)
-
-    @property
-    def length(self) -> int:
-        """Return the number of tokens whose features were read."""
-        return self._cache.length
 
     @torch.inference_mode()
     def read(self, states: torch.Tensor) -> None:  # (n, taps * H)
@@ -159,14 +120,6 @@ class DFlashSession:
         block = self._drafter.block
         return torch.stack([each.transpose(0, 1) for each in block.remember(block.fuse(states), turn)], 1)
 
-    def rewind(self, length: int) -> None:
-        """Forget the tokens after `length`: at most `largest_step` of them, or all."""
-        self._cache.rewind(length)
-
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
-        """Return next-token logits for these rows, over the draft vocabulary."""
-        return self._drafter.logits(rows)
-
     @torch.inference_mode()
     def fill(self, root: int, guesses: int) -> torch.Tensor:  # (guesses, H)
         """Read the root and mask tokens after the text; return the output layer's input of every guess."""
@@ -191,10 +144,6 @@ class DFlashSession:
 
         x = drafter.block.forward(drafter.embed(on_device(ids, drafter.device)), turn, mix)
         return x[rows - guesses :]
-
-    def width(self, rows: int) -> int:
-        """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
-        return recorded_width(self._cache, rows, self._drafter.config.shape.window)
 
     def fill_behind(self, ids: torch.Tensor, guesses: int, first: torch.Tensor, width: int) -> torch.Tensor:
         """Do what `fill` does after a text whose length, (1,), only the device knows, within `width` slots.

@@ -12,22 +12,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn.functional import silu
 
-from ..model.attention import recorded_width
 from ..model.cache import Cache
 from ..model.captured import filled
-from ..model.linear import Linear, linear
+from ..model.linear import linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.queued_tree import Parents, QueuedTree, closure_on, depths_on, on_host
-from ..model.replays import Replays
 from ..model.rope import Rope, RopeTables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
 from .eagle_config import EagleConfig
-from .feature_part import FeaturePart
-from .layer_math import PRODUCTS, attend, norm, rotated
+from .feature_part import FeaturePart, FeatureSession
+from .layer_math import FeatureLayers, MakeProduct, attend
 from .part_files import NamedWeights
 
 if TYPE_CHECKING:
@@ -39,18 +36,12 @@ MixQkv = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads)
 _AT = "layers.0."
 
 
-class Block:
-    """The arithmetic, for any number of leading dimensions; `product` makes a linear layer of weight and bias."""
+class Block(FeatureLayers):
+    """The layer, between its two inputs and its two outputs."""
 
-    def __init__(
-        self, config: EagleConfig, weights: NamedWeights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
-    ) -> None:
-        self._config, self._weights = config, weights
-        self._products = {
-            name: product(torch.cat(_each(weights, stems, "weight")), _joined(_each(weights, stems, "bias")))
-            for name, stems in PRODUCTS.items()
-        }
-        self._products["fc"] = product(weights["fc.weight"], None)
+    def __init__(self, config: EagleConfig, weights: NamedWeights, product: MakeProduct) -> None:
+        super().__init__(config.shape, weights, product)
+        self._config = config
 
     def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
         """Fuse the tapped states of a token into its feature."""
@@ -59,41 +50,19 @@ class Block:
         if self._config.fc_norm:
             parts = torch.split(states, self._config.target_hidden, -1)
             states = torch.cat([self._norm(part, f"fc_norm.{tap}") for tap, part in enumerate(parts)], -1)
-        return self._products["fc"](states)
+        return self._fc(states)
 
     def forward(self, embedded: torch.Tensor, feature: torch.Tensor, mix: MixQkv) -> torch.Tensor:
         """Return the layer's output over rows, (..., T, H) like its inputs."""
-        products = self._products
+        [products] = self._layers
         beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
         x = normed if self._config.norm_before_residual else feature
-        x = x + products["out"](mix(products["qkv"](torch.cat((beside, normed), -1))))
-        gate, up = products["gate_up"](self._norm(x, f"{_AT}post_attention_layernorm")).chunk(2, -1)
-        return x + products["down"](silu(gate) * up)
+        return self._think(x + products["out"](mix(products["qkv"](torch.cat((beside, normed), -1)))))
 
     def leave(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (..., H)
         """Return the output layer's input, from the layer's output `x`, and the next feature."""
         normed = self._norm(x, "norm")
         return normed, normed if self._config.norm_output else x
-
-    def split(self, qkv: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return queries, keys and values (..., T, heads, D), normed if the layer norms them, and rotated."""
-        shape = self._config.shape
-        heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
-        query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
-        if shape.qk_norm:
-            query, key = self._norm(query, f"{_AT}self_attn.q_norm"), self._norm(key, f"{_AT}self_attn.k_norm")
-        return rotated(query, turn).to(value.dtype), rotated(key, turn).to(value.dtype), value
-
-    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        return norm(x, self._weights[f"{name}.weight"], self._config.shape.eps)
-
-
-def _each(weights: NamedWeights, stems: Sequence[str], kind: str) -> list[torch.Tensor]:
-    return [weights[name] for stem in stems if (name := f"{_AT}{stem}.{kind}") in weights]
-
-
-def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor | None:
-    return torch.cat([*parts]) if parts else None
 
 
 class Eagle(FeaturePart):
@@ -124,28 +93,21 @@ class Eagle(FeaturePart):
         return EagleSession(self, capacity, largest_step)
 
 
-class EagleSession:
+class EagleSession(FeatureSession):
     """One text under a drafter: the keys and values of `length` rows, and of a tree of guesses after them."""
 
     def __init__(self, eagle: Eagle, capacity: int, largest_step: int) -> None:
-        shape = eagle.config.shape
-        self.capacity, self.largest_step = capacity, largest_step
-        self._eagle = eagle
+        shape, window = eagle.config.shape, eagle.config.window
         sizes = (1, shape.kv_heads, shape.head_dim, capacity, largest_step)
-        self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
+        super().__init__(eagle, Cache(*sizes, window or None, eagle.device, eagle.dtype), window)
+        self._eagle = eagle
         # A row's position is that of its token, one after that of its feature.
         self._tables = RopeTables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
         self._tree: Parents = ()  # of the rows since `forget`
-        self.replays = Replays(eagle.recorder)
         size = 1, shape.hidden
         # For recorded work: the last text row's input to `logits`, and the feature of a guess after that row.
         final, feature = (torch.zeros(size, device=eagle.device, dtype=eagle.dtype) for _ in range(2))
         self.last = final, feature
-
-    @property
-    def length(self) -> int:
-        """Return the number of text rows read."""
-        return self._cache.length
 
     @torch.inference_mode()
     def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -187,17 +149,13 @@ class EagleSession:
         self._tree = ()
 
     def rewind(self, length: int) -> None:
-        """Forget the rows after `length`: at most `largest_step` of them, or all."""
+        """Forget the tree too."""
         self.forget()
-        self._cache.rewind(length)
+        super().rewind(length)
 
     def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * H) -> (n, H)
         """Fuse tapped states into features."""
         return self._eagle.block.fuse(states)
-
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
-        """Return next-token logits for these rows, over the draft vocabulary."""
-        return self._eagle.logits(rows)
 
     @torch.inference_mode()
     def grow(
@@ -219,10 +177,6 @@ class EagleSession:
         turn = RopeTables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
         x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, below, tree))
         return eagle.block.leave(x)
-
-    def width(self, rows: int) -> int:
-        """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
-        return recorded_width(self._cache, rows, self._eagle.config.window)
 
     def behind(
         self, ids: torch.Tensor, feature: torch.Tensor, tree: QueuedTree, first: torch.Tensor, width: int

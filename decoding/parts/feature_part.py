@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..model import quiet
+from ..model.attention import recorded_width
+from ..model.cache import Cache
 from ..model.draft_vocabulary import DraftVocabulary
 from ..model.kernels import by_torch, choose
 from ..model.linear import linear
+from ..model.replays import Replays
 from ..model.transformers_model import AnyModel
 from .part_files import NamedWeights
 
@@ -56,3 +59,29 @@ class FeaturePart:
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of a session's answers -> (R, draft vocabulary)
         """Return next-token logits for these rows, over the draft vocabulary."""
         return self._head(rows)
+
+
+class FeatureSession:
+    """One text under such a drafter: the keys and values of `length` rows."""
+
+    def __init__(self, part: FeaturePart, cache: Cache, window: int | None) -> None:
+        """`window` is how many tokens the layer that sees the fewest sees; None or 0: the whole text."""
+        self.capacity, self.largest_step = cache.capacity, cache.largest_step
+        self._part, self._cache, self._window, self.replays = part, cache, window, Replays(part.recorder)
+
+    @property
+    def length(self) -> int:
+        """Return the number of rows read of the text."""
+        return self._cache.length
+
+    def rewind(self, length: int) -> None:
+        """Forget the rows after `length`: at most `largest_step` of them, or all."""
+        self._cache.rewind(length)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
+        """Return next-token logits for these rows, over the draft vocabulary."""
+        return self._part.logits(rows)
+
+    def width(self, rows: int) -> int:
+        """Return how many slots recorded work attends to for `rows` after the text; 0 if they do not fit."""
+        return recorded_width(self._cache, rows, self._window)
