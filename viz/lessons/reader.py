@@ -26,7 +26,7 @@ from .lesson import (
 
 PHASES_BY_LETTER = {"p": "propose", "v": "verify", "w": "answers", "a": "accept", "c": "commit"}
 PIECES = ("guess", "cell", "row", "token")
-FRAMES = ("text", "guesses", "window", "pool", "heads", "target")
+FRAMES = ("text", "guesses", "window", "pool", "heads", "masks", "target")
 _FRONT = ("id", "number", "title", "topic", "needs", "minutes", "object", "runs")
 _MOST_BYTES, _MOST_LINES = 64_000, 600
 _HEADING = re.compile(r"## (.+?) \{#([a-z][a-z0-9-]{0,31})\}")

@@ -88,6 +88,16 @@ def drafting_ms(run: Trace) -> float:
     return sum(step.timing.draft_ms for step in run.steps[1:])
 
 
+def draft_ms(run: Trace) -> float:
+    """Return the median time that drafting took in a step, the first left out."""
+    return median(step.timing.draft_ms for step in run.steps[1:])
+
+
+def draft_growth(run: Trace, other: Trace) -> float:
+    """Return how many times as long drafting took in a step of a run as in one of another."""
+    return draft_ms(run) / draft_ms(other)
+
+
 def drafting_share(run: Trace) -> float:
     """Return the percentage of the time after the first step that drafting took."""
     return 100 * drafting_ms(run) / decode_ms(run)
@@ -240,7 +250,9 @@ def exit_layer(run: Trace) -> int:
 
 
 def drafter_passes(run: Trace) -> int:
-    """Count the passes of the drafter: with phrases as the panel counts them, else one for each guess."""
+    """Count the passes of the drafter: with phrases as the panel counts them, one for a block, else one for a guess."""
+    if "block" in run.steps[-1].panel:
+        return sum(step.drafted > 0 for step in run.steps)
     counts = run.steps[-1].panel.get("counts", {})
     passes_counted: int = counts.get("passes", guessed(run))
     return passes_counted

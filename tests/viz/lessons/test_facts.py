@@ -27,6 +27,7 @@ RUNS = {
     "dm": "draft-model-defaults",
     "ty": "medusa-typical",
     "ring": "lesson-ring",
+    "df": "dflash-defaults",
 }
 READER = FactReader(RunLibrary(), RUNS)
 
@@ -71,6 +72,7 @@ READER = FactReader(RunLibrary(), RUNS)
         ("phrases_kept(ou 1)", "4"),
         ("drafter_passes(ou)", "29"),
         ("drafter_passes(dm)", "40"),
+        ("drafter_passes(df)", "29"),  # one for each block, of which the first step has none
         ("entropy(ty 2 n0) :2", "0.98"),
         ("bound(ty 2 n0) :2", "0.11"),
         ("threshold(ty 2 n0) :2", "0.09"),
@@ -105,6 +107,12 @@ def test_a_time_is_that_of_the_record() -> None:
     assert READER.text("reading_gain(ar) :2") == f"{written * first.fed / first.timing.forward_ms:.2f}"
     assert READER.text("prompt_in_passes(ar) :2") == f"{first.timing.forward_ms / written:.2f}"
     assert READER.text("separate_ms(ar 5 6) :2") == f"{6 * others[4].timing.forward_ms:.2f}"
+    block, chain = (
+        statistics.median(step.timing.draft_ms for step in read_trace(RunLibrary().file(RUNS[run])).steps[1:])
+        for run in ("df", "chain")
+    )
+    assert READER.text("draft_ms(df) :3") == f"{block:.3f}"
+    assert READER.text("draft_growth(df chain) :3") == f"{block / chain:.3f}"
 
 
 def test_what_jacobi_overwrites_is_counted_by_the_whole_text() -> None:
