@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from analysis.prompts.tasks import read_tasks, spread, suite
 from decoding import load, read_trace
 from tools import record_lessons
-from tools.lesson_counts import count_successors
+from tools.lesson_counts import count_blocks, count_forms, count_positions, count_successors
 from viz.lessons.lesson import FOLDER
+from viz.lessons.run_facts import draft_ms
 from viz.lessons.sources import COUNTS, RunLibrary
 
 
@@ -40,6 +43,48 @@ def test_only_fair_rules_write_sixty_as_in_a_hundred() -> None:
             assert tally["A"] + tally["B"] == letters
             far = abs(tally["A"] / letters - 0.6) > 4 * math.sqrt(0.6 * 0.4 / letters)
             assert far == (rule in ("letters-keep_all", "letters-redraw")), rule
+
+
+def test_a_block_of_seven_takes_little_longer_than_one_guess() -> None:
+    """The times of a machine that was busy would teach something else."""
+    times = {
+        method: [draft_ms(RunLibrary().trace(f"lesson-{method}-{guesses}")) for guesses in (1, 7)]
+        for method in ("dflash", "eagle-chain")
+    }
+    (block_of_one, block), (one, chain) = times.values()
+    assert one < block_of_one < block < 2 * block_of_one < chain and chain > 4 * one
+
+
+def test_how_far_blocks_and_chains_are_right_is_counted_from_the_steps() -> None:
+    """From the nodes of a record, which know the path; one question of each kind, and all 70 in the long tests."""
+    pocket, kinds = load("pocket"), 7
+    counts = count_positions(pocket, kinds)
+    for method in ("dflash", "eagle3"):
+        tried, right = Counter[int](), Counter[int]()
+        for task in spread(read_tasks(suite("pocket")), kinds):
+            answer = pocket.generate(
+                pocket.as_turn(task.turns[0]), method, {"form": "chain", "gamma": 7}, None, 160, record="light"
+            )
+            for step in answer.trace.steps:
+                for node in range(1, len(step.tokens)):
+                    tried[node] += step.parents[node] in step.path
+                    right[node] += node in step.path
+        tally = counts[f"positions-{method}"]
+        assert [tally[f"tried-{place}"] for place in range(1, 8)] == [tried[place] for place in range(1, 8)]
+        assert [tally[f"right-{place}"] for place in range(1, 8)] == [right[place] for place in range(1, 8)]
+
+
+@pytest.mark.slow  # 70 questions twice, and 60 sampled answers
+def test_what_the_lesson_on_blocks_counts_is_counted_again() -> None:
+    """Greedy counts to the last one; sampled ones too, since a seed and exact arithmetic leave no choice."""
+    recorded = json.loads((FOLDER / COUNTS).read_text(encoding="utf-8"))
+    pocket = load("pocket")
+    for name, counts in (count_positions(pocket) | count_blocks(pocket) | count_forms(pocket)).items():
+        assert recorded[name] == counts, name
+    of, forms = recorded["positions-dflash"], {name: recorded[f"dflash-{name}"] for name in ("chain", "drawn", "tree")}
+    chain = recorded["positions-eagle3"]
+    assert of["right-1"] / of["tried-1"] > 0.8 and of["right-7"] / of["tried-1"] < chain["right-7"] / chain["tried-1"]
+    assert forms["tree"]["tokens"] / forms["tree"]["passes"] > forms["drawn"]["tokens"] / forms["drawn"]["passes"]
 
 
 @pytest.mark.slow  # 100 runs with 63 guesses a step

@@ -36,6 +36,8 @@ ACCEPTANCES = ("lossless", "typical")
 _PLACE = 4  # tokens of the answer before the one whose successor is counted
 _CHAIN: Mapping[str, Mapping[str, JSON]] = {"eagle3": {"form": "chain", "gamma": 6}}
 _WARM = 0.7  # the temperature of medusa-typical
+_BLOCK = 7  # guesses of pocket's DFlash drafter
+_FORMS = ("chain", "drawn", "tree")
 RAIN = ({"role": "user", "content": next(prompt.text for prompt in SHARED_PROMPTS if prompt.id == "rain")},)
 
 
@@ -93,6 +95,50 @@ def count_askings(english: Engine) -> Counts:
             run = english.generate(RAIN, method, FEW_ROWS.get(method, {}), None, 128, record="off", memory=memory)
             passes[str(time)] = run.summary.steps
         counts[f"asked-{method}"] = passes
+    return counts
+
+
+def count_positions(pocket: Engine, prompts: int = 70) -> Counts:
+    """Count how far the guesses of DFlash's and EAGLE-3's chains are right, in greedy answers to a suite's prompts."""
+    counts: Counts = {}
+    for method in ("dflash", "eagle3"):
+        tally = Counter[str](prompts=prompts)
+        for task in spread(read_tasks(suite(TARGET)), prompts):
+            prompt, params = pocket.as_turn(task.turns[0]), {"form": "chain", "gamma": _BLOCK}
+            for step in pocket.decode(prompt, method, params, None, 160, record="off"):
+                reached = range(1, min(step.accepted + 1, step.drafted) + 1)
+                tally.update(f"tried-{place}" for place in reached)
+                tally.update(f"right-{place}" for place in reached if place <= step.accepted)
+                tally.update(steps=1, tokens=len(step.emitted))
+        counts[f"positions-{method}"] = dict(sorted(tally.items()))
+    return counts
+
+
+def count_blocks(pocket: Engine) -> Counts:
+    """Count passes and rows for the sum: with chains of DFlash and EAGLE-3, and with DFlash's trees by their size."""
+    chain: Mapping[str, JSON] = {"form": "chain", "gamma": _BLOCK}
+    runs: dict[str, tuple[str, Mapping[str, JSON]]] = {"dflash": ("dflash", chain), "eagle3": ("eagle3", chain)}
+    for size in (3, 7, 15, 32, 60):
+        runs[f"tree-{size}"] = "dflash", {"form": "tree", "gamma": _BLOCK, "m": size}
+    counts: Counts = {}
+    for name, (method, params) in runs.items():
+        _, *later = pocket.decode(EXAMPLES["sum"].prompt, method, params, None, 160, record="off")
+        rows, tokens = sum(step.fed for step in later), sum(len(step.emitted) for step in later)
+        guesses = sum(step.drafted for step in later)
+        counts[f"sum-{name}"] = {"passes": len(later) + 1, "rows": rows, "guesses": guesses, "tokens": tokens}
+    return counts
+
+
+def count_forms(pocket: Engine, runs: int = 20) -> Counts:
+    """Count tokens and passes of DFlash's three forms at temperature 1, in answers to the sum."""
+    counts: Counts = {}
+    for form in _FORMS:
+        tally, params = Counter[str](runs=runs), {"form": form, "gamma": _BLOCK}
+        for seed in range(runs):
+            sampling = {"temperature": 1.0, "seed": seed}
+            run = pocket.decode(EXAMPLES["sum"].prompt, "dflash", params, sampling, 160, record="off")
+            tally.update(passes=len(list(run)), tokens=len(run.ids))
+        counts[f"dflash-{form}"] = dict(tally)
     return counts
 
 

@@ -33,8 +33,11 @@ from tools.lesson_counts import (
     RAIN,
     SLOW_DRAFTER,
     count_askings,
+    count_blocks,
     count_drafters,
+    count_forms,
     count_phrases,
+    count_positions,
     count_rates,
     count_successors,
     write_drafter_runs,
@@ -86,6 +89,12 @@ def recipes() -> Iterator[LessonRecipe]:
     chain: Mapping[str, JSON] = {"form": "chain", "gamma": 6}
     yield LessonRecipe("eagle-chain-6", TARGET, "eagle3", _SUM, 160, chain)
     yield LessonRecipe("slow-drafter", SLOW, "eagle3", _SUM, 48, chain, full=True)
+    for gamma in (1, 7):  # short, for the time of drafting
+        yield LessonRecipe(f"dflash-{gamma}", TARGET, "dflash", _SUM, 48, {"form": "chain", "gamma": gamma})
+        yield LessonRecipe(f"eagle-chain-{gamma}", TARGET, "eagle3", _SUM, 48, {"form": "chain", "gamma": gamma})
+    drawn: Mapping[str, JSON] = {"form": "drawn", "gamma": 7}
+    sampling = {"temperature": 1.0, "seed": 7}
+    yield LessonRecipe("dflash-drawn", TARGET, "dflash", _SUM, 8, drawn, sampling, full=True)
     for gamma in (1, 2, 3, 4, 5, 6, 8, 12):
         yield LessonRecipe(f"draft-{gamma}", TARGET, "draft_model", _CHAT, 64, {"gamma": gamma})
     for gamma in (1, 3):
@@ -219,7 +228,9 @@ def main() -> None:
         pocket, english = engine_of(TARGET), engine_of(smollm2.NAME)
         write_drafter_runs()
         counts = count_letters() | count_successors(pocket) | count_rates(pocket) | count_phrases(pocket)
-        text = json.dumps(counts | count_askings(english) | count_drafters(), indent=1)
+        counts |= count_positions(pocket) | count_blocks(pocket) | count_forms(pocket)
+        counts |= count_askings(english) | count_drafters()
+        text = json.dumps(counts, indent=1)
         (flags.out / COUNTS).write_text(text + "\n", encoding="utf-8")
         sys.stdout.write(f"{COUNTS}: {text}\n")
 

@@ -25,7 +25,7 @@ from viz.lessons.sources import RunLibrary
 def test_lessons_are_listed_as_they_are_taught() -> None:
     contents = Lessons().contents()
     ids = [each["id"] for each in contents]
-    taught = ["slow", "verify", "law", "jacobi", "lookahead", "medusa", "eagle", "cost"]
+    taught = ["slow", "verify", "law", "jacobi", "lookahead", "medusa", "eagle", "dflash", "cost"]
     assert [name for name in ids if name in taught] == taught
     assert all(each["questions"] >= 2 and len(each["anchors"]) >= 6 for each in contents)
 

@@ -27,7 +27,7 @@ def test_the_lessons_hold() -> None:
     before = time.process_time()
     assert check_folder() == []
     assert time.process_time() - before < 5
-    assert len(LESSONS) == 14
+    assert len(LESSONS) == 15
 
 
 def test_their_recordings_are_small() -> None:
