@@ -274,7 +274,7 @@ def lessons(each: int) -> list[Any]:
 
 @pytest.mark.parametrize("lesson", lessons(4))
 def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage, served: Served, lesson: str) -> None:
-    """Before and after its answer no screen scrolls sideways, and every control has a name."""
+    """Before and after its answer no screen scrolls sideways, controls have names, and notes on words are in sight."""
     page = enter(new_page(width=390, height=844), served, f"lesson={lesson}")
     anchors = page.evaluate("SpecscopeApp.shown.learn.lesson.screens.map(({ anchor }) => anchor)")
     for anchor in anchors:
@@ -288,6 +288,10 @@ def test_every_screen_fits_a_phone_and_opens_from_its_address(new_page: NewPage,
                 " !each.textContent.trim() && !each.getAttribute('aria-label')).length"
             )
             assert nameless == 0, anchor
+            for word in page.locator(".app-learn-screen .app-gloss:visible").all():
+                word.focus()
+                box = word.locator(".app-gloss-note").bounding_box()
+                assert box["x"] >= 0 and box["x"] + box["width"] <= 390, (anchor, word.inner_text())
             page.evaluate("SpecscopeApp.shown.learn.column.reveal()")
             settle(page)
 
