@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from html import escape
+from math import floor, log10
 from typing import Any
 
 from decoding.types import Role, Trace
@@ -61,14 +62,20 @@ def _screen(screen: Mapping[str, Any], trace: Callable[[str], Trace]) -> str:
 def _answer(screen: Mapping[str, Any], trace: Callable[[str], Trace]) -> str:
     ask, show = screen["ask"], screen["reveal"] or screen["show"]
     right = next((choice for choice in ask["choices"] if choice["right"]), None)
-    given = ask["right"] if isinstance(ask["right"], int | float) else ", ".join(ask["right"] or [])
-    parts = [f"<p><strong>{_words(right['spans']) if right else escape(str(given))}</strong></p>"]
+    given = _number(ask["right"]) if isinstance(ask["right"], int | float) else ", ".join(ask["right"] or [])
+    parts = [f"<p><strong>{_words(right['spans']) if right else escape(given)}</strong></p>"]
     parts += map(_block, screen["after"])
     if screen["chart"]:
         parts.append(f'<p><a href="../index.html?{escape(screen["chart"])}">{CHART_LINK}</a></p>')
     if show:
         parts.append(_table(trace(show["runs"][0]), show["step"], judged=True))
     return "\n".join(parts)
+
+
+def _number(value: float) -> str:
+    """Write an answer with three digits, or all of those before the point, as the page does."""
+    digits = 2 - floor(log10(max(abs(value), 1)))
+    return f"{round(value, max(digits, 0)):.10g}"
 
 
 def _table(trace: Trace, k: int, *, judged: bool) -> str:
