@@ -26,6 +26,7 @@ PARTS = {  # what methods need beside a model
         "medusa": _REAL / "medusa",
         "kangaroo": _REAL / "kangaroo",
         "eagle": _REAL / "eagle",
+        "dflash": _REAL / "dflash",
         "datastore": stored(_REAL / "datastore.safetensors"),
         "tables": stored(_REAL / "tables.safetensors"),
     },

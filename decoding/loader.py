@@ -56,8 +56,8 @@ def load(
 
     `draft` names a smaller model with the same tokenizer. `parts` are what methods need beside a model: `medusa` is a
     folder of heads, `kangaroo` the folder of an adapter, `eagle` and `dflash` are folders of such drafters, and
-    `datastore` is a file to retrieve from; each may be a hub id as well. pocket brings all of them, smollm2 all but
-    `dflash`, and the toy brings a drafter.
+    `datastore` is a file to retrieve from; each may be a hub id as well. pocket and smollm2 bring all of them, and
+    the toy brings a drafter.
     "org/name@revision" is a hub id at a revision.
 
     The default device is CUDA if there is any. "cuda" is the first CUDA device if the model fits into it, else all of

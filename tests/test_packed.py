@@ -33,6 +33,7 @@ TENSORS = {
     "pocket/medusa-2/medusa_lm_head.safetensors": "3c0c638e7f030629b4aebbeca40b64ad",
     "samples/slow-drafter/model.safetensors": "0fc9a1d2cb429d029e7ebb1c368be0bf",
     "smollm2/datastore.safetensors": "1a4fc78f985c485e0067589553809ba3",
+    "smollm2/dflash/model.safetensors": "64005eb98f9ef984b2bfe1356396654d",
     "smollm2/drafter/model-00001-of-00002.safetensors": "4963557ccf49b697ad84fc2ec00bc9b0",
     "smollm2/drafter/model-00002-of-00002.safetensors": "fb9917afd7f8bcf6f79fa25104765aed",
     "smollm2/drafter/vocabulary.safetensors": "4a0c9a5c00a7b3b4bd18464d2b87691a",

@@ -13,8 +13,7 @@ from decoding.methods import METHODS
 SPECULATIVE = [name for name in METHODS if name != "autoregressive"]
 
 
-# SmolLM2 has no DFlash drafter that could be measured.
-@pytest.mark.parametrize("method", [name for name in SPECULATIVE if name != "dflash"])
+@pytest.mark.parametrize("method", SPECULATIVE)
 def test_every_method_has_settings_for_a_cpu_that_differ_from_its_defaults(method: str) -> None:
     assert tuned_preset(method, "smollm2", "cpu") == CPU
     kind = METHODS[method].Params

@@ -26,7 +26,7 @@ def check(paths: Iterable[Path], most: int) -> None:
 
 
 def test_a_clone_is_light() -> None:
-    check(tracked(), 61)
+    check(tracked(), 64)
 
 
 def test_a_copy_for_another_machine_is_lighter() -> None:

@@ -45,7 +45,7 @@ from .folder import folder_bytes, renew
 from .forms import ROOT
 
 SHEETS = ("plain", "page", "debug", "cost", "learn")
-MOST_BYTES = 20_000_000
+MOST_BYTES = 21_000_000
 SCREENS = {"run": "Run", "race": "Race", "debug": "Debug", "cost": "Cost", "learn": "Learn"}
 _PLACES = {screen: "viewer" if screen == "run" else f"{screen}-viewer" for screen in SCREENS}
 _PAGE = """<!doctype html>

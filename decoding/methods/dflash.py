@@ -64,6 +64,7 @@ class DFlashParams(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
         "DDTree": {"form": "tree"},
+        "SmolLM2 on a CPU": {"gamma": 3, "threshold": 0.2},
         "pocket on a CPU": {"form": "tree", "gamma": 7, "m": 7, "k": 3, "threshold": 0.05},
     }
 

@@ -20,8 +20,11 @@ class PartsPlan:
     adapter_epochs: float
     drafter_epochs: float
     eagle_epochs: float
-    eagle_vocabulary: int  # tokens that the EAGLE-3 drafter may draft: it carries its output layer
+    feature_vocabulary: int  # tokens that the EAGLE-3 and the DFlash drafter may draft
     eagle_width: int  # of its feed-forward part
+    dflash_epochs: float
+    dflash_layers: int
+    dflash_width: int  # of their feed-forward parts
 
 
 PLANS = {
@@ -37,8 +40,11 @@ PLANS = {
         adapter_epochs=2.0,
         drafter_epochs=6.0,
         eagle_epochs=4.0,
-        eagle_vocabulary=2304,
+        feature_vocabulary=2304,
         eagle_width=384,
+        dflash_epochs=18.0,
+        dflash_layers=1,
+        dflash_width=384,
     ),
     "smoke": PartsPlan(
         prompts=8,
@@ -52,7 +58,10 @@ PLANS = {
         adapter_epochs=0.5,
         drafter_epochs=0.5,
         eagle_epochs=0.5,
-        eagle_vocabulary=512,
+        feature_vocabulary=512,
         eagle_width=64,
+        dflash_epochs=0.5,
+        dflash_layers=1,
+        dflash_width=64,
     ),
 }

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file, save_file
+
 from decoding import smollm2
 from decoding.codec import Codec
 from decoding.loader import load
@@ -24,6 +26,7 @@ from decoding.types import JSON
 from ..training.backbone import Backbone, load_backbone
 from ..training.conversations import read_conversations
 from ..training.datastore import build_store
+from ..training.dflash import DFlashSettings
 from ..training.distill import Answering, write_answers
 from ..training.drafter import DrafterSettings
 from ..training.eagle3 import EagleSettings
@@ -39,6 +42,7 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 _SIZES: dict[str, int] = {"hidden": 96, "layers": 4, "heads": 3, "intermediate": 256}  # of the drafter
 _RATE = 1e-3  # of the adapter
 _EAGLE_RATE = 1.5e-3
+_DFLASH: dict[str, Any] = {"blocks": 64, "decay": 2.0, "rate": 3e-3}  # a weak drafter's first guesses count
 _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 
@@ -69,6 +73,7 @@ class Stages:
             "adapter": self._adapter,
             "heads": self._heads,
             "eagle": self._eagle,
+            "dflash": self._dflash,
         }
         results: dict[str, JSON] = json.loads(self._done.read_text()) if self._done.is_file() else {}
         for name, make in stages.items():
@@ -142,11 +147,20 @@ class Stages:
 
     def _eagle(self) -> JSON:
         """Train an EAGLE-3 drafter, small enough to be cloned with the repository."""
+        settings = EagleSettings(intermediate=self._plan.eagle_width, rate=_EAGLE_RATE)
+        return train_on_features(self._on_features("eagle", self._plan.eagle_epochs), settings, self._progress)["heads"]
+
+    def _dflash(self) -> JSON:
+        """Train a DFlash drafter, small too: its output layer is the model's, and is not stored again."""
         plan = self._plan
-        job = replace(self._job("eagle", epochs=plan.eagle_epochs), draft_vocabulary=plan.eagle_vocabulary)
-        return train_on_features(job, EagleSettings(intermediate=plan.eagle_width, rate=_EAGLE_RATE), self._progress)[
-            "heads"
-        ]
+        settings = DFlashSettings(layers=plan.dflash_layers, intermediate=plan.dflash_width, **_DFLASH)
+        job = self._on_features("dflash", plan.dflash_epochs)
+        made = train_on_features(job, settings, self._progress)
+        file = job.out / "model.safetensors"
+        weights = load_file(file)
+        del weights["lm_head.weight"]
+        save_file(weights, file, {"format": "pt"})
+        return made["heads"]
 
     def _drafter(self) -> JSON:
         """Train a model of five million parameters; it has the tokens of the model, whose tokenizer serves both."""
@@ -169,6 +183,9 @@ class Stages:
     def _drafting(self, job: TrainingJob) -> TrainingJob:
         """Limit the tokens to draft: the output layer is a fifth of this model and would cost more than it gains."""
         return replace(job, draft_vocabulary=self._plan.draft_vocabulary)
+
+    def _on_features(self, name: str, epochs: float) -> TrainingJob:
+        return replace(self._job(name, epochs=epochs), draft_vocabulary=self._plan.feature_vocabulary)
 
     def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> TrainingJob:
         plan = self._plan

@@ -42,10 +42,9 @@ def presets_for(form: RaceForm, model: str) -> set[str]:
 
 
 def test_a_race_begins_with_the_settings_that_win_here(form: RaceForm) -> None:
-    """SmolLM2 has no DFlash drafter, so nothing was measured for that."""
-    assert all(menu.value == [CPU if name != "dflash" else "defaults"] for name, menu in form.settings.items())
+    assert all(menu.value == [CPU] for menu in form.settings.values())
     assert presets_for(form, "gpu") == {"defaults"}
-    assert presets_for(form, "toy") == {CPU, "defaults"}
+    assert presets_for(form, "toy") == {CPU}
 
 
 def test_an_address_says_which_presets_are_meant(form: RaceForm) -> None:

@@ -112,7 +112,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
     texts = {}
-    for name in [name for name in METHODS if model == "pocket" or name != "dflash"]:  # SmolLM2 has no DFlash drafter
+    for name in METHODS:
         match = re.search(rf"^{name} +(\d+) steps.*?\n(.*?)\n\n", out, flags=re.MULTILINE | re.DOTALL)
         assert match, name
         assert match[2].count("│") == int(match[1])

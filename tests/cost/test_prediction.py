@@ -17,7 +17,7 @@ from decoding.types import Step, Timing
 
 CURVE = PassCurve("toy", 8, (1, 4, 8), (10.0, 13.0, 21.0), ())
 PROMPTS = ("prime", "rain", "spelling")
-RECORDED = [name for name in METHODS if name != "dflash"]  # SmolLM2 has no DFlash drafter
+RECORDED = [name for name in METHODS if name != "dflash"]  # those of DFlash are from another machine
 SPECULATIVE = [name for name in RECORDED if name != "autoregressive"]
 
 

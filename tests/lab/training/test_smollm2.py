@@ -26,7 +26,8 @@ from .test_runs import chatty
 
 TINY = PartsPlan(
     prompts=24, length=120, lines=2, draft_vocabulary=40, heads=2, heads_epochs=0.5, exits=(1, 2), exit_steps=2,
-    adapter_epochs=0.5, drafter_epochs=0.5, eagle_epochs=0.5, eagle_vocabulary=40, eagle_width=32,
+    adapter_epochs=0.5, drafter_epochs=0.5, eagle_epochs=0.5, feature_vocabulary=40, eagle_width=32,
+    dflash_epochs=0.5, dflash_layers=1, dflash_width=32,
 )  # fmt: skip
 pytestmark = needs_compiler
 
@@ -73,19 +74,21 @@ def test_every_stage_is_made_once_and_the_parts_are_opened(
     for part in ("medusa", "kangaroo"):
         assert len(load_file(out / part / VOCABULARY_FILE)["ids"]) == 40
         assert "| draft vocabulary | 40 |" in (out / part / "README.md").read_text()
+    assert "lm_head.weight" not in load_file(out / "dflash" / "model.safetensors")
     engine = load(
         model,
         draft=str(out / "drafter"),
         medusa=str(out / "medusa"),
         kangaroo=str(out / "kangaroo"),
         eagle=str(out / "eagle"),
+        dflash=str(out / "dflash"),
         datastore=str(out / "datastore.safetensors"),
         device="cpu",
         dtype="bfloat16",
     )
     options: dict[str, Any] = {"max_new_tokens": 24, "end_tokens": ()}
     plain = engine.generate((5, 6, 7, 8), **options).ids
-    for method in ("medusa", "kangaroo", "eagle3", "draft_model", "rest", "ouroboros"):
+    for method in ("medusa", "kangaroo", "eagle3", "dflash", "draft_model", "rest", "ouroboros"):
         assert engine.generate((5, 6, 7, 8), method, **options).ids == plain, method
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     assert Stages(out, TINY, 1, "cpu", quiet, model).run() == report
