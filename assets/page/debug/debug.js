@@ -33,6 +33,7 @@ export class Debug {
     this.server = server;
     this.largest = props.largest;
     this.address = "screen=debug";
+    this.filtered = ""; // the last address without a query
     /** @type {Opened} */
     this.opened = { folders: [] };
     this.asks = 0; // how many times an address was asked for: an answer to an earlier one is not shown
@@ -107,7 +108,7 @@ export class Debug {
    * @param {{ [name: string]: string }} fields
    */
   go(fields) {
-    const query = new URLSearchParams(this.address);
+    const query = fields.sql === "" ? this.withFilters() : new URLSearchParams(this.address);
     query.delete("chart");
     if (fields.sql) for (const name of [...query.keys()]) if (name.startsWith("f.")) query.delete(name);
     for (const [name, value] of Object.entries(fields)) {
@@ -115,6 +116,16 @@ export class Debug {
       else query.delete(name);
     }
     return this.load(String(query), true);
+  }
+
+  /** The address with the filters that its query took the place of. */
+  withFilters() {
+    const query = new URLSearchParams(this.address), before = new URLSearchParams(this.filtered);
+    const same = (/** @type {string} */ name) => query.get(name) === before.get(name);
+    for (const [name, value] of before) {
+      if (same("folder") && (name.startsWith("f.") || (name.startsWith("b.") && same("against")))) query.set(name, value);
+    }
+    return query;
   }
 
   /**
@@ -132,6 +143,7 @@ export class Debug {
     if (answer.refused && this.opened.facts && another) return this.refuse(answer.refused); // for correction
     this.opened = answer;
     this.address = answer.address ?? "screen=debug";
+    if (!answer.edited) this.filtered = this.address;
     this.root.dataset.address = this.address;
     if (this.root.offsetParent && asked().get("screen") === "debug") writeAddress(addressOf(this.address), another);
     this.show();

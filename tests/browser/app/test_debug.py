@@ -237,6 +237,30 @@ def test_a_query_that_cannot_run_loses_nothing(debug: DebugPage) -> None:
 
 
 @pytest.mark.slow  # some seconds in a browser
+def test_the_filters_come_back_after_a_query(debug: DebugPage) -> None:
+    """They were lost, and with them the method and what it was compared with."""
+    view = {"folder": "pocket", "f.method": "medusa", "f.setting": "default", "f.accepted": "2"}
+    view |= {"against": "pocket", "b.method": "draft_model", "b.setting": "short"}
+    debug.open(**view)
+    debug.wait("document.querySelector('.app-debug-count').textContent.includes('to compare with')")
+    before = debug.count
+    debug.unfold(True)
+    for leave in ("Back to the filters", "Apply"):
+        debug.page.fill(".ss-debug textarea", "SELECT run, step FROM steps WHERE accepted = 4")
+        debug.page.get_by_role("button", name="Run query").click()
+        debug.wait("location.search.includes('sql=')")
+        debug.wait("document.querySelector('.ss-debug textarea').value.endsWith('= 4')")
+        assert debug.page.input_value("[aria-label='Accepted at least']") == ""
+        if leave == "Apply":
+            debug.page.fill("[aria-label='Accepted at least']", "2")
+        debug.page.get_by_role("button", name=leave).click()
+        debug.wait("!location.search.includes('sql=')")
+        debug.counts(before)
+        assert debug.query == {"screen": "debug"} | view
+        assert debug.page.input_value("[aria-label='Accepted at least']") == "2"
+
+
+@pytest.mark.slow  # some seconds in a browser
 def test_two_folders_are_compared(debug: DebugPage) -> None:
     debug.open(folder="own-1-first", **{"f.method": "*"})
     debug.page.select_option("[aria-label='Compare with']", label="The worse")
