@@ -7,7 +7,7 @@ import numpy as np
 from decoding.parts.medusa_tree import TreeShape, expected_length, grow
 from decoding.types import JSON
 
-from . import intervals
+from . import intervals, source_kinds
 from .columns import NO_GUESS, Array
 from .result import LOST, Condition, MetricResult, UnknownError, percent, result
 from .selection import Selection
@@ -162,14 +162,14 @@ def by_source(selection: Selection) -> MetricResult:
     used = sorted(np.flatnonzero(proposed).tolist(), key=lambda code: (-hits[code], -proposed[code]))[:_SOURCES]
     rows: list[list[JSON]] = [
         [
-            *(texts[code], int(proposed[code]), int(seen[code]), int(hits[code])),
+            *(source_kinds.source_label(texts[code]), int(proposed[code]), int(seen[code]), int(hits[code])),
             *(hits[code] / seen[code] if seen[code] else None, low[code], high[code]),
         ]
         for code in used
     ]
-    where = [[("nodes", "source", "=", row[0]), ("nodes", "role", "=", "verify")] for row in rows]
-    best = rows[0]
-    sentence = f"{best[3]:,} of {int(hits.sum()):,} accepted guesses came from {best[0]}, which proposed {best[1]:,}."
+    where = [[("nodes", "source", "=", texts[code]), ("nodes", "role", "=", "verify")] for code in used]
+    best, source = rows[0], source_kinds.source_in_sentence(texts[used[0]])
+    sentence = f"{best[3]:,} of {int(hits.sum()):,} accepted guesses came from {source}, which proposed {best[1]:,}."
     columns = ("source", "proposed", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from analysis.metrics import measure
+from analysis.metrics.source_kinds import WORDS
 from decoding.parts.medusa_tree import given
+from viz.methods import SCREENS
 
 from .tables import guess, root, run, selection, step
 
@@ -166,4 +168,21 @@ def test_sources() -> None:
         {**guess(5, 0, 1, source="window", judged=False), "role": "explore"},
     ]
     sources = measure("by_source", selection(steps=[step(1, 1, 4)], nodes=nodes))
-    assert [row[:5] for row in sources["rows"]] == [["pool", 3, 2, 1, 0.5], ["prompt", 1, 1, 0, 0.0]]
+    assert [row[:5] for row in sources["rows"]] == [
+        ["pool of n-grams", 3, 2, 1, 0.5],
+        ["prompt", 1, 1, 0, 0.0],
+    ]
+    assert sources["sentence"] == "1 of 1 accepted guesses came from the pool of n-grams, which proposed 3."
+    assert sources["where"][0][0] == ("nodes", "source", "=", "pool")  # as the record calls it
+
+
+def test_every_kind_of_source_has_words_of_its_own() -> None:
+    """A new method's guesses would be listed under an internal name, or two kinds under the same words."""
+    kinds = {kind for screen in SCREENS.values() for kind in screen.source_words} - {"root"}
+    assert kinds == set(WORDS) and len(set(WORDS.values())) == len(WORDS)
+
+
+def test_a_source_of_another_engine_keeps_its_name() -> None:
+    nodes = [root(1), guess(1, 0, 1, source="mtp", accepted=True)]
+    sources = measure("by_source", selection(steps=[step(1, 1, 1)], nodes=nodes))
+    assert sources["rows"][0][0] == "mtp" and "came from 'mtp', which" in sources["sentence"]
