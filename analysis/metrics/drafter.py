@@ -70,7 +70,7 @@ def rank_histogram(selection: Selection) -> MetricResult:
     sentence = f"The target's choice is the drafter's first in {percent(reached[0])} of {total:,} positions"
     if len(counts) > 1:
         sentence += f", and among its first {len(counts)} in {percent(reached[-1])}"
-    columns = ("rank", "places", "share", "share up to it")
+    columns = ("rank", "positions", "share", "share up to it")
     return result(f"{sentence}.", value=reached[0], unit="share", columns=columns, rows=rows, where=where)
 
 
@@ -134,7 +134,7 @@ def alpha(selection: Selection) -> MetricResult:
     where = [[*one, ("nodes", "depth", "=", row[0])] for row in rows]
     sentence = f"A guess drawn from the drafter's distribution is accepted with probability {value:.2f}"
     sentence += _beside(overlap[sampled], hit[sampled])
-    columns = ("position", "places", "alpha", "sampled", "accepted", "low", "high")
+    columns = ("position", "guesses", "alpha", "sampled", "accepted", "low", "high")
     return result(sentence, value=value, interval=(low, high), columns=columns, rows=rows, where=where)
 
 

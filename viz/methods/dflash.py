@@ -1,4 +1,4 @@
-"""DFlash on the screen: the drafter's guesses by place of the block and by the product of their probabilities."""
+"""DFlash on the screen: the drafter's guesses by position in the block and by the product of their probabilities."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _why_no_guess(run: RunState, step: Step) -> str:
 _BOARD = products.ProductBoard(_depth, _width, _why_no_guess)
 SCREEN = Screen(
     sources={
-        "block": "drawn in place {0} of the drafter's block",
-        "place": "place {0} of the drafter's block, rank {1} there",
+        "block": "drawn at position {0} of the drafter's block",
+        "place": "position {0} of the drafter's block, rank {1} there",
     },
     origin=lambda run, step: products.origin(step, "from one block of"),
     learned=products.learned,
@@ -41,5 +41,5 @@ SCREEN = Screen(
     stage=on_stage.STAGE,
     depth=_depth,
     weights=_BOARD.weights,
-    depth_name="place ",
+    depth_name="depth ",
 )

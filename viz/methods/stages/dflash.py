@@ -3,7 +3,7 @@
 On the left is the end of the text that the target has read, a row for every layer that is tapped: the states of each
 token become its feature, in the columns of the text. To the right of the features is the block, the root and the masks;
 every mask gets its likeliest tokens at once, without a look at those of the others. Below are the guesses: a chain
-of one token from each place, or the paths through the places with the largest products.
+of one token from each position, or the paths through the positions with the largest products.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _JOINED = "A token's states in these layers", "are joined into one feature."
 _ALONE = "Each mask sees all features, but no other guess."
 _TITLES = {
     "chain": "Chain: likeliest tokens with probabilities",
-    "drawn": "Chain: a token drawn in each place",
+    "drawn": "Chain: a token drawn at each position",
     "tree": "Tree: the same candidates after every guess",
 }
 
