@@ -134,7 +134,7 @@ def _trace(app_state: AppState, run: str | None) -> Trace | None:
     return None if stored is None else stored.trace
 
 
-def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> CheckedPrompt:
+def as_written(prompt: str | Sequence[Mapping[str, str]]) -> CheckedPrompt:
     """Return a prompt as a visitor writes it: a chat of one turn is a message."""
     if isinstance(prompt, str):
         return prompt
@@ -143,13 +143,13 @@ def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> CheckedPrompt:
 
 def _example(prompt: CheckedPrompt) -> str | None:
     """Return the id of the example that has this prompt."""
-    return next((each.id for each in EXAMPLES.values() if _as_written(each.prompt or each.messages) == prompt), None)
+    return next((each.id for each in EXAMPLES.values() if as_written(each.prompt or each.messages) == prompt), None)
 
 
 def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[CheckedPrompt, bool] | None:
     """Return the prompt that encodes to exactly these tokens, and whether it is raw; None if there is none."""
     if messages := conversation_of(codec, ids):
-        return _as_written(messages), False
+        return as_written(messages), False
     pieces = [codec.piece(token) for token in ids]
     plain = codec.decode(ids)  # without the special tokens, which the tokenizer adds to a text
     for text in (plain, "".join(token_text.whole(pieces)), "".join(token_text.whole(pieces[1:]))):

@@ -127,9 +127,9 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         """Put the settings of the run that was opened into the form."""
         return {form.method: gr.skip()} | form.fill(event_address(event))
 
-    def compared(event: gr.EventData) -> dict[Any, Any]:
+    def compared(given: dict[Any, Any], event: gr.EventData) -> dict[Any, Any]:
         """Open the race form with the prompt, model, method and sampling of the run on the screen."""
-        state, remarks = race_from_run(app_state, event_address(event))
+        state, remarks = race_from_run(app_state, event_address(event), race_form.current_race(given))
         shown: dict[Any, Any] = {tabs: gr.Tabs(selected="race")} | race_form.show_state(state)
         if remarks:
             shown[race_form.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
@@ -139,7 +139,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         app_state.jobs.forget(tab_of(request))
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
-    viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
+    viewer.race(tolerant(compared), {*race_form.inputs}, [tabs, *race_form.outputs], **QUICK)
     viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
     page.unload(tolerant(closed))
 

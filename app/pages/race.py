@@ -7,12 +7,14 @@ from typing import Any
 
 import gradio as gr
 
+from decoding.errors import ParamError
 from decoding.methods import METHODS
+from decoding.request import find_sampling
 from decoding.sampling import Sampling
 
 from .. import address
 from ..address import PageState
-from ..controls import Order, order, runnable
+from ..controls import Order, check_prompt, order, runnable
 from ..examples import Example, examples_for
 from ..jobs.race import Race
 from ..jobs.runner import Job
@@ -85,6 +87,7 @@ class RaceForm:
             self.stop = gr.Button("Stop", elem_id="race-stop")
         self.inputs = [self.methods, self.length, self.model, *self.prompt.controls]
         self.inputs += [*self.sampling.values(), *self.settings.values()]
+        self.began = {control: control.value for control in (self.methods, self.prompt.text)}
         self.wire()
 
     def wire(self) -> None:
@@ -119,6 +122,20 @@ class RaceForm:
             )
             for kind, params in check_lanes(names)
         ]
+
+    def current_race(self, given: dict[Any, Any]) -> PageState | None:
+        """Return the race in the controls; None if they hold what the form begins with, or no prompt."""
+        if all(given[control] == value for control, value in self.began.items()):
+            return None
+        values = self.prompt.values(given)
+        try:
+            prompt = check_prompt(prompt_of(values))
+            sampling = find_sampling(values_of(Sampling, self.sampling, given)).to_json()
+        except ParamError:
+            return None
+        lanes = {name: tuple(self._names(name, given)) for name in given[self.methods]}
+        raw, length = values["mode"] == RAW, given[self.length]
+        return PageState(model=given[self.model], lanes=lanes, sampling=sampling, prompt=prompt, raw=raw, length=length)
 
     def _names(self, method: str, given: dict[Any, Any]) -> list[str]:
         """Return the names of the settings with which a method is to race."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.address import PageState, parse
 from app.race_from_run import race_from_run
 from app.state import AppState
 from decoding.types import Trace
@@ -44,3 +45,41 @@ def test_what_cannot_be_taken_over_is_said(app_state: AppState, trace: Trace) ->
     state, remarks = race_from_run(app_state, dropped(app_state, far))
     assert state.prompt is None and state.model is None
     assert "does not have the run's model" in remarks[0] and "prompt field was left" in remarks[1]
+
+
+def race_of(app_state: AppState, state: PageState, methods: str, **more: str) -> PageState:
+    """Return the race of these methods that has a state's prompt, as the form would."""
+    query = {"model": "toy", "methods": methods, "raw": str(state.prompt), "temperature": "0.5", "length": "24"}
+    return parse(query | more, app_state.catalog)
+
+
+def test_a_second_run_is_a_further_lane(app_state: AppState, trace: Trace) -> None:
+    """It replaced the first one without a word."""
+    query = dropped(app_state, trace)
+    alone, _ = race_from_run(app_state, query)
+    race = race_of(app_state, alone, "autoregressive,jacobi,lookahead", **{"preset.lookahead": "W=4"})
+    state, remarks = race_from_run(app_state, query, race)
+    jacobi = ("defaults",)
+    assert state.lanes == {"autoregressive": jacobi, "jacobi": jacobi, "lookahead": ("W=4", "defaults")}
+    assert remarks == [] and state.length == 24  # the race's own
+    again, remarks = race_from_run(app_state, query, state)
+    assert again.lanes == state.lanes and remarks == ["Lookahead races with these settings already."]
+
+
+def test_a_full_race_says_that_a_lane_must_go_first(app_state: AppState, trace: Trace) -> None:
+    query = dropped(app_state, trace)
+    alone, _ = race_from_run(app_state, query)
+    race = race_of(app_state, alone, "autoregressive,jacobi", **{"preset.jacobi": "n=2|n=3|n=4|n=5|n=6"})
+    state, remarks = race_from_run(app_state, query, race)
+    assert state.lanes == race.lanes and "at most 6 lanes" in remarks[0]
+
+
+@pytest.mark.parametrize("other", [{"raw": "Tuesday"}, {"temperature": "0.6"}, {"model": "other"}])
+def test_a_run_on_another_task_replaces_the_race_and_says_so(
+    app_state: AppState, trace: Trace, other: dict[str, str]
+) -> None:
+    query = dropped(app_state, trace)
+    alone, _ = race_from_run(app_state, query)
+    race = race_of(app_state, alone, "autoregressive,jacobi", **other)
+    state, remarks = race_from_run(app_state, query, race)
+    assert [*state.lanes] == ["autoregressive", "lookahead"] and "were replaced" in remarks[0]

@@ -94,3 +94,13 @@ def test_an_address_without_a_prompt_brings_one_that_its_model_understands(form:
 
 def test_a_run_without_a_text_leaves_the_prompt_as_its_remark_says(form: RaceForm) -> None:
     assert form.prompt.text not in form.show_state(read("run=mine&methods=autoregressive,jacobi"))
+
+
+def test_only_a_form_that_was_changed_holds_a_race(form: RaceForm) -> None:
+    """Else the first run that is put into it would race the methods that the form begins with."""
+    given = {control: control.value for control in form.inputs}
+    assert form.current_race(given) is None
+    assert form.current_race(given | {form.methods: ["jacobi"], form.prompt.text: " "}) is None
+    race = form.current_race(given | {form.methods: ["jacobi"], form.settings["jacobi"]: ["n=3"]})
+    assert race and race.lanes == {"jacobi": ("n=3",)} and race.prompt == form.prompt.text.value
+    assert race.sampling["temperature"] == 0 and race.model == "toy" and race.length == 96

@@ -238,6 +238,21 @@ def test_a_reference_is_copied_from_and_travels_and_the_race_takes_the_prompt_al
 
 
 @slow  # some seconds in a browser
+def test_a_second_run_joins_the_race(new_page: NewPage, served: Served) -> None:
+    """It replaced the first one without a word."""
+    page = served.open(new_page())
+    boxes = "[...document.querySelectorAll('#race-methods input:checked')]"
+    chosen = f"{boxes}.map((box) => box.closest('label').innerText.trim()).join()"
+    for method, lanes in (("jacobi", "Autoregressive,Jacobi"), ("lookahead", "Autoregressive,Jacobi,Lookahead")):
+        address = f"model=toy&method={method}&length=24&prompt=Monday%3A+high+tide"
+        page.evaluate("(address) => SpecscopeApp.shown.viewer.io.race(address)", address)
+        page.wait_for_function(f"{chosen} === '{lanes}'")
+    page.evaluate("SpecscopeApp.shown.viewer.io.race('model=toy&method=lookahead&prompt=Tuesday')")
+    page.wait_for_function(f"{chosen} === 'Autoregressive,Lookahead'")
+    assert "were replaced" in page.locator("#race .app-hint.prose").inner_text()
+
+
+@slow  # some seconds in a browser
 def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> None:
     """The key only led to the race, which stood there with a prompt of its own."""
     page = served.open(new_page(), "?run=draft-model-names")
