@@ -44,11 +44,12 @@ export const leftOut = (names, why) => {
  * Return a sentence on the fields of an address that a tab does not know, or none.
  * @param {URLSearchParams} query
  * @param {readonly string[]} known
+ * @param {string} [why]
  */
-export const unknownFields = (query, known) => {
+export const unknownFields = (query, known, why = "this page has no such settings") => {
   const unknown = [...new Set(query.keys())]
     .filter((name) => !["screen", ...known].includes(name) && !ELSEWHERE.some((begin) => name.startsWith(begin)));
-  return unknown.length ? [leftOut(unknown, "this page has no such settings")] : [];
+  return unknown.length ? [leftOut(unknown, why)] : [];
 };
 
 /**
@@ -76,6 +77,13 @@ export const unread = (query) => {
   const elsewhere = SCREENS.slice(1).includes(query.get("screen") ?? "");
   return elsewhere ? [] : [...misspelt(query), ...unknownFields(query, RUN)];
 };
+
+/**
+ * Return a sentence on what of an address the Race tab of a page without a form does not read.
+ * @param {URLSearchParams} query
+ */
+export const unraced = (query) => (query.get("screen") === "race"
+  ? unknownFields(query, [], "this page runs no races, and shows a recorded one") : []);
 
 /**
  * Return a sentence on each thing that an address names and its run does not have. The server says what is misspelt.

@@ -2,7 +2,7 @@
 import { copyLink } from "../player/controls/save.js";
 import { el, prefersCalm } from "../player/dom/elements.js";
 import { Race } from "../player/race/race.js";
-import { addressOf, note } from "./address.js";
+import { addressOf, asked, note, unraced } from "./address.js";
 import { sayIn } from "./notice.js";
 import { shown } from "./shown.js";
 import { JobStream, factsIn, linesIn } from "./streams.js";
@@ -34,7 +34,7 @@ export const showRace = (element, io) => {
       facts = factsIn(lines);
       race.address = facts.address;
       head.hidden = !facts.recorded;
-      head.replaceChildren(...beforeRace(facts));
+      head.replaceChildren(...beforeRace(facts, document.querySelector("#race-form") ? [] : unraced(asked())));
       if (facts.address && !facts.recorded) note(stage, facts.address, {});
     }
     race.feed(lines);
@@ -63,9 +63,11 @@ export const showRace = (element, io) => {
 /**
  * The text above a race that was not run here.
  * @param {RaceFacts} facts
+ * @param {string[]} problems of the address
  */
-const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div", { class: "app-what" },
+const beforeRace = ({ recorded, title, shows, machine }, problems) => recorded ? [el("div", { class: "app-what" },
   el("p", { class: "app-title" }, title ?? ""), el("p", { class: "app-shows" }, shows ?? ""),
+  ...problems.map((sentence) => el("p", { class: "app-shows", role: "alert" }, sentence)),
   el("p", { class: "app-shows app-machine" }, machine ?? ""))] : [];
 
 /**

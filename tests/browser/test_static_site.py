@@ -119,6 +119,8 @@ def test_an_address_opens_what_it_names(new_page: NewPage, address: str) -> None
     page.goto(f"{address}?screen=learn&lesson=verify&at=pass")
     page.wait_for_selector("text=Guess five, check five")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.goto(f"{address}?screen=race&methods=jacobi,rest")
+    page.wait_for_selector("#race >> text='methods' in the address was left out: this page runs no races")
     page.goto(f"{address}?run=nothing")
     page.wait_for_selector("text=There is no such recording on this page")
 

@@ -1,7 +1,7 @@
 // What an address names that its run does not have.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lacking, misspelt, unknownFields, unread } from "../../assets/page/address.js";
+import { lacking, misspelt, unknownFields, unraced, unread } from "../../assets/page/address.js";
 
 const record = {
   last: 12, nodes: (k) => (k === 7 ? null : { count: 11 }), spot: (k, node) => (node <= 11 ? { step: k, node } : null),
@@ -40,6 +40,13 @@ test("the Run tab of a page without a form says what it cannot use", () => {
   assert.deepEqual(names("run=x&step=3&node=0&view=mask&beside=y&__theme=dark"), []);
   assert.deepEqual(names("screen=run&run=x&step=-1&model=pocket&p.W=3"), ["'step'", "'model', 'p.W'"]);
   assert.deepEqual(names("screen=debug&f.method=jacobi"), []); // its own tab says it
+});
+
+test("the Race tab of a page without a form says what it cannot use", () => {
+  assert.deepEqual(unraced(new URLSearchParams("screen=race&__theme=dark")), []);
+  assert.deepEqual(unraced(new URLSearchParams("run=x&methods=jacobi")), []); // the Run tab says it
+  const [sentence] = unraced(new URLSearchParams("screen=race&methods=jacobi,rest&model=pocket"));
+  assert.match(sentence, /^'methods', 'model' in the address were left out: this page runs no races/);
 });
 
 test("fields that a tab does not know are named, as many as a sentence may hold", () => {

@@ -113,5 +113,8 @@ def test_a_replay_page_offers_what_needs_no_model(new_page: NewPage) -> None:
         assert not [words for words in seen for name in MODEL if name in words]
         page.reload()
         page.wait_for_selector("#race .ss-lane", state="visible")
+        assert "left out" not in page.inner_text("#race")
+        page.goto(f"{page.url}&methods=jacobi")
+        page.wait_for_selector("#race .app-what >> text='methods' in the address was left out")
     finally:
         running.stop()
