@@ -61,7 +61,9 @@ class DFlashProbes(FeatureProbes):
         return ("aux_hidden_state_layer_ids", 0) if self.published else ("dflash_config.target_layer_ids", 1)
 
     def _feature_remedy(self, shift: int) -> str:
-        return f"let every position have the feature {-shift} before it" if shift else "let features keep their positions"
+        return (
+            f"let every position have the feature {-shift} before it" if shift else "let features keep their positions"
+        )
 
     def edits(self, wiring: DFlashWiring) -> Sequence[Probe]:
         """Try other mask tokens; put weights into other orders, change signs, and divide norms."""

@@ -95,7 +95,10 @@ class ExaminationReport:
             sentences = " ".join(_capital(f"{each.sentence}.") for each in poor)
             what = f"Works poorly, cause unknown: {ADVICE[poor[0].flag]}. It writes {given:.2f} tokens per step."
             return f"{what} {sentences}{self.hint}{self.remark} {basis}"
-        gain = f" With all faults mended: {best:.2f} tokens per step instead of {given:.2f}." if best > given else ""
+        known = len(self.faults) == 1 and self.faults[0].tokens_per_step_better == round(best, 4)
+        which = "this" if len(self.faults) == 1 else "all faults"
+        better = f" With {which} mended: {best:.2f} tokens per step instead of {given:.2f}."
+        gain = better if best > given and not known else ""
         mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
         return f"{count}: {sentences}.{gain}{rest}{self.remark} {basis}"

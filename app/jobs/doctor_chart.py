@@ -33,7 +33,7 @@ def _curve(name: str, measured: AcceptedGuesses, colour: str, sign: str, dash: s
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": f"{name}: {measured.tokens_per_step:.2f} tokens a step",
+        "name": f"{name}: {measured.tokens_per_step:.2f} tokens per step",
         "x": [*range(1, len(measured.survival) + 1)],
         "y": [round(100 * share, 1) for share in measured.survival],
         "line": {"color": colour, "width": 2, "dash": dash},

@@ -19,10 +19,11 @@ const sections = (report) => [
   report.acceptance_given.length > 0 && el("div", { class: "app-doctor-chart", role: "img",
     "aria-label": "Acceptance by the position of a guess: the table below has its numbers" }),
   report.acceptance_given.length > 0 && acceptance(report),
-  report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens a step", "Gain", "Interval"],
+  report.probes.length > 0 && folded("What was tried", table(["Changed", "Tokens per step", "Gain", "Interval"],
     [["nothing, as given", number(report.tokens_per_step_given), "", ""], ...report.probes.map((probe) => [probe.name,
       number(probe.tokens_per_step), signed(probe.gain), `${signed(probe.interval[0])} to ${signed(probe.interval[1])}`])])),
-  report.evidence.length > 0 && folded("Evidence for the drafter", table(["Evidence", "", "Found"],
+  report.evidence.length > 0 && folded(
+    report.condition === "faulty" ? "Evidence for the mended drafter" : "Evidence for the drafter", table(["Evidence", "", "Found"],
     report.evidence.map(({ name, fine, sentence }) => [name, fine ? "ok" : "poor", sentence]))),
   folded("Checks of its files", table(["Check", "", "Found"],
     report.checks.map(({ name, fine, note, sentence }) => [name, note ? "note" : fine ? "ok" : "fault", sentence]))),
@@ -42,7 +43,7 @@ const number = (value) => value === null ? "–" : value.toFixed(2);
 const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 /** @param {number} share */
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => `${Math.round(100 * share)}%`;
 
 /**
  * The library of charts may still be on its way: the table says the same.

@@ -158,6 +158,7 @@ def check(size: Size, kind: str, change: Break, flag: str, better: JSON, folder:
     assert better is None or fault.better == better
     if fault.interval is not None:
         assert fault.interval[0] > 0 and fault.tokens_per_step_better is not None
+        assert examination.verdict.count(" instead of ") == 1, examination.verdict  # it said the gain twice
         assert fault.tokens_per_step_better > 1.02 * (fault.tokens_per_step_given or 0)
         assert f"{fault.tokens_per_step_better:.2f} tokens per step" in fault.sentence
 
@@ -320,6 +321,7 @@ def test_two_faults_are_found_one_behind_the_other(tmp_path: Path) -> None:
     assert sorted(fault.flag for fault in examination.faults) == ["norm_before_residual", "taps"], examination.verdict
     assert examination.best is not None and examination.given is not None
     assert examination.best.tokens_per_step > 3 * examination.given.tokens_per_step
+    assert " With all faults mended: " in examination.verdict
 
 
 # Measuring
