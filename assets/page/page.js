@@ -7,6 +7,7 @@ import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
 import { showLandscape } from "./landscape.js";
 import { showLearn } from "./learn/learn.js";
+import { closeLeftMenus } from "./menus.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { showSettings } from "./settings_race.js";
@@ -25,6 +26,7 @@ followTabs();
 followPointer();
 holdBusyButtons();
 followLimits();
+closeLeftMenus();
 
 globalThis.SpecscopeApp = {
   viewer(element, io) {

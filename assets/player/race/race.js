@@ -77,8 +77,11 @@ export class Race {
     this.reset();
     this.themed = new MutationObserver(() => this.change({ theme: true }));
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
-    this.sized = new ResizeObserver(() =>
-      this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW));
+    const bar = /** @type {HTMLElement | null} */ (this.root.querySelector(".ss-sticky"));
+    this.sized = new ResizeObserver(() => {
+      this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW);
+      this.root.style.setProperty("--ss-bar", `${bar?.offsetHeight ?? 0}px`); // what keys come to is below it
+    });
     this.sized.observe(element);
     this.unsubscribe = listenToKeys(this.root, (event) => event.key === " " && this.toggle(), this.scrubber);
   }

@@ -268,6 +268,39 @@ def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> 
     assert "does not have the run's model" in page.locator("#race .app-hint.prose").inner_text()  # it is the toy's here
 
 
+COVERED = """() => {
+  const field = document.activeElement, { left, top, width, height } = field.getBoundingClientRect();
+  const above = [top + 2, top + height - 2].map((y) => document.elementFromPoint(left + width / 2, y));
+  return above.some((each) => !field.contains(each) && !each?.contains(field));
+}"""
+
+
+@slow  # some seconds in a browser
+def test_keys_come_to_nothing_that_is_covered(new_page: NewPage, served: Served) -> None:
+    """At 200% the bar of Race covered the field that had the focus."""
+    page = served.open(new_page(width=720, height=450), "?screen=race")
+    page.wait_for_selector("#race .ss-lane")
+    page.locator("#race-methods input").first.focus()
+    seen = set()
+    while "Race" not in seen:
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText"))
+        assert not page.evaluate(COVERED) and len(seen) < 12, seen
+    assert {"New tokens", "Model"} <= seen
+
+
+@slow  # some seconds in a browser
+def test_a_menu_that_is_left_by_keys_closes(new_page: NewPage, served: Served) -> None:
+    """Its list stayed open over the fields below it."""
+    page = served.open(new_page(), "?screen=race")
+    page.wait_for_selector("#race .ss-lane")
+    for key in ("Tab", "Shift+Tab"):
+        page.click("#race-model input")
+        page.wait_for_selector("[role=listbox]", timeout=10_000)
+        page.keyboard.press(key)
+        page.wait_for_selector("[role=listbox]", state="detached", timeout=10_000)
+
+
 @slow  # it opens the page four times
 def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
