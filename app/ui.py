@@ -26,6 +26,7 @@ from .jobs.recorded_race import opening
 from .jobs.streaming import as_sentence, page_line
 from .models.catalog import OwnerCatalog, default_catalog, read_catalog
 from .pages.events import QUICK, event_address, tab_of, tolerant
+from .pages.form_values import on_address
 from .pages.lessons_ahead import LessonsAhead
 from .pages.page_script import once_loaded
 from .pages.viewer import viewer as make_viewer
@@ -127,9 +128,9 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         """Put the settings of the run that was opened into the form."""
         return {form.method: gr.skip()} | form.fill(event_address(event))
 
-    def compared(given: dict[Any, Any], event: gr.EventData) -> dict[Any, Any]:
+    def compared(given: dict[Any, Any], query: dict[str, str]) -> dict[Any, Any]:
         """Open the race form with the prompt, model, method and sampling of the run on the screen."""
-        state, remarks = race_from_run(app_state, event_address(event), race_form.current_race(given))
+        state, remarks = race_from_run(app_state, query, race_form.current_race(given))
         shown: dict[Any, Any] = {tabs: gr.Tabs(selected="race")} | race_form.show_state(state)
         if remarks:
             shown[race_form.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
@@ -139,7 +140,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         app_state.jobs.forget(tab_of(request))
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
-    viewer.race(tolerant(compared), {*race_form.inputs}, [tabs, *race_form.outputs], **QUICK)
+    on_address(viewer.race, race_form.inputs, compared, [tabs, *race_form.outputs])
     viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
     page.unload(tolerant(closed))
 

@@ -47,8 +47,18 @@ DECODES: dict[str, Any] = {
 
 def event_address(event: gr.EventData) -> dict[str, str]:
     """Return the query of the address that an event of the page's scripts brings; it is untrusted."""
+    return query_of(address_sent(event))
+
+
+def address_sent(event: gr.EventData) -> str:
+    """Return that address."""
     sent = getattr(event, "address", "")
-    return dict(parse_qsl(sent.removeprefix("?"))) if isinstance(sent, str) else {}
+    return sent if isinstance(sent, str) else ""
+
+
+def query_of(address: str) -> dict[str, str]:
+    """Return the query of an address."""
+    return dict(parse_qsl(address.removeprefix("?")))
 
 
 def tab_of(request: gr.Request) -> str:

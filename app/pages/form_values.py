@@ -12,7 +12,7 @@ from decoding.errors import ParamError
 from decoding.trace.json_line import parse_object
 
 from ..server.control_values import check_of
-from .events import DECODES, QUICK, tolerant
+from .events import DECODES, QUICK, address_sent, query_of, tolerant
 
 _DEPTH = 2  # a list of values, some of which are lists
 _MISFIT = "the form does not match this server: reload the page"
@@ -42,6 +42,24 @@ def on_choice(
         return change(parse_values(form, controls))
 
     form, ready = _collect(menu.input, controls)
+    ready.then(tolerant(changed), form, list(outputs), **QUICK)
+
+
+def on_address(
+    event: Callable[..., Any],
+    controls: Sequence[gr.components.Component],
+    change: Callable[[dict[Any, Any], dict[str, str]], Any],
+    outputs: Sequence[gr.components.Component],
+) -> None:
+    """Call `change` with the values of the controls and the address's query when the page's scripts send an address."""
+    address = gr.Textbox(visible=False)
+
+    def changed(form: object) -> Any:
+        given = parse_values(form, [*controls, address])
+        return change(given, query_of(given[address]))
+
+    sent = event(tolerant(address_sent), None, address, **QUICK)
+    form, ready = _collect(sent.then, [*controls, address])
     ready.then(tolerant(changed), form, list(outputs), **QUICK)
 
 
