@@ -11,6 +11,7 @@ import pytest
 from decoding.types import Trace
 from tests.toys import counted_text, engine
 from tests.viz.records import changed, record
+from viz.methods.stages.features import unsayable_words
 from viz.run_state import RunState
 from viz.stage.parts import depths_of
 from viz.wording import share
@@ -120,6 +121,18 @@ def test_guesses_of_a_tree_come_out_of_the_candidates_of_their_place() -> None:
         accepted = {(depths[node], step.tokens[node]) for node in step.path[1:]}
         assert accepted <= {*candidates}
     assert merged
+
+
+def test_what_the_drafter_cannot_say_does_not_run_into_its_guesses() -> None:
+    """It is told in short lines on the left, once the target's token is known."""
+    trace = record("dflash")
+    k = next(k for k, step in enumerate(trace.steps) if step.drafted)
+    panel = {**trace.steps[k].panel, "unsayable": [trace.steps[k].emitted[-1]], "vocabulary": 2304}
+    run = RunState.of(changed(trace, k, panel=panel))
+    scene, sentence = Scene(run, k), unsayable_words(run, run.steps[k])
+    lines = [word for word in scene.words("accept") if word and word in sentence]
+    assert " ".join(lines) == sentence and len(lines) == 2
+    assert not any(line in scene.words("propose") for line in lines)
 
 
 def test_panels_of_other_makers_are_drawn() -> None:

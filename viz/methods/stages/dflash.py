@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from textwrap import wrap
 
 from decoding.methods.dflash import DFlashParams
 from decoding.methods.panels import DFlashPanel
@@ -40,7 +41,7 @@ _LISTED = 2  # likeliest tokens below a mask
 _MIDDLE = 0.46  # of a cell, in columns
 _BRANCHES, _LINES = 4, 5  # rows of a tree, and of a chain with its numbers
 _HIGH, _INSET = 1.2, 0.1  # rows of a box, and from its edge to the word in it
-_LINE = 0.55  # of a row, for words
+_LINE, _WRAPPED = 0.55, 40  # of a row, for words; and letters of a line
 _JOINED = "A token's states in these layers", "are joined into one feature."
 _ALONE = "Each mask sees all features, but no other guess."
 _TITLES = {
@@ -99,8 +100,8 @@ def _draw_features(scene: StepScene) -> None:
     words = [*filter(None, (more, *_JOINED))] if layers else []
     for line, each in enumerate(words):
         scene.word(each, ZoneCell(FEATURES, 0, _HIGH * len(names) + _LINE * line))
-    lacking = ZoneCell(FEATURES, 0, _HIGH * len(names) + _LINE * len(words))
-    scene.word(unsayable_words(run, step), lacking, loud=True, since="accept")
+    for line, each in enumerate(wrap(unsayable_words(run, step), _WRAPPED), start=len(words)):
+        scene.word(each, ZoneCell(FEATURES, 0, _HIGH * len(names) + _LINE * line), loud=True, since="accept")
     for position in range(max(0, last - _TOKENS), last if step.index else 0):
         place, token = ZoneCell(FEATURES, root - last + position, _INSET), run.ids[position]
         look = partial(StagePiece, token=token, fate=Fate.PROMPT, origin=position_name(position))
