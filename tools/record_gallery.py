@@ -153,7 +153,7 @@ def _record_all(folder: Path, chosen: Sequence[GalleryRecipe], threads: int | No
                 write_trace(trace, _file(folder, recording.id))
                 made[recording.id] = recording
                 sys.stdout.write(
-                    f"{recording.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens a step\n"
+                    f"{recording.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens per step\n"
                 )
             made |= _compared(folder, made, group[0])
             write_index(folder, [made[each.id] for each in recipes() if each.id in made])

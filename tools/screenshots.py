@@ -14,6 +14,8 @@ from typing import Any
 
 from PIL import Image
 
+from analysis.tuned import CPU
+
 from . import ROOT
 from .browser import browser, served
 from .film_strips import STRIPS, take_strip
@@ -24,6 +26,7 @@ from .stage_pictures import STAGES, take_stage
 FOLDER, OTHERS = ROOT / "docs" / "screenshots", "more"
 THEMES = ("light", "dark")
 RUN = "smollm2-prime-lookahead"
+RACED = ("prompt_lookup", "eagle3", "dflash")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
         with opened(chromium, server, width, height, run=RUN, __theme=theme) as page:
             page.screenshot(path=folder / f"{name}-{theme}.png")
-    race = {"screen": "race", "methods": "autoregressive,lookahead,draft_model,medusa", "length": 60}
+    race = {"screen": "race", "methods": ",".join(("autoregressive", *RACED)), "length": 60}
+    race |= {f"preset.{method}": CPU for method in RACED}
     with opened(chromium, server, 1280, 1120, **race, __theme=theme) as page:
         page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
         page.click("#race-go")

@@ -18,7 +18,7 @@ from .step_costs import Costs, Pair, costs, resampled
 from .times import LATER, TOTAL, later_steps, wall
 
 _LONGEST = 16  # of the drafts that are compared
-_FEW = 1.2  # tokens a step from which no cost is worth a word
+_FEW = 1.2  # tokens per step from which no cost is worth a word
 _NOTABLE = 0.1  # autoregressive steps that a sentence names
 
 

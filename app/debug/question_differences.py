@@ -22,7 +22,7 @@ def by_question(first: Selection, second: Selection) -> MetricResult:
     rows = [[name, means[0][name], means[1][name], means[1][name] - means[0][name]] for name in common]
     rows.sort(key=lambda row: row[3])
     lost, won = sum(row[3] < 0 for row in rows), sum(row[3] > 0 for row in rows)
-    words = f"B writes fewer tokens a step in {lost} of {len(rows)} questions, and more in {won}."
+    words = f"B writes fewer tokens per step in {lost} of {len(rows)} questions, and more in {won}."
     where = [[("runs", "question", "=", row[0])] for row in rows]
     columns = ("question", "A", "B", "difference")
     return result(words, columns=columns, rows=rows[:_LISTED], where=where[:_LISTED])

@@ -86,7 +86,7 @@ const counters = (one, other, step, tokens) => {
   const rows = [
     ["Tokens written from here", String(tokens), String(after)],
     ["Steps from here", ...steps.map(String)],
-    ["Tokens a step", ...[tokens, after].map((count, at) => (steps[at] ? (count / steps[at]).toFixed(2) : "–"))],
+    ["Tokens per step", ...[tokens, after].map((count, at) => (steps[at] ? (count / steps[at]).toFixed(2) : "–"))],
     ["Tokens a second, whole run", speed(one), speed(other)],
   ];
   return el("table", { class: "app-counters" },

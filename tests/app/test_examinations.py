@@ -53,7 +53,7 @@ def test_a_good_drafter_is_reported_healthy(doctor_jobs: JobRunner, method: str)
 
 
 def test_a_drafter_that_is_examined_again_has_the_same_numbers(doctor_jobs: JobRunner) -> None:
-    """Each press drew other prompts, so that one drafter accepted 4.4 tokens a step, and then 4.7."""
+    """Each press drew other prompts, so that one drafter accepted 4.4 tokens per step, and then 4.7."""
     first, second = (examined(doctor_jobs, POCKET, "medusa")[-1]["report"] for _ in range(2))
     for report in (first, second):
         del report["seconds"]

@@ -106,7 +106,7 @@ def test_steps_and_their_nodes_must_agree(tables: Tables) -> None:
 
 
 def test_no_change_of_a_number_makes_an_impossible_figure(tables: Tables) -> None:
-    """Whatever is read gives shares from 0 to 1 and no more tokens a step than a step can write."""
+    """Whatever is read gives shares from 0 to 1 and no more tokens per step than a step can write."""
     chance, read = random.Random(7), 0
     numbers = [(t, f.name) for t in (RUNS, STEPS, NODES) for f in SCHEMAS[t] if pa.types.is_primitive(f.type)]
     for _ in range(100):

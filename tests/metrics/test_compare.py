@@ -14,7 +14,7 @@ from .tables import run, selection, step
 
 
 def test_differences_are_paired_by_question() -> None:
-    """Before: a 2 tokens a step, b 4; after: b 5, a 3, and c, which is in one only. (3 + 5)/2 - (2 + 4)/2 = 1."""
+    """Before: a 2 tokens per step, b 4; after: b 5, a 3, and c, which is in one only. (3 + 5)/2 - (2 + 4)/2 = 1."""
     before = selection([run(0, "a"), run(1, "b")], [step(1, 1, 3), step(1, 3, 3, of=1)])
     after = selection(
         [run(0, "b"), run(1, "c"), run(2, "a")], [step(1, 4, 4), step(1, 9, 9, of=1), step(1, 2, 3, of=2)]

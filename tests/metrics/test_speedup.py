@@ -36,7 +36,7 @@ PLAIN = run([1] * 12, 10.0)  # 150 ms
         (PLAIN, 1.0),
         (run([1] * 12, 9.7), None),  # one token a step, and faster: noise
         (run([1] * 12, 9.97), 150 / 149.67),  # not above what is shown
-        (run([3] * 4, 3.0), None),  # 3.06 with 3 tokens a step
+        (run([3] * 4, 3.0), None),  # 3.06 with 3 tokens per step
         (run([3], 10.0), None),  # no step but that which reads the prompt
         (run([3] * 4, 15.0, finish="cancelled"), None),
         (run([3] * 4, 15.0, finish="time"), None),
@@ -46,7 +46,7 @@ PLAIN = run([1] * 12, 10.0)  # 150 ms
 def test_a_speedup_counts_the_whole_run_and_is_never_above_the_tokens_per_step(
     other: Summary, expected: float | None
 ) -> None:
-    """1.43 tokens a step were shown beside a speedup of 1.50, but a step costs what a plain one costs, or more."""
+    """1.43 tokens per step were shown beside a speedup of 1.50, but a step costs what a plain one costs, or more."""
     assert speedup(other, PLAIN) == (expected and pytest.approx(expected))
 
 

@@ -43,7 +43,7 @@ def test_the_cost_of_a_step() -> None:
 
 
 def test_expected_and_measured_speed() -> None:
-    """Two tokens a step: 2 for nothing, 2/1.42 with the draft, 2/1.52 with its rows, 2/1.62 measured."""
+    """Two tokens per step: 2 for nothing, 2/1.42 with the draft, 2/1.52 with its rows, 2/1.62 measured."""
     speedup = measure("speedup", DRAFTED)
     assert speedup["value"] == pytest.approx(2 / 1.62)
     assert [row[1] for row in speedup["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])

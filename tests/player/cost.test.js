@@ -233,8 +233,8 @@ test("where no trees were measured for the chosen passes, those of others are sh
 
 test("the sentences on trees name the best, or say that none pays", () => {
   const [best, largest] = treeSentences(cellsOf(TREES, WRITTEN), CPU);
-  assert.match(best, /: k 2, w 1 pays most: 1.50 tokens a step at 1.25 times the cost, 1.20× autoregressive/);
-  assert.match(largest, /largest tree, k 2, w 4: 1.80 tokens a step at 3.00 times the cost, 0.60×/);
+  assert.match(best, /: k 2, w 1 pays most: 1.50 tokens per step at 1.25 times the cost, 1.20× autoregressive/);
+  assert.match(largest, /largest tree, k 2, w 4: 1.80 tokens per step at 3.00 times the cost, 0.60×/);
   const dear = { ...TREES, costs: [[2, 3], [4, 5]] };
   assert.match(treeSentences(cellsOf(dear, WRITTEN), CPU)[0], /no tree pays here. The best, k 1, w 1: .* 0.60×/);
   assert.match(treeSentences(cellsOf(TREES, undefined), CPU)[0], /k 2, w 4, costs 3.00 passes .* was not counted/);
@@ -249,8 +249,8 @@ test("a tree of heads pays by what its pass and the heads cost", () => {
   near(trees[0].speed, 1.5 / 1.1);
   near(trees[1].cost, 1.3 + 0.1); // 5 tokens: half-way between 2 and 8
   const [best, largest] = headSentences(trees, flat, "smollm2");
-  assert.match(best, /: a tree of 4 guesses pays most: 2.00 tokens a step at 1.40 times the cost, 1.43×/);
-  assert.match(largest, /largest tree counted, 8 guesses: 2.20 tokens a step at 1.80 times the cost, 1.22×/);
+  assert.match(best, /: a tree of 4 guesses pays most: 2.00 tokens per step at 1.40 times the cost, 1.43×/);
+  assert.match(largest, /largest tree counted, 8 guesses: 2.20 tokens per step at 1.80 times the cost, 1.22×/);
   near(headTrees({ ...flat, heads: null }, SIZES)[0].speed, 1.5);
   assert.match(headSentences(headTrees(steep, SIZES), steep, "smollm2")[0], /no tree pays here. The best, a tree of 1 guess: .* 0.71×/);
   assert.match(headSentences(trees, { ...flat, model: "7B" }, "smollm2")[0], /, if heads write what SmolLM2 135M's do: a tree of 4 guesses/);

@@ -65,5 +65,5 @@ export const provenance = (curve) => {
  * Return how the tokens of steps were counted.
  * @param {Counted} counted
  */
-export const countedHow = ({ model, questions, max_new_tokens, date }) => `Tokens a step: ${modelName(model)}'s greedy answers to ${questions} questions, `
+export const countedHow = ({ model, questions, max_new_tokens, date }) => `Tokens per step: ${modelName(model)}'s greedy answers to ${questions} questions, `
   + `${max_new_tokens} tokens each, without their first steps, counted on ${date}. They are the same on all machines, but for rounding.`;

@@ -49,7 +49,7 @@ export const headSentences = (trees, curve, model) => {
   const where = curveName(curve) + (model === curve.model ? "" : `, if heads write what ${modelName(model)}'s do`);
   const best = trees.reduce((one, other) => (other.speed > one.speed ? other : one)), largest = trees[trees.length - 1];
   const told = (/** @type {HeadTree} */ { wrote, cost, speed }) =>
-    `${wrote.toFixed(2)} tokens a step at ${cost.toFixed(2)} times the cost, ${speed.toFixed(2)}× autoregressive decoding`;
+    `${wrote.toFixed(2)} tokens per step at ${cost.toFixed(2)} times the cost, ${speed.toFixed(2)}× autoregressive decoding`;
   const most = `The largest tree counted, ${largest.size} guesses: ${told(largest)}.`;
   const first = best.speed > 1 ? `${where}: ${treeName(best.size)} pays most: ${told(best)}.`
     : `${where}: no tree pays here. The best, ${treeName(best.size)}: ${told(best)}.`;
@@ -95,19 +95,19 @@ export class HeadsCard extends Card {
         figure: {
           says: says.join(" "), height: HEIGHT, level: 1,
           x: { label: "guesses of a tree", low: 1, high: 2 ** Math.ceil(Math.log2(most)), log: true, ticks: powersOfTwo(most) },
-          y: { label: "tokens a step, and times autoregressive decoding", low: 0, high: high * 1.04, ticks: roundTicks(0, high) },
+          y: { label: "tokens per step, and times autoregressive decoding", low: 0, high: high * 1.04, ticks: roundTicks(0, high) },
           series: [
-            { name: "tokens a step", look: 0, line: true, points: points(({ wrote }) => wrote, () => true, "tokens a step") },
-            { name: "expected", look: 1, line: true, points: points(({ expected }) => expected, () => false, "tokens a step expected") },
+            { name: "tokens per step", look: 0, line: true, points: points(({ wrote }) => wrote, () => true, "tokens per step") },
+            { name: "expected", look: 1, line: true, points: points(({ expected }) => expected, () => false, "tokens per step expected") },
             { name: "speed-up", look: 2, line: true, points: points(({ speed }) => speed, () => false, "times autoregressive decoding") },
           ],
         },
-        entries: [{ name: "tokens a step, counted", look: 0, measured: true, line: true },
-          { name: "tokens a step, expected as if heads erred independently", look: 1, measured: false, line: true },
+        entries: [{ name: "tokens per step, counted", look: 0, measured: true, line: true },
+          { name: "tokens per step, expected as if heads erred independently", look: 1, measured: false, line: true },
           { name: "speed-up, projected", look: 2, measured: false, line: true }],
         level: "autoregressive decoding",
       }],
-      table: () => ({ opens: trees.filter(({ size }) => this.opens(size)).length, columns: ["guesses", "tokens a step", "expected", "cost", "speed-up"], more: false,
+      table: () => ({ opens: trees.filter(({ size }) => this.opens(size)).length, columns: ["guesses", "tokens per step", "expected", "cost", "speed-up"], more: false,
         rows: trees.map(({ size, wrote, expected, cost, speed }) => [size, ...[wrote, expected, cost, speed].map((each) => Number(each.toFixed(3)))]) }),
       notes: [...pressable(this.page.treeRuns.medusa), countedHow(counted), ...notes(curve, counted, trees)],
     });

@@ -44,7 +44,7 @@ export const treeSentences = (cells, curve) => {
       + "What N-Grammys writes with this model was not counted."];
   }
   const best = counted.reduce((one, other) => (Number(other.speed) > Number(one.speed) ? other : one));
-  const told = (/** @type {TreeCell} */ cell) => `${Number(cell.wrote).toFixed(2)} tokens a step at ${cell.cost.toFixed(2)} times the cost, `
+  const told = (/** @type {TreeCell} */ cell) => `${Number(cell.wrote).toFixed(2)} tokens per step at ${cell.cost.toFixed(2)} times the cost, `
     + `${Number(cell.speed).toFixed(2)}× autoregressive decoding`;
   const most = `The largest tree, ${treeName(last)}: ${told(last)}.`;
   if (Number(best.speed) <= 1) return [`${curveName(curve)}: no tree pays here. The best, ${treeName(best)}: ${told(best)}.`, most];
@@ -102,7 +102,7 @@ export class TreesCard extends Card {
  * @param {number[]} w
  * @param {(cell: TreeCell) => (() => void) | null} opens
  */
-const gridTable = (cells, w, opens) => el("table", { class: "ss-table", "aria-label": "Speed-up, tokens a step and cost by k and w" },
+const gridTable = (cells, w, opens) => el("table", { class: "ss-table", "aria-label": "Speed-up, tokens per step and cost by k and w" },
   el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "k \\ w"), ...w.map((guesses) => el("th", { scope: "col" }, String(guesses))))),
   el("tbody", {}, ...cells.map((line) => el("tr", {}, el("th", { scope: "row" }, String(line[0].k)), ...line.map((cell) => treeCell(cell, opens(cell)))))));
 

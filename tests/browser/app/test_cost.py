@@ -41,8 +41,8 @@ def test_trees_are_priced_where_they_were_measured(new_page: NewPage, served: Se
     page = enter(page, served, "curve=cpu-avx2-2-cores:smollm2:128")
     assert page.locator(f"{card} tbody td").count() == 16
     best = page.inner_text(f"{card} .app-cost-says p >> nth=0")
-    ratio, speed = re.search(r"([\d.]+ tokens a step at [\d.]+) times the cost, ([\d.]+)×", best).groups()  # type: ignore[union-attr]
-    tokens, cost = map(float, ratio.split(" tokens a step at "))
+    ratio, speed = re.search(r"([\d.]+ tokens per step at [\d.]+) times the cost, ([\d.]+)×", best).groups()  # type: ignore[union-attr]
+    tokens, cost = map(float, ratio.split(" tokens per step at "))
     assert abs(tokens / cost - float(speed)) < 0.02
     shown = [float(each.strip("~×")) for each in page.locator(f"{card} td strong").all_inner_texts()]
     assert max(shown) == float(speed)
@@ -55,7 +55,7 @@ def test_the_size_of_medusas_trees_is_priced_on_every_machine(new_page: NewPage,
     card = '#cost section[aria-label="Trees of Medusa\'s heads"]'
     best = page.inner_text(f"{card} .app-cost-says p >> nth=0")
     size, tokens, cost, speed = re.search(
-        r"a tree of (\d+) guess(?:es)?.*: ([\d.]+) tokens a step at ([\d.]+) times the cost, ([\d.]+)×", best
+        r"a tree of (\d+) guess(?:es)?.*: ([\d.]+) tokens per step at ([\d.]+) times the cost, ([\d.]+)×", best
     ).groups()  # type: ignore[union-attr]
     assert abs(float(tokens) / float(cost) - float(speed)) < 0.02
     page.click(f"{card} summary")
