@@ -74,7 +74,7 @@ def test_how_far_blocks_and_chains_are_right_is_counted_from_the_steps() -> None
         assert [tally[f"right-{place}"] for place in range(1, 8)] == [right[place] for place in range(1, 8)]
 
 
-@pytest.mark.slow  # 70 questions twice, and 60 sampled answers
+@pytest.mark.nightly  # 70 questions twice, and 60 sampled answers: 90 seconds
 def test_what_the_lesson_on_blocks_counts_is_counted_again() -> None:
     """Greedy counts to the last one; sampled ones too, since a seed and exact arithmetic leave no choice."""
     recorded = json.loads((FOLDER / COUNTS).read_text(encoding="utf-8"))

@@ -56,7 +56,7 @@ def on_address(
 
     def changed(form: object) -> Any:
         given = parse_values(form, [*controls, address])
-        return change(given, query_of(given[address]))
+        return change(given, query_of(given[address] or ""))
 
     sent = event(tolerant(address_sent), None, address, **QUICK)
     form, ready = _collect(sent.then, [*controls, address])

@@ -58,6 +58,7 @@ def test_every_style_is_understood(safari: WebKit, served: Served) -> None:
     }
     refused = safari.run(REFUSED, sorted(each for each in written if each not in LEFT_OUT.items()))
     assert len(written) > 500 and refused == []
+    safari.wait("document.querySelector('.ss-text .ss-token.ss-fate-7')")
     assert marks(safari, ".ss-text") == {"2": "underline solid", "6": "underline dotted", "7": "underline double"}
     assert safari.run("return getComputedStyle(document.querySelector('.ss-speed')).appearance;") == "none"
     assert safari.errors() == []

@@ -192,7 +192,7 @@ def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Co
 def test_no_more_lines_are_read_at_once_than_allowed(
     home: Path, monkeypatch: pytest.MonkeyPatch, train: Callable[..., int]
 ) -> None:
-    """Measuring, too, must fit into the memory that the lines at once leave."""
+    """Measuring, too, must fit into the memory that the lines at once leave. EAGLE-3 reads and keeps single lines."""
     sizes, read = set[int](), Backbone.read
 
     def counted(self: Backbone, batch: Batch, **options: Any) -> Any:
@@ -200,7 +200,7 @@ def test_no_more_lines_are_read_at_once_than_allowed(
         return read(self, batch, **options)
 
     monkeypatch.setattr(Backbone, "read", counted)
-    assert train(*given(home, "whole")) == 0 and 2 in sizes
+    assert train(*given(home, "whole")) == 0 and max(sizes) == (1 if train is eagle3 else 2)
     sizes.clear()
     assert train(*given(home), "--at-once", "1") == 0
     assert sizes == {1}
