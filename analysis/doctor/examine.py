@@ -95,10 +95,12 @@ class ExaminationReport:
             sentences = " ".join(_capital(f"{each.sentence}.") for each in poor)
             what = f"Works poorly, cause unknown: {ADVICE[poor[0].flag]}. It writes {given:.2f} tokens per step."
             return f"{what} {sentences}{self.hint}{self.remark} {basis}"
-        known = len(self.faults) == 1 and self.faults[0].tokens_per_step_better == round(best, 4)
-        which = "this" if len(self.faults) == 1 else "all faults"
-        better = f" With {which} mended: {best:.2f} tokens per step instead of {given:.2f}."
-        gain = better if best > given and not known else ""
+        [one, *others] = self.faults
+        told = not others and one.tokens_per_step_better == round(best, 4)  # by the fault's own sentence
+        mending = (
+            f" With {'all faults' if others else 'this'} mended: {best:.2f} tokens per step instead of {given:.2f}."
+        )
+        gain = mending if best > given and not told else ""
         mended = all(fault.interval is not None or fault.flag == "verifier" for fault in self.faults)
         rest = f" Something else may be wrong as well: {seen}." if seen and mended else ""
         return f"{count}: {sentences}.{gain}{rest}{self.remark} {basis}"

@@ -46,12 +46,12 @@ DECODES: dict[str, Any] = {
 
 
 def event_address(event: gr.EventData) -> dict[str, str]:
-    """Return the query of the address that an event of the page's scripts brings; it is untrusted."""
+    """Return the query of that address."""
     return query_of(address_sent(event))
 
 
 def address_sent(event: gr.EventData) -> str:
-    """Return that address."""
+    """Return the address that an event of the page's scripts brings; it is untrusted."""
     sent = getattr(event, "address", "")
     return sent if isinstance(sent, str) else ""
 

@@ -57,7 +57,7 @@ class BlockLayers(FeatureLayers):
         """Run the layers over the rows of a block, and return the output layer's input."""
         for layer, products in enumerate(self._layers):
             qkv = products["qkv"](self._norm(x, f"layers.{layer}.input_layernorm"))
-            x = self._think(x + products["out"](mix(layer, *self.split(qkv, turn, layer))), layer)
+            x = self._feed_forward(x + products["out"](mix(layer, *self.split(qkv, turn, layer))), layer)
         return self._norm(x, "norm")
 
 

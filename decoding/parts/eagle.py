@@ -57,7 +57,7 @@ class Block(FeatureLayers):
         [products] = self._layers
         beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
         x = normed if self._config.norm_before_residual else feature
-        return self._think(x + products["out"](mix(products["qkv"](torch.cat((beside, normed), -1)))))
+        return self._feed_forward(x + products["out"](mix(products["qkv"](torch.cat((beside, normed), -1)))))
 
     def leave(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (..., H)
         """Return the output layer's input, from the layer's output `x`, and the next feature."""
@@ -149,7 +149,7 @@ class EagleSession(FeatureSession):
         self._tree = ()
 
     def rewind(self, length: int) -> None:
-        """Forget the tree too."""
+        """Forget the tree, and the rows after `length`."""
         self.forget()
         super().rewind(length)
 

@@ -73,7 +73,7 @@ class FeatureLayers:
             query, key = self._norm(query, f"{attention}.q_norm"), self._norm(key, f"{attention}.k_norm")
         return rotated(query, turn).to(value.dtype), rotated(key, turn).to(value.dtype), value
 
-    def _think(self, x: torch.Tensor, layer: int = 0) -> torch.Tensor:  # (..., H)
+    def _feed_forward(self, x: torch.Tensor, layer: int = 0) -> torch.Tensor:  # (..., H)
         """Add the feed-forward part."""
         products = self._layers[layer]
         gate, up = products["gate_up"](self._norm(x, f"layers.{layer}.post_attention_layernorm")).chunk(2, -1)

@@ -42,7 +42,7 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 _SIZES: dict[str, int] = {"hidden": 96, "layers": 4, "heads": 3, "intermediate": 256}  # of the drafter
 _RATE = 1e-3  # of the adapter
 _EAGLE_RATE = 1.5e-3
-_DFLASH: dict[str, Any] = {"blocks": 64, "decay": 2.0, "rate": 3e-3}  # a weak drafter's first guesses count
+_DFLASH: dict[str, Any] = {"blocks": 64, "decay": 2.0, "rate": 3e-3}  # a weak drafter lives by its first guesses
 _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 

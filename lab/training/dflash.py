@@ -63,15 +63,15 @@ class DFlashLearner:
     """A drafter beside a backbone, as the loop's learner."""
 
     def __init__(
-        self, backbone: Backbone, settings: DFlashSettings, ids: Tensor | None, seed: int, *, again: bool = False
+        self, backbone: Backbone, settings: DFlashSettings, ids: Tensor | None, seed: int, *, repeats: bool = False
     ) -> None:
-        """Make a drafter of the tokens `ids`, or of all; `again`: lines come again, so what is read of them is kept."""
+        """Make a drafter of the tokens `ids`, or of all; `repeats`: lines come again, so their states are kept."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.config = _config(backbone, settings, ids)
         self.distances = self._guesses = self.config.guesses
         self._ids = None if ids is None else ids.to(self.device)
         self._drafted = DraftedTokens(backbone, ids)
-        self._reader = StateReader(backbone, self.config.taps, remembers=again)
+        self._reader = StateReader(backbone, self.config.taps, remembers=repeats)
         given = {"norm.weight": backbone.model.model.norm.weight}
         ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
         silent = {f"layers.{layer}.{end}" for layer in range(settings.layers) for end in ends}

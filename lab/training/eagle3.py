@@ -57,15 +57,15 @@ class Eagle3Learner:
     """A drafter beside a backbone, as the loop's learner."""
 
     def __init__(
-        self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int, *, again: bool = False
+        self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int, *, repeats: bool = False
     ) -> None:
-        """Make a drafter of the tokens `ids`, or of all; `again`: lines come again, so what is read of them is kept."""
+        """Make a drafter of the tokens `ids`, or of all; `repeats`: lines come again, so their states are kept."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.distances = settings.guesses + 1
         self.config = _config(backbone, settings, ids)
         self._ids = None if ids is None else ids.to(self.device)
         self._drafted = DraftedTokens(backbone, ids)
-        self._reader = StateReader(backbone, self._taps, remembers=again)
+        self._reader = StateReader(backbone, self._taps, remembers=repeats)
         self._weights = self._fresh(seed)
         self._rope = self.config.rope(self.device, torch.float32)
         self.groups: Mapping[str, Group] = {"drafter": Group(self._weights, settings.rate)}

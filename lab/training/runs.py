@@ -118,11 +118,11 @@ def train_on_features(
     backbone, codec, source = _open(job, progress)
     ids = _common(job, source, backbone.shape.vocabulary)
     learner: Eagle3Learner | DFlashLearner
-    again = isinstance(source, FileSource)
+    repeats = isinstance(source, FileSource)
     if isinstance(settings, EagleSettings):
-        learner = Eagle3Learner(backbone, settings, ids, job.seed, again=again)
+        learner = Eagle3Learner(backbone, settings, ids, job.seed, repeats=repeats)
     else:
-        learner = DFlashLearner(backbone, settings, ids, job.seed, again=again)
+        learner = DFlashLearner(backbone, settings, ids, job.seed, repeats=repeats)
     used = _learn(job, learner, source, progress)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
